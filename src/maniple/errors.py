@@ -1,0 +1,94 @@
+"""Every error maniple raises on purpose.
+
+ManipleError
+├── ConfigError          a setting is missing or wrong; fatal at start-up, names file, line and key
+├── ModelError           a model endpoint failed; names endpoint, model and remedy
+├── PlanError            the planner gave no usable plan, twice
+├── EmbeddedModelError   the local model could not be fetched, joined or started
+└── ToolFailure          the model can read this and try something else
+    ├── SandboxError     the sandbox refused or could not run the code
+    ├── FetchError       a page could not be fetched
+    ├── SearchError      no search provider answered
+    ├── BrowserError     the browser could not do what was asked
+    └── FileError        a workspace file could not be read or written
+"""
+
+from typing import Literal
+
+ModelErrorCode = Literal[
+    "model_unreachable",
+    "model_auth",
+    "model_not_found",
+    "model_rate_limited",
+    "model_overloaded",
+    "model_timeout",
+    "model_stream_cut",
+    "model_bad_request",
+    "model_bad_response",
+    "model_not_configured",
+]
+
+
+class ManipleError(Exception):
+    """Base of the hierarchy; catch this at the edges.
+
+    `code` is the machine-readable name that the `error` event carries; `retryable` says whether
+    the same request may succeed later without any change.
+    """
+
+    code: str = "internal"
+    retryable: bool = False
+
+
+class ConfigError(ManipleError):
+    """Settings are missing or contradictory."""
+
+    code = "config"
+
+
+class ModelError(ManipleError):
+    """A model endpoint failed; the message names endpoint, model and what to do."""
+
+    def __init__(self, message: str, *, code: ModelErrorCode, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retryable = retryable
+
+
+class PlanError(ManipleError):
+    """The planner gave no usable plan, even when it was shown its mistake."""
+
+    code = "plan_invalid"
+    retryable = True
+
+
+class EmbeddedModelError(ManipleError):
+    """The embedded model could not be fetched, joined or started."""
+
+    code = "embedded_model"
+
+
+class ToolFailure(ManipleError):
+    """A failure the model should read and react to."""
+
+    code = "tool_failed"
+
+
+class SandboxError(ToolFailure):
+    """The sandbox refused the code or could not start."""
+
+
+class FetchError(ToolFailure):
+    """A page could not be fetched."""
+
+
+class SearchError(ToolFailure):
+    """No search provider answered."""
+
+
+class BrowserError(ToolFailure):
+    """The browser could not do what was asked."""
+
+
+class FileError(ToolFailure):
+    """A workspace file could not be read or written."""

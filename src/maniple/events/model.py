@@ -1,0 +1,176 @@
+"""Every event of a run, in the order of keys that the wire carries.
+
+Source: `docs/wire.md`. An event's `type` is the SSE event name; all other fields are its data.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_serializer
+
+from maniple.types import RunStatus
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    def data(self) -> dict[str, Any]:
+        """Return the event's data, without its type."""
+        return self.model_dump(mode="json", exclude={"type"})
+
+
+class ChatMessage(BaseModel):
+    """One message of the conversation as clients see it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    role: str
+    content: str | list[dict[str, Any]]
+
+
+class PlanStepView(BaseModel):
+    """One step of the plan, with where it stands."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    agent_name: str
+    title: str
+    description: str
+    status: str
+
+
+class Delta(BaseModel):
+    """A piece of a message: text or reasoning, never both."""
+
+    model_config = ConfigDict(frozen=True)
+
+    content: str | None = None
+    reasoning_content: str | None = None
+
+    @model_serializer
+    def _only_what_is_set(self) -> dict[str, str]:
+        if self.reasoning_content is not None:
+            return {"reasoning_content": self.reasoning_content}
+        return {"content": self.content or ""}
+
+
+class RunStarted(_Event):
+    type: Literal["run"] = "run"
+    run_id: str
+    thread_id: str
+
+
+class WorkflowStarted(_Event):
+    type: Literal["start_of_workflow"] = "start_of_workflow"
+    workflow_id: str
+    input: list[ChatMessage]
+
+
+class AgentStarted(_Event):
+    type: Literal["start_of_agent"] = "start_of_agent"
+    agent_name: str
+    agent_id: str
+
+
+class AgentEnded(_Event):
+    type: Literal["end_of_agent"] = "end_of_agent"
+    agent_name: str
+    agent_id: str
+
+
+class ModelStarted(_Event):
+    type: Literal["start_of_llm"] = "start_of_llm"
+    agent_name: str
+
+
+class ModelEnded(_Event):
+    type: Literal["end_of_llm"] = "end_of_llm"
+    agent_name: str
+
+
+class Message(_Event):
+    type: Literal["message"] = "message"
+    message_id: str
+    delta: Delta
+
+
+class ToolCalled(_Event):
+    type: Literal["tool_call"] = "tool_call"
+    tool_call_id: str
+    tool_name: str
+    tool_input: dict[str, Any]
+
+
+class ToolReturned(_Event):
+    type: Literal["tool_call_result"] = "tool_call_result"
+    tool_call_id: str
+    tool_name: str
+    tool_result: str
+
+
+class PlanChanged(_Event):
+    type: Literal["plan"] = "plan"
+    title: str
+    steps: list[PlanStepView]
+
+
+class Interrupted(_Event):
+    type: Literal["interrupt"] = "interrupt"
+    interrupt_id: str
+    kind: Literal["plan_review", "tool_approval", "question"]
+    payload: dict[str, Any]
+    options: list[str]
+
+
+class Usage(_Event):
+    type: Literal["usage"] = "usage"
+    agent_name: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+
+
+class Failed(_Event):
+    type: Literal["error"] = "error"
+    code: str
+    message: str
+    agent_name: str | None
+    retryable: bool
+
+
+class RunStatusChanged(_Event):
+    type: Literal["run_status"] = "run_status"
+    status: RunStatus
+
+
+class WorkflowEnded(_Event):
+    type: Literal["end_of_workflow"] = "end_of_workflow"
+    workflow_id: str
+    messages: list[ChatMessage]
+
+
+class SessionState(_Event):
+    type: Literal["final_session_state"] = "final_session_state"
+    messages: list[ChatMessage]
+
+
+Event = Annotated[
+    RunStarted
+    | WorkflowStarted
+    | AgentStarted
+    | AgentEnded
+    | ModelStarted
+    | ModelEnded
+    | Message
+    | ToolCalled
+    | ToolReturned
+    | PlanChanged
+    | Interrupted
+    | Usage
+    | Failed
+    | RunStatusChanged
+    | WorkflowEnded
+    | SessionState,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,20 @@
+"""Names shared by every layer."""
+
+from typing import Literal, get_args
+
+LLMType = Literal["basic", "reasoning", "vision"]
+LLM_TYPES: tuple[LLMType, ...] = get_args(LLMType)
+
+Worker = Literal["researcher", "coder", "browser", "file_manager", "reporter"]
+WORKERS: tuple[Worker, ...] = get_args(Worker)
+
+AgentName = Literal[
+    "coordinator", "planner", "supervisor", "researcher", "coder", "browser", "file_manager", "reporter"
+]
+AGENTS: tuple[AgentName, ...] = get_args(AgentName)
+
+Profile = Literal["standard", "compact"]
+"""How a model is talked to: `compact` is for models of a few billion parameters at most."""
+
+StepStatus = Literal["not_started", "in_progress", "completed", "failed", "skipped"]
+RunStatus = Literal["completed", "failed", "cancelled", "interrupted", "budget_exhausted"]
