@@ -92,3 +92,12 @@ class BrowserError(ToolFailure):
 
 class FileError(ToolFailure):
     """A workspace file could not be read or written."""
+
+
+def failure_words(error: BaseException) -> str:
+    """Return what a tool's failure is told to a model and to clients: one line, at most 500 characters."""
+    lines = str(error).strip().splitlines()
+    first = lines[0][:500] if lines else "no further words"
+    if isinstance(error, ManipleError):
+        return str(error)
+    return f"{type(error).__name__}: {first}"

@@ -1,0 +1,13 @@
+"""The team in the terminal: `maniple chat`, `maniple serve`, `maniple doctor`."""
+
+import sys
+
+
+def main(*command: str) -> None:
+    """Run the command line and exit with its status.
+
+    `command` comes before the program's own arguments: `main("chat")` is what `main.py` calls.
+    """
+    from maniple.cli.app import app
+
+    app(args=[*command, *sys.argv[1:]], prog_name="maniple")

@@ -1,0 +1,18 @@
+from maniple.llms.calls import ask, broke_off
+from maniple.llms.capabilities import Capabilities, Feature
+from maniple.llms.models import ChatModels, open_chat_models, prompting_of
+from maniple.llms.structured import Shape, ShapeError, ask_for, capabilities_of
+
+__all__ = [
+    "Capabilities",
+    "ChatModels",
+    "Feature",
+    "Shape",
+    "ShapeError",
+    "ask",
+    "ask_for",
+    "broke_off",
+    "capabilities_of",
+    "open_chat_models",
+    "prompting_of",
+]

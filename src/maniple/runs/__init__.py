@@ -1,0 +1,3 @@
+from maniple.runs.engine import Run, RunRequest, Runs, TooManyRuns, open_runs
+
+__all__ = ["Run", "RunRequest", "Runs", "TooManyRuns", "open_runs"]

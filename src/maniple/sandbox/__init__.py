@@ -1,0 +1,17 @@
+"""Runs code and shell commands that a model wrote where they can harm nobody, or not at all."""
+
+from maniple.sandbox.backend import Completed, Sandbox, Unavailable
+from maniple.sandbox.bubblewrap import BubblewrapSandbox
+from maniple.sandbox.probes import open_sandbox
+from maniple.sandbox.workspace import FileHead, Workspace, Workspaces
+
+__all__ = [
+    "BubblewrapSandbox",
+    "Completed",
+    "FileHead",
+    "Sandbox",
+    "Unavailable",
+    "Workspace",
+    "Workspaces",
+    "open_sandbox",
+]

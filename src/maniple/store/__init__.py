@@ -1,0 +1,3 @@
+from maniple.store.learned import LearnedCapabilities
+
+__all__ = ["LearnedCapabilities"]

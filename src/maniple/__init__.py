@@ -1,0 +1,69 @@
+"""A team of agents as a LangGraph workflow: serve it, talk to it in a terminal, or embed it.
+
+    from langchain_core.messages import HumanMessage
+    from maniple import load_settings, open_team, stream_run
+
+    async with open_team(load_settings()) as team:
+        async for event in stream_run(team, [HumanMessage("1+3=?")]):
+            print(event.type, event.data())
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maniple.config import Settings, load_settings
+    from maniple.errors import ConfigError, ManipleError, ModelError, PlanError, ToolFailure
+    from maniple.events import Event, translate
+    from maniple.graph import RunOptions, State, Team, build_graph
+    from maniple.llms import ChatModels
+    from maniple.runtime import open_team, stream_run
+
+# Resolved at first use: the agent framework takes a second to import, which `maniple --help` need not pay.
+_HOMES = {
+    "ChatModels": "maniple.llms",
+    "ConfigError": "maniple.errors",
+    "Event": "maniple.events",
+    "ManipleError": "maniple.errors",
+    "ModelError": "maniple.errors",
+    "PlanError": "maniple.errors",
+    "RunOptions": "maniple.graph",
+    "Settings": "maniple.config",
+    "State": "maniple.graph",
+    "Team": "maniple.graph",
+    "ToolFailure": "maniple.errors",
+    "build_graph": "maniple.graph",
+    "load_settings": "maniple.config",
+    "open_team": "maniple.runtime",
+    "stream_run": "maniple.runtime",
+    "translate": "maniple.events",
+}
+
+__all__ = [
+    "ChatModels",
+    "ConfigError",
+    "Event",
+    "ManipleError",
+    "ModelError",
+    "PlanError",
+    "RunOptions",
+    "Settings",
+    "State",
+    "Team",
+    "ToolFailure",
+    "build_graph",
+    "load_settings",
+    "open_team",
+    "stream_run",
+    "translate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if home := _HOMES.get(name):
+        return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,79 @@
+"""A worker as a ReAct agent: LangChain's `create_agent` with our middleware."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, ModelCallLimitMiddleware, ModelRetryMiddleware
+from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.tools import BaseTool
+from langgraph.graph.state import CompiledStateGraph
+
+from maniple.agents.roles import Role
+from maniple.agents.task import (
+    REPORT_RESULT_CHARACTERS,
+    RESULT_CHARACTERS,
+    StepFailed,
+    Task,
+    response_from,
+)
+from maniple.agents.text_tools import TextToolCalls
+from maniple.agents.tool_failures import tool_failures
+from maniple.llms import broke_off
+from maniple.prompts import render
+
+
+@dataclass(frozen=True, slots=True)
+class ReactAgent:
+    """Think, call tools, read the results, until the step is done."""
+
+    role: Role
+    has_tools: bool
+    graph: CompiledStateGraph[Any, Any, Any, Any]
+
+    async def work(self, task: Task) -> str:
+        try:
+            result = await self.graph.ainvoke({"messages": self._messages(task)})
+        except ModelCallLimitExceededError as error:
+            raise StepFailed(f"the limit of {error.run_limit} model calls for one step was reached") from error
+        return _answer(result["messages"])
+
+    def _messages(self, task: Task) -> list[BaseMessage]:
+        limit = REPORT_RESULT_CHARACTERS if self.role.name == "reporter" else RESULT_CHARACTERS
+        prompt = render(
+            self.role.name, tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
+        )
+        return [
+            SystemMessage(prompt),
+            HumanMessage(f"Request: {task.request}"),
+            *(HumanMessage(response_from(result, limit)) for result in task.results),
+            HumanMessage(task.instruction()),
+        ]
+
+
+def _answer(messages: Sequence[BaseMessage]) -> str:
+    last = messages[-1]
+    return last.text.strip() if isinstance(last, AIMessage) else ""
+
+
+def build_react_agent(
+    role: Role,
+    model: BaseChatModel,
+    tools: Sequence[BaseTool],
+    *,
+    max_model_calls: int,
+    middleware: Sequence[AgentMiddleware[Any, Any]] = (),
+) -> ReactAgent:
+    """Build the agent of `role`; it makes at most `max_model_calls` calls for one task."""
+    stack: list[AgentMiddleware[Any, Any]] = [
+        ModelCallLimitMiddleware(run_limit=max_model_calls, exit_behavior="error"),
+        ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
+        TextToolCalls(),
+        tool_failures(),
+        *middleware,
+    ]
+    graph = create_agent(model, list(tools), middleware=stack, name=role.name)
+    return ReactAgent(role, bool(tools), graph)

@@ -1,0 +1,67 @@
+"""What a worker is handed, and what it hands back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+RESULT_CHARACTERS = 6_000
+REPORT_RESULT_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a member answered in an earlier step."""
+
+    agent: str
+    title: str
+    text: str
+    done: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One step of the plan, with all that its worker may know."""
+
+    request: str
+    title: str
+    description: str
+    note: str | None = None
+    results: Sequence[Result] = ()
+    team: Sequence[str] = ()
+    locale: str = ""
+
+    def instruction(self) -> str:
+        """Return the step in words."""
+        lines = [f"Your step: {self.title}", self.description]
+        if self.note:
+            lines.append(f"Note: {self.note}")
+        return "\n".join(lines)
+
+
+class Agent(Protocol):
+    """A worker: it gets one task and returns its answer as text.
+
+    Raises `ModelError` when its model fails. A `StepFailed` says that the step could not be done.
+    """
+
+    async def work(self, task: Task) -> str: ...
+
+
+class StepFailed(Exception):  # noqa: N818 - an outcome of a step, not a defect
+    """The worker could not do its step; the words say why."""
+
+
+def response_from(result: Result, limit: int = RESULT_CHARACTERS) -> str:
+    """Return a member's answer in the form that supervisor and workers are shown (seed 002)."""
+    return (
+        f"Response from {result.agent}:\n\n<response>\n{shortened(result.text, limit)}\n</response>\n\n"
+        "*Please execute the next step.*"
+    )
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return `text` cut in its middle to about `limit` characters, saying so."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

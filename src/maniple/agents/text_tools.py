@@ -1,0 +1,96 @@
+"""Middleware: tools for models that cannot call them natively, and for those that say it in text.
+
+A model that has native calls but answers with a bare or fenced `{"name": …, "arguments": …}` meant a
+call: it becomes one. To an endpoint that rejects `tools`, they are described in the prompt, earlier
+calls and results are shown as text, and its JSON is read as the call.
+"""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import json_repair
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_function
+
+from maniple.errors import ModelError
+from maniple.llms import capabilities_of
+
+_FENCE = re.compile(r"\A\s*(?:```(?:json|tool_call)?|<tool_call>)?\s*(\{.*\})\s*(?:```|</tool_call>)?\s*\Z", re.S)
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
+_ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "action_input")
+
+
+class TextToolCalls(AgentMiddleware[Any, Any]):
+    """Read tool calls out of text, and write tools into it where the endpoint has none."""
+
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
+    ) -> ModelResponse:
+        if not request.tools:
+            return await handler(request)
+        capabilities = capabilities_of(request.model)
+        if capabilities.has("tools"):
+            try:
+                return _with_calls(await handler(request), request.tools)
+            except ModelError as error:
+                # Rejected and noted just now: go on in text.
+                if error.code != "model_bad_request" or capabilities.has("tools"):
+                    raise
+        return _with_calls(await handler(_in_text(request)), request.tools)
+
+
+def _in_text(request: ModelRequest) -> ModelRequest:
+    described = "\n".join(json.dumps(_described(tool), ensure_ascii=False) for tool in request.tools)
+    system = SystemMessage(
+        "You have these tools:\n" + described + "\nTo use one, answer with JSON only: "
+        '{"name": TOOL, "arguments": {…}}. Its result comes next. When you are done, answer in plain text.'
+    )
+    messages = [system, *(_as_text(message) for message in request.messages)]
+    return request.override(messages=_joined_system(messages), tools=[])
+
+
+def _described(tool: BaseTool | dict[str, Any]) -> dict[str, Any]:
+    return convert_to_openai_function(tool) if isinstance(tool, BaseTool) else tool
+
+
+def _as_text(message: BaseMessage) -> BaseMessage:
+    match message:
+        case AIMessage(tool_calls=[call, *_]):
+            return AIMessage(json.dumps({"name": call["name"], "arguments": call["args"]}, ensure_ascii=False))
+        case ToolMessage():
+            return HumanMessage(f"Result of {message.name}:\n{message.text}")
+        case _:
+            return message
+
+
+def _joined_system(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Join system messages into the first: several endpoints accept only one."""
+    system = [m.text for m in messages if isinstance(m, SystemMessage)]
+    rest = [m for m in messages if not isinstance(m, SystemMessage)]
+    return [SystemMessage("\n\n".join(reversed(system))), *rest]
+
+
+def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[str, Any]]) -> ModelResponse:
+    names = {tool.name if isinstance(tool, BaseTool) else tool.get("name", "") for tool in tools}
+    result = [salvaged(m, names) if isinstance(m, AIMessage) else m for m in response.result]
+    return ModelResponse(result=result, structured_response=response.structured_response)
+
+
+def salvaged(message: AIMessage, names: set[str]) -> AIMessage:
+    """Return `message` with the tool call that its text spells out, if it does name one of `names`."""
+    if message.tool_calls or not (found := _FENCE.match(message.text)):
+        return message
+    value = json_repair.loads(found.group(1))
+    if not isinstance(value, dict):
+        return message
+    name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), None)
+    arguments = next((value[key] for key in _ARGUMENT_KEYS if isinstance(value.get(key), dict)), None)
+    if name not in names or arguments is None:
+        return message
+    call = {"name": name, "args": arguments, "id": f"call_{uuid4().hex}", "type": "tool_call"}
+    return message.model_copy(update={"content": "", "tool_calls": [call]})

@@ -1,0 +1,80 @@
+"""A run without a terminal: the answer to the output, all that led to it as lines to the notes."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from maniple.cli.plan_view import PlanView
+from maniple.cli.tally import Tally
+from maniple.cli.untrusted import clean, cleaned
+from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line
+from maniple.events import AgentStarted, Event, Failed, Interrupted, PlanChanged, ToolCalled, ToolReturned
+
+_LONGEST_LINE = 160
+
+
+class PlainView:
+    """Writes lines and nothing else: no colour, no cursor movement."""
+
+    def __init__(self, output: TextIO, notes: TextIO) -> None:
+        self._output = output
+        self._notes = notes
+        self._plan = PlanView()
+        self._calls: dict[str, float] = {}
+        self._handlers: dict[str, Callable[[Any], None]] = {
+            "start_of_agent": self._start_agent,
+            "plan": self._change_plan,
+            "tool_call": self._call_tool,
+            "tool_call_result": self._return_tool,
+            "interrupt": self._ask,
+            "error": self._fail,
+        }
+
+    def __enter__(self) -> "PlainView":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+    def show(self, number: int, event: Event) -> None:
+        """Write the event's lines, if it has any."""
+        handler = self._handlers.get(event.type)
+        if handler is not None:
+            handler(cleaned(event))
+
+    def say(self, text: str) -> None:
+        """Write a line to the notes."""
+        print(text, file=self._notes, flush=True)
+
+    def finish(self, tally: Tally) -> None:
+        """Write the answer, when there is one, and what the run came to."""
+        if tally.has_answer():
+            print(clean(tally.answer).strip("\n"), file=self._output, flush=True)
+        self.say(f"{RUN_MARKS[tally.status]} {tally.summary()}")
+
+    def _start_agent(self, event: AgentStarted) -> None:
+        self.say(event.agent_name)
+
+    def _change_plan(self, event: PlanChanged) -> None:
+        changed = self._plan.update(event)
+        if self._plan.is_new:
+            self.say(f"Plan: {one_line(event.title)}")
+            changed = self._plan.steps
+        for step in changed:
+            self.say(f"  {self._plan.line(step).plain.rstrip()}")
+
+    def _call_tool(self, event: ToolCalled) -> None:
+        self._calls[event.tool_call_id] = time.monotonic()
+        self.say(f"  {event.tool_name}: {arguments_line(event.tool_input, _LONGEST_LINE)}")
+
+    def _return_tool(self, event: ToolReturned) -> None:
+        started = self._calls.pop(event.tool_call_id, None)
+        seconds = f" ({duration(time.monotonic() - started)})" if started is not None else ""
+        self.say(f"  {event.tool_name}{seconds}: {one_line(event.tool_result, _LONGEST_LINE) or '(nothing)'}")
+
+    def _ask(self, event: Interrupted) -> None:
+        if event.kind != "plan_review":
+            self.say(f"  {arguments_line(event.payload, _LONGEST_LINE)}")
+
+    def _fail(self, event: Failed) -> None:
+        self.say(f"✘ {clean(event.message)}")

@@ -1,0 +1,154 @@
+"""A run on a terminal: streaming text, the plan, tools with their time, and what goes on now."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from maniple.cli.activity import Activity
+from maniple.cli.plan_view import PlanView
+from maniple.cli.tally import Tally
+from maniple.cli.transcript import Transcript
+from maniple.cli.untrusted import clean, cleaned
+from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line
+from maniple.events import (
+    AgentStarted,
+    Event,
+    Failed,
+    Interrupted,
+    Message,
+    ModelStarted,
+    PlanChanged,
+    ToolCalled,
+    ToolReturned,
+)
+
+_REFRESHES_PER_SECOND = 8
+_STATUS_STYLES = {"completed": "green", "interrupted": "yellow", "cancelled": "yellow"}
+
+
+class TerminalView:
+    """Prints what is finished, and keeps a live region below it that never grows over the screen."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._transcript = Transcript(console)
+        self._plan = PlanView()
+        self._activity = Activity()
+        self._agent = ""
+        self._calls: dict[str, float] = {}
+        self._live = Live(
+            console=console,
+            get_renderable=self._region,
+            refresh_per_second=_REFRESHES_PER_SECOND,
+            transient=True,
+            vertical_overflow="crop",
+        )
+        self._handlers: dict[str, Callable[[Any], None]] = {
+            "start_of_agent": self._start_agent,
+            "end_of_agent": lambda _: self._rest("choosing the next step"),
+            "start_of_llm": self._start_model,
+            "end_of_llm": lambda _: self._rest(f"{self._agent} is working"),
+            "message": self._write,
+            "plan": self._change_plan,
+            "tool_call": self._call_tool,
+            "tool_call_result": self._return_tool,
+            "interrupt": self._ask,
+            "error": self._fail,
+        }
+
+    def __enter__(self) -> "TerminalView":
+        self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._transcript.flush()
+        self._live.stop()
+
+    def show(self, number: int, event: Event) -> None:
+        """Show the event, if it is one that people see."""
+        handler = self._handlers.get(event.type)
+        if handler is not None:
+            handler(cleaned(event))
+
+    def say(self, text: str) -> None:
+        """Say it in the live line and above it."""
+        self._transcript.flush()
+        self._activity.hint(text)
+        self._console.print(Text(text, style="yellow"))
+
+    def finish(self, tally: Tally) -> None:
+        """Print status, time and use."""
+        self._console.print()
+        style = _STATUS_STYLES.get(tally.status, "red")
+        self._console.print(Text.assemble((f"{RUN_MARKS[tally.status]} ", style), (tally.summary(), "dim")))
+
+    def _region(self) -> RenderableType:
+        height = self._console.height
+        plan = self._plan.lines(most=max(3, height // 3)) if self._plan.has_open_work() else []
+        tail = self._transcript.tail(max(3, height - len(plan) - 4))
+        parts: list[RenderableType] = [Text(""), tail] if tail else []
+        if plan:
+            parts += [Text(""), *plan]
+        return Group(*parts, Text(""), self._activity)
+
+    def _start_agent(self, event: AgentStarted) -> None:
+        self._agent = event.agent_name
+        self._transcript.open_section(event.agent_name, self._plan.title_for(event.agent_name))
+        self._activity.begin(f"{event.agent_name} is starting")
+
+    def _start_model(self, event: ModelStarted) -> None:
+        self._activity.begin(f"{event.agent_name} waits for the model")
+
+    def _rest(self, activity: str) -> None:
+        self._transcript.flush()
+        self._activity.begin(activity)
+
+    def _write(self, event: Message) -> None:
+        reasoning, content = event.delta.reasoning_content, event.delta.content
+        if reasoning is not None:
+            self._activity.begin(f"{self._agent} is thinking")
+            self._transcript.write(reasoning, "reasoning")
+        elif self._agent == "planner":  # its JSON becomes the `plan` event
+            self._activity.begin("planner writes the plan")
+        else:
+            self._activity.begin(f"{self._agent} is writing")
+            self._transcript.write(content or "", "content")
+
+    def _change_plan(self, event: PlanChanged) -> None:
+        changed = self._plan.update(event)
+        if self._plan.is_new:
+            self._transcript.line(Text(f"Plan: {one_line(event.title)}", style="bold"))
+        for step in changed:
+            last = step is self._plan.steps[-1]
+            if step.status in ("failed", "skipped") or (step.status == "completed" and not last):
+                self._transcript.line(self._plan.line(step))
+
+    def _call_tool(self, event: ToolCalled) -> None:
+        self._calls[event.tool_call_id] = time.monotonic()
+        line = Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), f"  {arguments_line(event.tool_input)}")
+        self._transcript.line(line)
+        self._activity.begin(f"{event.tool_name} runs")
+
+    def _return_tool(self, event: ToolReturned) -> None:
+        started = self._calls.pop(event.tool_call_id, None)
+        seconds = duration(time.monotonic() - started) if started is not None else ""
+        name = f"{event.tool_name} " if self._calls else ""
+        line = Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), one_line(event.tool_result) or "(nothing)")
+        self._transcript.line(line)
+        self._activity.begin(f"{self._agent} is working")
+
+    def _ask(self, event: Interrupted) -> None:
+        if event.kind == "plan_review" and self._plan.steps:
+            for line in self._plan.lines():
+                self._transcript.line(line)
+        else:
+            self._transcript.line(Text(one_line(arguments_line(event.payload))))
+
+    def _fail(self, event: Failed) -> None:
+        self._transcript.flush()
+        self._console.print()
+        self._console.print(Text(f"✘ {clean(event.message)}", style="bold red"))

@@ -1,0 +1,88 @@
+"""What a run came to: counted from its events, whoever shows them."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from maniple.cli.words import counted, duration
+from maniple.events import Event, Interrupted, Message, Usage
+from maniple.types import RunStatus
+
+EXIT_CODES: Mapping[RunStatus, int] = {
+    "completed": 0,
+    "failed": 1,
+    "budget_exhausted": 1,
+    "interrupted": 3,
+    "cancelled": 130,
+}
+ANSWERING = ("coordinator", "reporter")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums and results of one run.
+
+    `answer` is the whole text of the newest reply that the coordinator or the reporter finished.
+    """
+
+    started: float = field(default_factory=time.monotonic)
+    status: RunStatus = "completed"
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    answer: str = ""
+    question: Interrupted | None = None
+    _agent: str = ""
+    _message_id: str = ""
+    _text: str = ""
+
+    def count(self, event: Event) -> None:
+        """Take one event into account."""
+        match event.type:
+            case "start_of_agent":
+                self._agent, self._text = event.agent_name, ""
+            case "message":
+                self._append(event)
+            case "end_of_agent" if self._text.strip():
+                self.answer = self._text
+            case "usage":
+                self._add(event)
+            case "interrupt":
+                self.question = event
+            case "run_status":
+                self.status = event.status
+
+    @property
+    def seconds(self) -> float:
+        """Time since the run was started."""
+        return time.monotonic() - self.started
+
+    @property
+    def exit_code(self) -> int:
+        """The program's status for a run that ended so."""
+        return EXIT_CODES[self.status]
+
+    def has_answer(self) -> bool:
+        """Say whether there is an answer that was finished and may be used."""
+        return bool(self.answer.strip()) and self.status in ("completed", "budget_exhausted")
+
+    def summary(self) -> str:
+        """Return status, time and use in one line."""
+        parts = [self.status.replace("_", " "), duration(self.seconds)]
+        if self.model_calls:
+            parts.append(counted(self.model_calls, "model call"))
+        if tokens := self.input_tokens + self.output_tokens:
+            parts.append(f"{counted(tokens, 'token')} ({self.input_tokens:,} in, {self.output_tokens:,} out)")
+        return " · ".join(parts)
+
+    def _append(self, event: Message) -> None:
+        if self._agent not in ANSWERING:
+            return
+        if event.message_id != self._message_id:
+            self._message_id, self._text = event.message_id, ""
+        self._text += event.delta.content or ""
+
+    def _add(self, event: Usage) -> None:
+        self.model_calls += 1
+        self.input_tokens += event.input_tokens
+        self.output_tokens += event.output_tokens

@@ -1,0 +1,54 @@
+"""Small pieces of wording that every view shares."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from maniple.types import RunStatus
+
+STEP_MARKS: Mapping[str, str] = {
+    "not_started": "☐",
+    "in_progress": "▶",
+    "completed": "✔",
+    "failed": "✘",
+    "skipped": "–",
+}
+RUN_MARKS: Mapping[RunStatus, str] = {
+    "completed": "✔",
+    "failed": "✘",
+    "cancelled": "✘",
+    "interrupted": "?",
+    "budget_exhausted": "✘",
+}
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 model call`, `1,204 tokens`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: `0.2 s`, `21 s`, `3 min 05 s`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def one_line(text: str, longest: int = 400) -> str:
+    """Return the text's lines that are not blank as one line, cut with an ellipsis."""
+    lines = (" ".join(line.split()) for line in text[: 4 * longest].splitlines())
+    line = " ⏎ ".join(part for part in lines if part)
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:
+    """Return a tool's arguments in one line; a single one goes without its name."""
+    shown = {name: value if isinstance(value, str) else _as_json(value) for name, value in arguments.items()}
+    if len(shown) == 1:
+        return one_line(next(iter(shown.values())), longest)
+    return one_line(", ".join(f"{name}={value}" for name, value in shown.items()), longest)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

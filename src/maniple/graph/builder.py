@@ -1,0 +1,67 @@
+"""Wire the team together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from maniple.agents import DEFAULT_LLMS, Agent
+from maniple.graph.nodes import CoordinatorNode, PlannerNode, ReviewNode, SupervisorNode, WorkerNode
+from maniple.graph.state import RunOptions, State
+from maniple.llms import ChatModels
+from maniple.search import SearchProvider
+from maniple.types import WORKERS, AgentName, LLMType, Worker
+
+Team = CompiledStateGraph[Any, RunOptions, Any, Any]
+
+# A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
+RECURSION_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class TeamRules:
+    """How the team works, whoever is on it."""
+
+    llms: Mapping[AgentName, LLMType] = field(default_factory=dict)
+    supervisor: Literal["plan", "always"] = "plan"
+    step_retries: int = 2
+    max_plan_steps: int = 12
+
+
+def build_graph(
+    models: ChatModels,
+    workers: Mapping[Worker, Agent],
+    *,
+    rules: TeamRules | None = None,
+    search: SearchProvider | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+) -> Team:
+    """Compile the team's graph; pure, so nothing is sent or opened.
+
+    `workers` are who is available, the reporter among them. Without a checkpointer the graph inherits
+    that of the graph it is embedded in.
+    """
+    rules = rules or TeamRules()
+    available = [name for name in WORKERS if name in workers]
+
+    def model_of(role: AgentName) -> BaseChatModel:
+        return models.get(rules.llms.get(role, DEFAULT_LLMS[role]))
+
+    planner = PlannerNode(
+        model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, search
+    )
+    supervisor = SupervisorNode(model_of("supervisor"), available, rules.supervisor, rules.step_retries)
+    graph = StateGraph(State, context_schema=RunOptions)
+    graph.add_node("coordinator", CoordinatorNode(model_of("coordinator"), available))
+    graph.add_node("planner", planner)
+    graph.add_node("review", ReviewNode(available, rules.max_plan_steps))
+    graph.add_node("supervisor", supervisor, destinations=(*available, END))
+    for name in available:
+        graph.add_node(name, WorkerNode(name, workers[name], available))
+    graph.add_edge(START, "coordinator")
+    compiled = graph.compile(checkpointer=checkpointer, name="maniple")
+    return compiled.with_config(recursion_limit=RECURSION_LIMIT)

@@ -1,0 +1,153 @@
+"""Decide who acts next: by the plan while it works, by a model when it does not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langgraph.graph import END
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from maniple.agents import Result, briefs, response_from
+from maniple.errors import ManipleError
+from maniple.graph.plan import PlannedStep, Progress, TrackedStep
+from maniple.graph.state import RunOptions, State, progress_of, request_of
+from maniple.llms import Shape, ShapeError, ask_for, prompting_of
+from maniple.prompts import render
+from maniple.types import Worker
+
+FINISH = "FINISH"
+
+
+class Router(BaseModel):
+    """The supervisor's answer: a member, or FINISH."""
+
+    next: str
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorNode:
+    """Send the worker of the next step, or end the run."""
+
+    model: BaseChatModel
+    available: Sequence[Worker]
+    mode: Literal["plan", "always"] = "plan"
+    step_retries: int = 2
+
+    async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
+        progress = progress_of(state)
+        if progress is None:
+            raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
+        members = RunOptions.of(runtime, state).enabled(self.available)
+        progress = await self._decided(state, progress, members)
+        step = progress.current()
+        if step is None:
+            return Command(goto=END, update={"plan": progress.to_state(), "next": FINISH})
+        progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
+        return Command(goto=step.agent_name, update={"plan": progress.to_state(), "next": step.agent_name})
+
+    async def _decided(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
+        """Return the plan in which the current step is the one to do next."""
+        failed = self._worth_another_try(progress)
+        if failed is None and self.mode == "plan":
+            return progress
+        if progress.decisions_left == 0:
+            return progress if failed is None else progress.skipped_to_report()
+        choice = await self._ask(state, progress, members)
+        progress = progress.model_copy(update={"decisions_left": progress.decisions_left - 1})
+        if failed is not None:
+            return _mended(progress, failed, choice)
+        return _chosen(progress, choice)
+
+    def _worth_another_try(self, progress: Progress) -> TrackedStep | None:
+        """Return the step that failed last, unless its tries are used up."""
+        for step in progress.steps:
+            if step.status == "failed" and step.attempts <= self.step_retries and not _given_up(progress, step):
+                return step
+        return None
+
+    async def _ask(self, state: State, progress: Progress, members: Sequence[Worker]) -> str | None:
+        """Return the model's choice; `None` when it named nobody, so that the plan decides."""
+        if prompting_of(self.model) == "compact":
+            return "reporter"  # too small to judge a failure: the report says what is missing
+        team = [*members, FINISH]
+        schema = {
+            "type": "object",
+            "properties": {"next": {"type": "string", "enum": team}},
+            "required": ["next"],
+            "additionalProperties": False,
+        }
+        try:
+            answer, _ = await ask_for(
+                self.model,
+                _messages(state, progress, members),
+                Shape("Router", schema, Router),
+                check=lambda router: _known(router, team),
+            )
+        except ShapeError:
+            return None
+        return answer.next
+
+
+def _messages(state: State, progress: Progress, members: Sequence[Worker]) -> list[BaseMessage]:
+    prompt = render("supervisor", members=briefs(members), team=members, locale=state.get("locale") or "")
+    answered = [step for step in progress.steps if step.result]
+    return [
+        SystemMessage(prompt),
+        HumanMessage(f"Request: {request_of(state)}"),
+        HumanMessage(state.get("full_plan") or ""),
+        *(HumanMessage(response_from(_result(step), limit=2_000)) for step in answered),
+    ]
+
+
+def _result(step: TrackedStep) -> Result:
+    text = step.result if step.status == "completed" else f"STEP FAILED: {step.result}"
+    return Result(step.agent_name, step.title, text)
+
+
+def _known(router: Router, team: Sequence[str]) -> Router:
+    if router.next not in team:
+        raise ValueError(f"{router.next!r} is not on the team; answer with one of {', '.join(team)}")
+    return router
+
+
+def _given_up(progress: Progress, step: TrackedStep) -> bool:
+    """Say whether the run has gone on without `step`: nothing after it is still to be begun."""
+    later = progress.steps[progress.steps.index(step) + 1 :]
+    return bool(later) and all(other.status != "not_started" for other in later)
+
+
+def _mended(progress: Progress, failed: TrackedStep, choice: str | None) -> Progress:
+    """Apply the model's answer to a step that failed."""
+    if choice in ("reporter", FINISH):
+        return progress.skipped_to_report()
+    again = progress.with_step(failed.id, status="not_started")
+    if choice is None or choice == failed.agent_name:
+        return again
+    help_step = PlannedStep(
+        agent_name=choice,
+        title=f"Help with: {failed.title}",
+        description=f"The step {failed.title!r} could not be done: {failed.result}\nProvide what it is missing.",
+    )
+    return again.inserted_before(failed.id, help_step)
+
+
+def _chosen(progress: Progress, choice: str | None) -> Progress:
+    """Apply the model's answer while the plan works (`supervisor: always`)."""
+    step = progress.current()
+    if choice is None or step is None or choice == step.agent_name:
+        return progress
+    if choice in ("reporter", FINISH):
+        return progress.skipped_to_report()
+    ahead = next((s for s in progress.steps if s.status == "not_started" and s.agent_name == choice), None)
+    if ahead is None:
+        title = f"{choice}: what the plan left out"
+        return progress.inserted_before(
+            step.id, PlannedStep(agent_name=choice, title=title, description=progress.title)
+        )
+    order = [s for s in progress.steps if s.id != ahead.id]
+    order.insert(order.index(step), ahead)
+    return progress.model_copy(update={"steps": tuple(order)})

@@ -1,0 +1,91 @@
+"""What flows through the graph."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.graph import MessagesState
+from langgraph.runtime import Runtime
+
+from maniple.graph.plan import Progress
+from maniple.types import WORKERS, Worker
+
+HISTORY_MESSAGES = 20
+
+
+class State(MessagesState, total=False):
+    """The shared conversation and the plan everyone works from.
+
+    The upper-case name and the four below it are LangManus's (seed 002). `plan` is a
+    `Progress` as plain data.
+    """
+
+    TEAM_MEMBERS: list[str]
+    next: str
+    full_plan: str
+    deep_thinking_mode: bool
+    search_before_planning: bool
+    locale: str
+    plan: dict[str, Any] | None
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the caller chooses for one run. No `team_members` means everyone."""
+
+    team_members: tuple[Worker, ...] = ()
+    deep_thinking_mode: bool = False
+    search_before_planning: bool = False
+    auto_accepted_plan: bool = True
+    locale: str = ""
+
+    @classmethod
+    def of(cls, runtime: Runtime[Any], state: Mapping[str, Any]) -> "RunOptions":
+        """Read the options of this run.
+
+        Embedded in a foreign graph the context is not ours: then LangManus's state fields count,
+        and what they leave out has its default.
+        """
+        if isinstance(runtime.context, cls):
+            return runtime.context
+        members = state.get("TEAM_MEMBERS") or ()
+        return cls(
+            team_members=tuple(name for name in WORKERS if name in members),
+            deep_thinking_mode=bool(state.get("deep_thinking_mode")),
+            search_before_planning=bool(state.get("search_before_planning")),
+            locale=state.get("locale") or "",
+        )
+
+    def enabled(self, available: Sequence[Worker]) -> list[Worker]:
+        """Return who may work: the chosen ones that this team has, and always the reporter."""
+        chosen = self.team_members or tuple(available)
+        return [name for name in available if name in chosen or name == "reporter"]
+
+
+def request_of(state: State) -> str:
+    """Return the text of the user's newest message."""
+    for message in reversed(state["messages"]):
+        if isinstance(message, HumanMessage) and message.name is None:
+            return message.text
+    return state["messages"][-1].text if state["messages"] else ""
+
+
+def conversation_of(state: State) -> list[BaseMessage]:
+    """Return what user and team said to each other, without plans and intermediate results."""
+    said: list[BaseMessage] = []
+    for message in state["messages"][-5 * HISTORY_MESSAGES :]:
+        if message.name in ("coordinator", "reporter"):
+            said.append(AIMessage(message.text))
+        elif message.name is None and not message.type == "system":
+            said.append(message)
+    return said[-HISTORY_MESSAGES:]
+
+
+def progress_of(state: State) -> Progress | None:
+    """Return the plan of this run, if there is one."""
+    data = state.get("plan")
+    return Progress.from_state(data) if data else None
+
+

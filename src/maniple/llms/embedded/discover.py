@@ -1,0 +1,86 @@
+"""Model servers that already run on this machine."""
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+
+import httpx
+
+from maniple.llms.embedded.endpoint import Endpoint
+
+USUAL_PORTS: tuple[tuple[str, int], ...] = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080))
+"""Programs and the loopback port each of them takes by default, in the order of preference."""
+
+_NOT_CHAT = re.compile(
+    r"embed|rerank|bge-|\bgte-|\be5-|minilm|whisper|\btts\b|stable-diffusion", re.IGNORECASE
+)
+_MOST_BYTES = 1_000_000
+
+
+async def find_local_server(
+    timeout_seconds: float = 1.0, ports: Sequence[tuple[str, int]] = USUAL_PORTS
+) -> Endpoint | None:
+    """The first of `ports` whose server lists a chat model, with the first such model; None if there is none.
+
+    All are asked at once and the whole takes at most `timeout_seconds`. Other programs on these ports, and
+    servers that want a key, are passed over. Nothing is changed anywhere: only `GET` is used.
+    """
+    async with httpx.AsyncClient(trust_env=False, timeout=timeout_seconds) as client:
+        asked = [asyncio.create_task(_ask(client, server, port, timeout_seconds)) for server, port in ports]
+        try:
+            for answer in asked:
+                if endpoint := await answer:
+                    return endpoint
+        finally:
+            for answer in asked:
+                answer.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+    return None
+
+
+async def _ask(client: httpx.AsyncClient, server: str, port: int, timeout_seconds: float) -> Endpoint | None:
+    root = f"http://127.0.0.1:{port}"
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            model = _chat_model(await _get_json(client, f"{root}/v1/models"))
+            if model is None:
+                return None
+            # llama.cpp lists its models to anybody; its properties need the key, and say the window.
+            properties = await _get_json(client, f"{root}/props")
+    except (TimeoutError, httpx.HTTPError, PermissionError):
+        return None
+    return Endpoint(f"{root}/v1", "none", model, server, _window(properties))
+
+
+async def _get_json(client: httpx.AsyncClient, url: str) -> object:
+    """The body of a 200 as JSON, or None for anything else; PermissionError where a key is wanted."""
+    async with client.stream("GET", url) as response:
+        if response.status_code in {401, 403}:
+            raise PermissionError(url)
+        if response.status_code != 200:
+            return None
+        body = b""
+        async for block in response.aiter_bytes():
+            body += block
+            if len(body) > _MOST_BYTES:
+                return None
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _chat_model(listing: object) -> str | None:
+    models = listing.get("data") if isinstance(listing, dict) else None
+    for model in models if isinstance(models, list) else []:
+        name = model.get("id") if isinstance(model, dict) else None
+        if isinstance(name, str) and name and not _NOT_CHAT.search(name):
+            return name
+    return None
+
+
+def _window(properties: object) -> int | None:
+    defaults = properties.get("default_generation_settings") if isinstance(properties, dict) else None
+    window = defaults.get("n_ctx") if isinstance(defaults, dict) else None
+    return window if isinstance(window, int) and not isinstance(window, bool) and window > 0 else None

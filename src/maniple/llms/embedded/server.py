@@ -1,0 +1,111 @@
+"""The embedded model as an OpenAI-compatible server in a child process on loopback."""
+
+import asyncio
+import importlib.util
+import json
+import secrets
+import sys
+import tempfile
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO
+
+import httpx
+
+from maniple.config.settings import EmbeddedSettings
+from maniple.llms.embedded.cpus import usable_cpus
+from maniple.llms.embedded.endpoint import Endpoint
+from maniple.llms.embedded.fetch import ensure_model_file
+from maniple.llms.embedded.files import QWEN_CODER
+from maniple.llms.embedded.job import ticking
+from maniple.llms.embedded.process import stop_process
+from maniple.llms.embedded.progress import Progress
+from maniple.llms.embedded.remedy import embedded_error
+
+# By its path and not as a module: `-m` would import the packages above it, LangChain too, into the child.
+_CHILD = str(Path(__file__).with_name("child.py"))
+_POLL_SECONDS = 0.05
+_GRACE_SECONDS = 3.0
+_LAST_WORDS = 600
+
+
+@asynccontextmanager
+async def open_embedded(
+    settings: EmbeddedSettings, cache_dir: Path, progress: Progress
+) -> AsyncIterator[Endpoint]:
+    """The embedded model, answering; its process ends with the block, and with ours however that ends.
+
+    Fetches the file first where it is missing (`ensure_model_file`). Raises ConfigError, EmbeddedModelError.
+    """
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise embedded_error("The local model's engine is missing: run `pip install 'maniple[local]'`.")
+    file = await ensure_model_file(settings, cache_dir, progress)
+    name = QWEN_CODER.title if settings.model_file is None else file.stem
+    api_key = secrets.token_urlsafe(24)
+    with await asyncio.to_thread(tempfile.TemporaryFile) as errors:
+        process = await _start(settings, file, name, errors)
+        try:
+            address = await _load(process, api_key, settings.start_timeout_seconds, progress)
+            if address is None:
+                raise embedded_error(await asyncio.to_thread(_failure, file, settings, process, errors))
+            yield Endpoint(f"{address}/v1", api_key, name, "embedded", settings.context_tokens)
+        finally:
+            await stop_process(process, _GRACE_SECONDS)
+
+
+async def _start(settings: EmbeddedSettings, file: Path, name: str, errors: IO[bytes]) -> Process:
+    threads = settings.threads or await asyncio.to_thread(usable_cpus)
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", _CHILD, str(file), "--alias", name, "--threads", str(threads)),
+        *("--parallel", str(settings.parallel), "--context-tokens", str(settings.context_tokens)),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=errors,
+        start_new_session=True,
+    )
+
+
+async def _load(process: Process, api_key: str, timeout_seconds: float, progress: Progress) -> str | None:
+    """The server's address as soon as it answers; None if it ends, or does not answer in time."""
+    started = time.monotonic()
+
+    async def tell() -> None:
+        progress.step(f"loading the model ({time.monotonic() - started:.0f} s)")
+
+    try:
+        async with ticking(tell), asyncio.timeout(timeout_seconds):
+            return await _answer(process, api_key)
+    except TimeoutError:
+        return None
+
+
+async def _answer(process: Process, api_key: str) -> str | None:
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(f"{api_key}\n".encode())
+    line = await process.stdout.readline()
+    if not line:
+        await process.wait()
+        return None
+    address = str(json.loads(line)["address"])
+    async with httpx.AsyncClient(trust_env=False) as client:
+        while process.returncode is None:
+            try:
+                if (await client.get(f"{address}/health")).status_code == 200:
+                    return address
+            except httpx.TransportError:  # it has ended, or is busy; the loop ends in either case
+                pass
+            await asyncio.sleep(_POLL_SECONDS)
+    return None
+
+
+def _failure(file: Path, settings: EmbeddedSettings, process: Process, errors: IO[bytes]) -> str:
+    if process.returncode is None:
+        seconds = f"{settings.start_timeout_seconds:.0f} s"
+        return f"The local model {file} was not ready within {seconds} (embedded.start_timeout_seconds)."
+    errors.seek(0)
+    said = " ".join(errors.read().decode(errors="replace").split())[-_LAST_WORDS:]
+    return f"The local model {file} could not be started. Its process said: {said or 'nothing'}."

@@ -1,0 +1,127 @@
+"""Chat models by type: `ChatModels.get("basic" | "reasoning" | "vision")`."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from langchain_core.language_models import BaseChatModel
+from pydantic import SecretStr
+
+from maniple.config import ModelSettings, ModelsSettings
+from maniple.errors import ModelError
+from maniple.llms.capabilities import FEATURES, Capabilities, Feature
+from maniple.llms.failures import EndpointName
+from maniple.types import LLM_TYPES, LLMType, Profile
+
+ENV_PREFIXES: Mapping[LLMType, str] = {"basic": "BASIC", "reasoning": "REASONING", "vision": "VL"}
+
+AZURE_API_VERSION = "2024-10-21"
+LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50)
+
+CapabilitiesFor = Callable[[str, str], Capabilities]
+"""Return what is remembered of (URL, model)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModels:
+    """The chat model of each type; a type without one falls back to `basic`."""
+
+    by_type: Mapping[LLMType, BaseChatModel]
+
+    def get(self, kind: LLMType) -> BaseChatModel:
+        """Return the model for `kind`; raises `ModelError` when not even `basic` is configured."""
+        model = self.by_type.get(kind) or self.by_type.get("basic")
+        if model is None:
+            raise ModelError(
+                "No model is configured. Set BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL in .env, or "
+                "models.basic in conf.yaml.",
+                code="model_not_configured",
+            )
+        return model
+
+    def borrowed(self) -> list[LLMType]:
+        """Return the types that have no model of their own and use `basic`."""
+        return [kind for kind in LLM_TYPES if kind not in self.by_type]
+
+
+def prompting_of(model: BaseChatModel) -> Profile:
+    """Return how `model` is talked to; a model that is not ours is taken for a large one."""
+    return getattr(model, "prompting", "standard")
+
+
+@asynccontextmanager
+async def open_chat_models(
+    settings: ModelsSettings, capabilities_for: CapabilitiesFor = lambda url, model: Capabilities()
+) -> AsyncIterator[ChatModels]:
+    """Open the clients that `settings` describe, over one pool of connections; nothing is sent yet."""
+    async with httpx2.AsyncClient(limits=LIMITS, follow_redirects=True) as http:
+        connector = Connector(http, capabilities_for)
+        by_type: dict[LLMType, BaseChatModel] = {}
+        for kind in LLM_TYPES:
+            one: ModelSettings | None = getattr(settings, kind)
+            if one is not None:
+                by_type[kind] = connector.connect(one, f"models.{kind}", ENV_PREFIXES[kind])
+        yield ChatModels(by_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """Makes the clients of endpoints and of their fallbacks."""
+
+    http: httpx2.AsyncClient
+    capabilities_for: CapabilitiesFor
+
+    def connect(self, settings: ModelSettings, name: str, env_prefix: str) -> BaseChatModel:
+        """Return the chat model that `settings` describe; `name` is where they stand."""
+        endpoint = EndpointName.of(settings.model, settings.base_url, name, env_prefix)
+        capabilities = self.capabilities_for(endpoint.url, settings.model)
+        capabilities.fixed = _set_by_hand(settings)
+        fallbacks = tuple(
+            self.connect(each, f"{name}.fallbacks[{n}]", env_prefix) for n, each in enumerate(settings.fallbacks)
+        )
+        options = {
+            **_options(settings),
+            "http_async_client": self.http,
+            "endpoint": endpoint,
+            "capabilities": capabilities,
+            "fallback_models": fallbacks,
+        }
+        return _client(settings, options)
+
+
+def _options(settings: ModelSettings) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "model": settings.model,
+        # Local servers ask for no key, the SDK insists on one.
+        "api_key": settings.api_key or SecretStr("not-needed"),
+        "temperature": settings.temperature,
+        "max_retries": settings.max_retries,
+        "timeout": settings.timeout_seconds,
+        "stream_chunk_timeout": settings.timeout_seconds,
+        "use_responses_api": False,
+        "prompting": settings.profile,
+    }
+    if settings.max_output_tokens is not None:
+        options["max_tokens"] = settings.max_output_tokens
+    return options
+
+
+def _client(settings: ModelSettings, options: dict[str, Any]) -> BaseChatModel:
+    # Importing the OpenAI client costs a second: only who talks to a model pays it.
+    from maniple.llms.chat import AzureEndpointModel, OpenAIEndpointModel
+
+    if settings.provider == "azure":
+        return AzureEndpointModel(
+            azure_endpoint=settings.base_url,
+            azure_deployment=settings.model,
+            api_version=settings.api_version or AZURE_API_VERSION,
+            **options,
+        )
+    return OpenAIEndpointModel(base_url=settings.base_url, **options)
+
+
+def _set_by_hand(settings: ModelSettings) -> dict[Feature, bool]:
+    chosen = settings.capabilities
+    return {name: value for name in FEATURES if (value := getattr(chosen, name)) is not None}

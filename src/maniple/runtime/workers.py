@@ -1,0 +1,66 @@
+"""Make each worker from what is there: its tools, or the reason why it has none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from langchain_core.tools import BaseTool
+
+from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
+from maniple.agents.compact import OneCall, ProgramWriter, ShortReport
+from maniple.config import TeamSettings
+from maniple.llms import ChatModels, prompting_of
+from maniple.types import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools of each worker, and of those that lack something, what."""
+
+    tools: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
+    missing: Mapping[Worker, str] = field(default_factory=dict)
+
+    def of(self, name: Worker) -> list[BaseTool]:
+        """Return the worker's tools; the reporter has none."""
+        return list(self.tools.get(name, ()))
+
+    def named(self, worker: Worker, tool: str) -> BaseTool | None:
+        """Return one tool of a worker."""
+        return next((one for one in self.of(worker) if one.name == tool), None)
+
+
+def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) -> dict[Worker, Agent]:
+    """Build the enabled workers that can do something; the reporter is always among them.
+
+    A browser without Chromium and a file manager without tools are left out, so that nobody plans with
+    them; a coder without a sandbox still writes code, and says that it was not run.
+    """
+    workers: dict[Worker, Agent] = {}
+    for name in (*(name for name in settings.members if name != "reporter"), "reporter"):
+        model = models.get(settings.llms.get(name, DEFAULT_LLMS[name]))
+        if name in ("browser", "file_manager") and not toolbox.of(name):
+            continue
+        if prompting_of(model) == "compact":
+            compact = _compact(name, models, toolbox)
+            if compact is not None:
+                workers[name] = compact
+        else:
+            workers[name] = build_react_agent(
+                ROLES[name], model, toolbox.of(name), max_model_calls=settings.max_model_calls_per_step
+            )
+    return workers
+
+
+def _compact(name: Worker, models: ChatModels, toolbox: Toolbox) -> Agent | None:
+    model = models.get(DEFAULT_LLMS[name])
+    missing = toolbox.missing.get(name, "there is no tool for it")
+    match name:
+        case "coder":
+            return ProgramWriter(model, toolbox.named("coder", "python_repl_tool"))
+        case "researcher":
+            return OneCall(toolbox.named("researcher", "tavily_search"), "query", missing)
+        case "browser":
+            return OneCall(toolbox.named("browser", "browser"), "instruction", missing)
+        case "reporter":
+            return ShortReport(model)
+        case _:
+            return None

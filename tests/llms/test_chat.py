@@ -1,0 +1,159 @@
+"""Chat models against a real HTTP server that misbehaves on demand."""
+
+import logging
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.config import ModelSettings, ModelsSettings
+from maniple.errors import ModelError
+from maniple.llms import ask, capabilities_of, open_chat_models
+from tests.openai_server import call, reply, serving
+
+pytestmark = pytest.mark.anyio
+QUESTION = [HumanMessage("hi")]
+
+
+@pytest.fixture(autouse=True)
+def _quiet_cuts(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger="uvicorn.error")
+
+
+def settings(base_url: str, **options) -> ModelsSettings:
+    basic = {"model": "m", "base_url": base_url, "timeout_seconds": 1, "max_retries": 0, **options}
+    return ModelsSettings(basic=ModelSettings.model_validate(basic))
+
+
+async def said(script: dict, **options) -> tuple[str, dict]:
+    with serving({"other": script} if isinstance(script, list) else script) as server:
+        async with open_chat_models(settings(server.base_url, **options)) as models:
+            chunks = [chunk async for chunk in models.get("basic").astream(QUESTION)]
+            return "".join(chunk.text for chunk in chunks), server.stats
+
+
+async def failure(script: list[dict], **options) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await said(script, **options)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "retryable", "words"),
+    [
+        ({"status": 401}, "model_auth", False, "Set BASIC_API_KEY in .env"),
+        ({"status": 403}, "model_auth", False, "refused the API key"),
+        ({"status": 404}, "model_not_found", False, "Check BASIC_MODEL and BASIC_BASE_URL"),
+        ({"status": 429}, "model_rate_limited", True, "Wait and ask again"),
+        ({"status": 500}, "model_overloaded", True, "failed with HTTP 500"),
+        ({"status": 400, "error": "too long"}, "model_bad_request", False, "too long"),
+        ({"hang": True}, "model_timeout", True, "models.basic.timeout_seconds"),
+        ({"text": "a b c d", "cut_after": 2}, "model_stream_cut", True, "broke off in the middle"),
+        ({"text": "a b c", "malformed_after": 1}, "model_bad_response", True, "not a chat completion"),
+    ],
+)
+async def test_each_failure_names_the_endpoint_and_the_remedy(fault, code, retryable, words):
+    error = await failure([fault])
+    assert (error.code, error.retryable) == (code, retryable)
+    assert words in str(error)
+    assert "Model 'm' at http://127.0.0.1:" in str(error)
+
+
+async def test_an_unreachable_endpoint_is_named_with_the_reason():
+    async with open_chat_models(settings("http://127.0.0.1:9/v1")) as models:
+        with pytest.raises(ModelError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached \(.*[Cc]onnect") as caught:
+            await ask(models.get("basic"), QUESTION)
+    assert caught.value.code == "model_unreachable"
+
+
+async def test_a_key_in_the_url_is_not_repeated():
+    async with open_chat_models(settings("http://user:sk-secret@127.0.0.1:9/v1?key=sk-secret")) as models:
+        with pytest.raises(ModelError) as caught:
+            await ask(models.get("basic"), QUESTION)
+    assert "sk-secret" not in str(caught.value)
+
+
+async def test_rate_limits_are_waited_out():
+    script = [{"status": 429, "headers": {"Retry-After": "0"}, "times": 2}, reply("fine")]
+    text, stats = await said(script, max_retries=2)
+    assert (text, stats["calls"]) == ("fine", 3)
+
+
+async def test_an_answer_that_breaks_off_is_asked_for_again():
+    script = [{"text": "a b c d", "cut_after": 2, "times": 1}, reply("whole answer")]
+    with serving({"other": script}) as server:
+        async with open_chat_models(settings(server.base_url, max_retries=1)) as models:
+            # A streaming run is what the graph makes of every call.
+            parts = [e async for e in _events(models.get("basic"))]
+    assert parts[-1] == "whole answer"
+
+
+async def _events(model):
+    from langchain_core.runnables import RunnableLambda
+
+    async def body(_: object) -> str:
+        return (await ask(model, QUESTION)).text
+
+    node = RunnableLambda(body)
+    async for event in node.astream_events("x", version="v2"):
+        if event["event"] == "on_chain_end":
+            yield event["data"]["output"]
+
+
+async def test_reasoning_arrives_beside_the_text():
+    with serving({"other": [reply("x", reasoning=["th", "ink"])]}) as server:
+        async with open_chat_models(settings(server.base_url)) as models:
+            chunks = [chunk async for chunk in models.get("basic").astream(QUESTION)]
+    assert "".join(c.additional_kwargs.get("reasoning_content", "") for c in chunks) == "think"
+    assert "".join(c.text for c in chunks) == "x"
+
+
+async def test_an_endpoint_without_usage_in_streams_is_asked_without_it_and_remembered():
+    learned = []
+    with serving({"other": [reply("x")], "reject": ["stream_options"]}) as server:
+        async with open_chat_models(settings(server.base_url)) as models:
+            model = models.get("basic")
+            capabilities_of(model).on_learned = learned.append
+            assert "".join([c.text async for c in model.astream(QUESTION)]) == "x"
+            assert "".join([c.text async for c in model.astream(QUESTION)]) == "x"
+        assert server.stats["calls"] == 3
+    assert learned == [{"stream_usage": False}]
+
+
+async def test_the_fallback_answers_when_the_endpoint_does_not():
+    with serving({"other": [reply("from the second")]}) as server:
+        fallback = {"model": "n", "base_url": server.base_url}
+        async with open_chat_models(settings("http://127.0.0.1:9/v1", fallbacks=[fallback])) as models:
+            chunks = [chunk async for chunk in models.get("basic").astream(QUESTION)]
+            assert "".join(chunk.text for chunk in chunks) == "from the second"
+            assert (await models.get("basic").ainvoke(QUESTION)).text == "from the second"
+
+
+async def test_names_of_agents_and_new_field_names_stay_away_from_other_hosts():
+    with serving({"other": [reply("x")]}) as server:
+        async with open_chat_models(settings(server.base_url, max_output_tokens=7)) as models:
+            await models.get("basic").ainvoke([HumanMessage("hi", name="coder")])
+        request = server.requests[0]
+    assert "name" not in request["messages"][0]
+    assert request["max_tokens"] == 7
+
+
+async def test_tool_calls_stream_through():
+    with serving({"other": [call("f", x=1)]}) as server:
+        async with open_chat_models(settings(server.base_url)) as models:
+            message = await models.get("basic").ainvoke(QUESTION)
+    assert message.tool_calls[0]["args"] == {"x": 1}
+
+
+async def test_without_any_model_the_error_says_what_to_set():
+    async with open_chat_models(ModelsSettings()) as models:
+        with pytest.raises(ModelError, match="Set BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL"):
+            models.get("vision")
+
+
+async def test_azure_deployments_are_asked_at_their_own_path():
+    with serving({"other": [reply("x")]}) as server:
+        url = server.base_url.removesuffix("/v1")
+        azure = settings(url, provider="azure", api_key="k")
+        async with open_chat_models(azure) as models:
+            with pytest.raises(ModelError, match="does not exist"):
+                await models.get("basic").ainvoke(QUESTION)

@@ -1,0 +1,31 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from maniple.config.settings import SandboxSettings
+from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspaces(tmp_path / "workspaces").open("thread")
+
+
+@pytest.fixture
+async def sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
+    """The real one, with short limits; these tests mean nothing without it."""
+    settings = SandboxSettings(timeout_seconds=20, disk_mb=1, output_bytes=4096)
+    async with open_sandbox(settings) as sandbox:
+        if isinstance(sandbox, Unavailable):
+            pytest.fail(f"The tests need a working sandbox. {sandbox}")
+        yield sandbox
+
+
+@pytest.fixture
+async def hasty_sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
+    """Gives every call two seconds."""
+    async with open_sandbox(SandboxSettings(timeout_seconds=2)) as sandbox:
+        if isinstance(sandbox, Unavailable):
+            pytest.fail(f"The tests need a working sandbox. {sandbox}")
+        yield sandbox

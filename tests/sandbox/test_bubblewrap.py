@@ -1,0 +1,106 @@
+import asyncio
+
+import pytest
+
+from maniple.errors import SandboxError
+from maniple.sandbox import Sandbox, Workspace
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_python_prints_what_it_computes(sandbox: Sandbox, workspace: Workspace) -> None:
+    completed = await sandbox.run_python("print(1 + 3)", workspace=workspace.path)
+    assert (completed.exit_code, completed.stdout, completed.stderr) == (0, "4\n", "")
+    assert completed.text() == "4"
+
+
+async def test_a_traceback_shows_the_failing_line(sandbox: Sandbox, workspace: Workspace) -> None:
+    completed = await sandbox.run_python("print('before')\n1 / 0", workspace=workspace.path)
+    text = completed.text()
+    assert text.startswith("before\n[stderr]\nTraceback")
+    assert "1 / 0" in text
+    assert "ZeroDivisionError" in text
+    assert text.endswith("[exit code 1]")
+
+
+async def test_bash_runs_pipelines_and_reports_their_exit_code(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    completed = await sandbox.run_bash("seq 5 | paste -sd+ | tee sum; exit 3", workspace=workspace.path)
+    assert (completed.exit_code, completed.stdout) == (3, "1+2+3+4+5\n")
+
+
+async def test_a_command_that_does_not_exist_is_a_result(sandbox: Sandbox, workspace: Workspace) -> None:
+    completed = await sandbox.run_bash("no-such-command", workspace=workspace.path)
+    assert completed.exit_code == 127
+    assert "no-such-command" in completed.stderr
+
+
+async def test_a_process_ended_by_a_signal_names_it(sandbox: Sandbox, workspace: Workspace) -> None:
+    completed = await sandbox.run_python(
+        "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", workspace=workspace.path
+    )
+    assert completed.text() == "[exit code 139, SIGSEGV]"
+
+
+async def test_unicode_passes_both_ways(sandbox: Sandbox, workspace: Workspace) -> None:
+    code = "text = 'naïve 汉字 🦀'\nprint(text, len(text))"
+    assert (await sandbox.run_python(code, workspace=workspace.path)).stdout == "naïve 汉字 🦀 10\n"
+    assert (await sandbox.run_bash("echo 'ß → ∞'", workspace=workspace.path)).stdout == "ß → ∞\n"
+
+
+async def test_output_that_is_no_text_is_still_shown(sandbox: Sandbox, workspace: Workspace) -> None:
+    completed = await sandbox.run_bash(r"printf 'a\377b'", workspace=workspace.path)
+    assert completed.stdout == "a\N{REPLACEMENT CHARACTER}b"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("print('a') if", "SyntaxError"),
+        ("raise SystemExit('\0')", ""),
+        ("print('\ud800' == chr(0xD800))", "True"),
+    ],
+)
+async def test_code_that_is_hard_to_write_down_is_a_result(
+    sandbox: Sandbox, workspace: Workspace, code: str, said: str
+) -> None:
+    completed = await sandbox.run_python(code, workspace=workspace.path)
+    assert said in completed.text()
+
+
+async def test_files_stay_in_the_workspace_between_python_and_bash(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    await sandbox.run_python("open('note.txt', 'w').write('kept')", workspace=workspace.path)
+    completed = await sandbox.run_bash("pwd; cat note.txt; rm note.txt", workspace=workspace.path)
+    assert completed.stdout == "/workspace\nkept"
+    assert list(workspace.path.iterdir()) == []
+
+
+async def test_variables_and_private_files_do_not_stay(sandbox: Sandbox, workspace: Workspace) -> None:
+    await sandbox.run_bash("export KEPT=1; touch /tmp/kept", workspace=workspace.path)
+    completed = await sandbox.run_bash("echo ${KEPT:-gone}; ls /tmp", workspace=workspace.path)
+    assert completed.stdout == "gone\n"
+
+
+async def test_a_module_in_the_workspace_can_be_imported(sandbox: Sandbox, workspace: Workspace) -> None:
+    workspace.write("helper.py", b"answer = 42")
+    completed = await sandbox.run_python("import helper; print(helper.answer)", workspace=workspace.path)
+    assert completed.stdout == "42\n"
+
+
+async def test_a_program_that_waits_for_input_gets_its_end(sandbox: Sandbox, workspace: Workspace) -> None:
+    completed = await sandbox.run_python("input('name? ')", workspace=workspace.path)
+    assert "EOFError" in completed.stderr
+
+
+async def test_sixteen_calls_at_once_are_all_right(sandbox: Sandbox, workspace: Workspace) -> None:
+    calls = [sandbox.run_python(f"print({number} ** 2)", workspace=workspace.path) for number in range(16)]
+    results = await asyncio.gather(*calls)
+    assert [result.stdout for result in results] == [f"{number**2}\n" for number in range(16)]
+
+
+async def test_a_sandbox_that_cannot_start_says_why(sandbox: Sandbox, workspace: Workspace) -> None:
+    with pytest.raises(SandboxError, match=r"could not run the code: bwrap: .*missing"):
+        await sandbox.run_python("print(1)", workspace=workspace.path / "missing")

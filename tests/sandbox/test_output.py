@@ -1,0 +1,72 @@
+import tracemalloc
+
+import pytest
+
+from maniple.sandbox import Completed, Sandbox, Workspace
+from maniple.sandbox.output import Capture
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_long_output_keeps_its_head_and_tail_and_names_the_rest(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    code = "print('first')\nprint('x' * 1_000_000)\nprint('last')"
+    completed = await sandbox.run_python(code, workspace=workspace.path)
+    assert completed.stdout.startswith("first\nxxx")
+    assert completed.stdout.endswith("xxx\nlast\n")
+    assert f"\n[… {6 + 1_000_001 + 5 - 4096} bytes cut …]\n" in completed.stdout
+
+
+async def test_an_endless_writer_is_stopped_with_little_to_show_for_it(
+    hasty_sandbox: Sandbox, workspace: Workspace
+) -> None:
+    tracemalloc.start()
+    try:
+        completed = await hasty_sandbox.run_bash("yes | tee /dev/stderr", workspace=workspace.path)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert completed.timed_out
+    assert len(completed.text()) < 2 * 65_536 + 300
+    assert peak_bytes < 3_000_000
+
+
+async def test_memory_for_output_is_bounded_by_the_limit() -> None:
+    capture = Capture(limit_bytes=4096)
+    chunk = b"y" * 65_536
+    tracemalloc.start()
+    try:
+        for _ in range(2_000):
+            capture.data_received(chunk)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 500_000
+    assert f"{2_000 * 65_536 - 4096} bytes cut" in capture.text()
+
+
+async def test_a_character_between_head_and_tail_survives() -> None:
+    capture = Capture(limit_bytes=8)
+    capture.data_received("abc€de".encode())
+    assert capture.text() == "abc€de"
+
+
+@pytest.mark.parametrize(
+    ("completed", "text"),
+    [
+        (Completed(0, "", "", 0.1), "[no output; print what you want to see]"),
+        (Completed(0, "a\n", "b\n", 0.1), "a\n[stderr]\nb"),
+        (Completed(1, "", "", 0.1), "[exit code 1]"),
+        (
+            Completed(137, "so far\n", "", 30.02, timed_out=True),
+            "so far\n[timeout: stopped after 30 seconds; above is what it printed until then]",
+        ),
+        (
+            Completed(137, "", "", 30.02, timed_out=True),
+            "[timeout: stopped after 30 seconds; it had printed nothing]",
+        ),
+    ],
+)
+async def test_a_model_reads_what_happened(completed: Completed, text: str) -> None:
+    assert completed.text() == text

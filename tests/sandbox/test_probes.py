@@ -1,0 +1,109 @@
+"""The refusal rule, with backends that are broken on purpose."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from maniple.config.settings import SandboxSettings
+from maniple.sandbox import Unavailable, account, bubblewrap, open_sandbox
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """One that every user can read, and not under /tmp, which root's sandbox covers at its first step."""
+    directory = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def with_bwrap(directory: Path) -> Callable[[str], str]:
+    """A search path on which `bwrap`, when it is to isolate, runs `body` first; $BWRAP is the real one."""
+
+    def install(body: str) -> str:
+        script = directory / "bwrap"
+        real = shutil.which("bwrap")
+        script.write_text(f"""#!/bin/bash
+BWRAP={real}
+if [[ $1 == --unshare-all ]]; then
+  {body}
+fi
+exec $BWRAP "$@"
+""")
+        script.chmod(0o755)
+        return f"{directory}:/usr/bin:/bin"
+
+    return install
+
+
+@pytest.fixture
+def environment_python(directory: Path) -> Path:
+    """An interpreter outside /usr that leads to the system's, as a virtual environment's does."""
+    (directory / "bin").mkdir()
+    python = directory / "bin" / "python"
+    python.symlink_to("/usr/bin/python3")
+    return python
+
+
+async def _refusal(settings: SandboxSettings, search_path: str | None = None) -> str:
+    async with open_sandbox(settings, search_path=search_path) as sandbox:
+        assert isinstance(sandbox, Unavailable)
+        return str(sandbox)
+
+
+async def test_without_bubblewrap_the_remedy_is_to_install_it(tmp_path: Path) -> None:
+    refusal = await _refusal(SandboxSettings(), search_path=str(tmp_path))
+    assert refusal == "`bwrap` is not installed. To mend it: apt-get install -y bubblewrap"
+
+
+async def test_a_sandbox_that_is_turned_off_says_so() -> None:
+    assert "sandbox.backend: bubblewrap" in await _refusal(SandboxSettings(backend="off"))
+
+
+async def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
+    refusal = await _refusal(SandboxSettings(python=tmp_path / "python"))
+    assert str(tmp_path / "python") in refusal
+
+
+async def test_a_python_beside_the_system_can_be_chosen(environment_python: Path) -> None:
+    async with open_sandbox(SandboxSettings(python=environment_python)) as sandbox:
+        assert not isinstance(sandbox, Unavailable), str(sandbox)
+
+
+async def test_forbidden_user_namespaces_are_explained(with_bwrap: Callable[[str], str]) -> None:
+    path = with_bwrap('exec $BWRAP --unshare-user --disable-userns --dev-bind / / -- $BWRAP "$@"')
+    refusal = await _refusal(SandboxSettings(), path)
+    assert "could not run the code: bwrap: " in refusal
+    assert "allow user namespaces" in refusal
+
+
+@pytest.mark.parametrize(
+    ("flaw", "escape"),
+    [
+        ('shift; set -- --unshare-all --ro-bind /etc /etc "$@"', "read /etc/passwd"),
+        ('shift; set -- --unshare-all --share-net "$@"', "connect to a TCP port of the host"),
+        ("export LEAKED=1", "see the environment variables LEAKED"),
+        ('set -- "${@/--nproc=64/--nproc=70}"', "start more than 64 processes"),
+        ('set -- "${@/--as=*/--core=0}"', "take more memory than its limit"),
+        ('set -- "${@/--remount-ro/--dir}"', "write to the root directory"),
+        ('set -- "${@/--seccomp/--sync-fd}"', "open a socket to the hypervisor"),
+    ],
+)
+async def test_a_leaking_sandbox_is_refused_by_name(
+    with_bwrap: Callable[[str], str], flaw: str, escape: str
+) -> None:
+    assert escape in await _refusal(SandboxSettings(), with_bwrap(flaw))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has nothing to drop")
+async def test_root_that_stays_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account, "sandbox_account", lambda: None)
+    monkeypatch.setattr(bubblewrap, "sandbox_account", lambda: None)
+    assert "start more than 64 processes" in await _refusal(SandboxSettings())

@@ -1,0 +1,163 @@
+import os
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maniple.errors import FileError
+from maniple.sandbox import FileHead, Workspace, Workspaces
+from maniple.sandbox.beneath import components
+
+
+@contextmanager
+def _files_limited_to(size_bytes: int) -> Iterator[None]:
+    """A disk that is full after so many bytes, as far as this process can tell."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_workspace_is_made_with_the_first_use_and_closed_to_others(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path / "data" / "workspaces")
+    assert list(tmp_path.iterdir()) == []
+    workspace = workspaces.open("thread-1")
+    assert workspace.path == tmp_path / "data" / "workspaces" / "thread-1"
+    assert workspace.path.stat().st_mode & 0o777 == 0o700
+    assert workspaces.open("thread-1") == workspace
+
+
+@given(key=st.text(st.characters(), max_size=300))
+def test_any_key_names_one_directory_beneath_the_root(
+    key: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.getbasetemp() / "any"
+    assert Workspaces(root).open(key).path.parent == root
+
+
+def test_different_keys_get_different_directories(tmp_path: Path) -> None:
+    keys = ["a", "A", "..", ".", "", "a/b", "a\0b", "/etc", "x" * 300, "x" * 301, "~a", "\ud800"]
+    assert len({Workspaces(tmp_path).open(key).path for key in keys}) == len(keys)
+
+
+def test_what_is_written_is_read_again(workspace: Workspace) -> None:
+    workspace.write("deep/er/notes.txt", "ä\n".encode())
+    assert workspace.read("deep/er/notes.txt", 100) == FileHead("ä\n".encode(), 3)
+    assert workspace.read("/workspace/deep/./er//notes.txt", 2) == FileHead(b"\xc3\xa4", 3)
+
+
+def test_replacing_a_file_leaves_no_draft(workspace: Workspace) -> None:
+    workspace.write("a", b"old")
+    workspace.write("a", b"new")
+    assert workspace.files(10) == [("a", 3)]
+    assert workspace.read("a", 10).content == b"new"
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_draft(workspace: Workspace) -> None:
+    workspace.write("a", b"old")
+    with _files_limited_to(1000), pytest.raises(FileError, match="'a' could not be written: File too large"):
+        workspace.write("a", b"x" * 2000)
+    assert workspace.read("a", 10).content == b"old"
+    assert [path.name for path in workspace.path.iterdir()] == ["a"]
+
+
+def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
+    workspace = Workspaces(tmp_path, max_file_bytes=10).open("a")
+    with pytest.raises(FileError, match="11 bytes; the limit is 10"):
+        workspace.write("a", b"x" * 11)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../a",
+        "a/../../b",
+        "/etc/passwd",
+        "/workspace/../a",
+        "/workspaces/a",
+        "a\0b",
+        "\ud800",
+        "/".join("a" * 40),
+    ],
+)
+def test_a_path_that_leaves_the_workspace_is_refused(workspace: Workspace, path: str) -> None:
+    with pytest.raises(FileError):
+        workspace.read(path, 10)
+    with pytest.raises(FileError):
+        workspace.write(path, b"")
+    assert workspace.files(10) == []
+
+
+@given(path=st.text(st.characters() | st.sampled_from("./"), max_size=40))
+def test_no_path_has_a_part_that_climbs(path: str) -> None:
+    try:
+        parts = components(path)
+    except FileError:
+        return
+    assert not {"", ".", ".."} & set(parts)
+    assert not any("/" in part or "\0" in part for part in parts)
+
+
+@pytest.mark.parametrize("path", ["", ".", "/workspace", "directory"])
+def test_a_directory_is_not_a_file(workspace: Workspace, path: str) -> None:
+    workspace.write("directory/file", b"")
+    with pytest.raises(FileError, match="name a file"):
+        workspace.read(path, 10)
+    with pytest.raises(FileError, match="name a file"):
+        workspace.write(path, b"")
+
+
+def test_a_missing_file_is_named(workspace: Workspace) -> None:
+    with pytest.raises(FileError, match=r"There is no file 'a/b\.txt'"):
+        workspace.read("a/b.txt", 10)
+
+
+def test_a_planted_link_is_followed_neither_for_reading_nor_for_writing(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    (workspace.path / "file").symlink_to(outside / "secret")
+    (workspace.path / "directory").symlink_to(outside)
+    for path in ("file", "directory/secret"):
+        with pytest.raises(FileError, match="leads through a link"):
+            workspace.read(path, 10)
+    with pytest.raises(FileError, match="leads through a link"):
+        workspace.write("directory/new", b"x")
+    # The link itself may be replaced; what it pointed at is untouched.
+    workspace.write("file", b"x")
+    assert (outside / "secret").read_text() == "secret"
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+    assert workspace.files(10) == [("file", 1)]
+
+
+def test_a_planted_hard_link_pipe_or_socket_is_not_read(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (workspace.path / "hard").hardlink_to(tmp_path / "secret")
+    os.mkfifo(workspace.path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(workspace.path / "socket"))
+        for name in ("hard", "pipe", "socket"):
+            with pytest.raises(FileError):
+                workspace.read(name, 10)
+
+
+def test_a_listing_is_bounded_and_survives_what_code_can_plant(workspace: Workspace) -> None:
+    directory = workspace.path
+    for _ in range(60):
+        directory /= "d"
+        directory.mkdir()
+    (directory / "too-deep").touch()
+    for number in range(30):
+        workspace.write(f"{number:02}", b"x" * number)
+    (workspace.path / "link").symlink_to("/etc")
+    assert workspace.files(100) == [(f"{number:02}", number) for number in range(30)]
+    assert len(workspace.files(7)) == 7
