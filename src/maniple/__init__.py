@@ -1,11 +1,11 @@
 """A team of agents as a LangGraph workflow: serve it, talk to it in a terminal, or embed it.
 
-    from langchain_core.messages import HumanMessage
-    from maniple import load_settings, open_team, stream_run
+from langchain_core.messages import HumanMessage
+from maniple import load_settings, open_team, stream_run
 
-    async with open_team(load_settings()) as team:
-        async for event in stream_run(team, [HumanMessage("1+3=?")]):
-            print(event.type, event.data())
+async with open_team(load_settings()) as team:
+    async for event in stream_run(team, [HumanMessage("1+3=?")]):
+        print(event.type, event.data())
 """
 
 from importlib import import_module

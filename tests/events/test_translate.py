@@ -40,14 +40,18 @@ class Turn:
 
     def end(self, *messages: Any, **update: Any) -> Raw:
         output = Command(update={"messages": list(messages), **update})
-        return raw("on_chain_end", self.agent, self.ns, self.id, tags=["graph:step:3"], data={"output": output})
+        return raw(
+            "on_chain_end", self.agent, self.ns, self.id, tags=["graph:step:3"], data={"output": output}
+        )
 
     def say(self, *pieces: str, ended: bool = True, parents: Sequence[str] = ()) -> list[Raw]:
         self.calls += 1
         call, ns = f"{self.id}-llm{self.calls}", f"{self.ns}|model:1"
         chunks = [AIMessageChunk(piece, id=call) for piece in pieces]
         events = [raw("on_chat_model_start", "M", ns, call, parents=parents)]
-        events += [raw("on_chat_model_stream", "M", ns, call, parents=parents, data={"chunk": c}) for c in chunks]
+        events += [
+            raw("on_chat_model_stream", "M", ns, call, parents=parents, data={"chunk": c}) for c in chunks
+        ]
         if ended:
             output = AIMessage("".join(pieces), id=call)
             events.append(raw("on_chat_model_end", "M", ns, call, parents=parents, data={"output": output}))
@@ -84,7 +88,9 @@ def turns(draw: st.DrawFn) -> list[Raw]:
     """One agent's turn with anything in it that a model, a tool or a crash may cause."""
     turn = Turn(draw(st.sampled_from(AGENTS)), draw(st.uuids()))
     events = [turn.start()]
-    for kind in draw(st.lists(st.sampled_from(["say", "cut", "use", "lost", "error", "nested", "stray"]), max_size=6)):
+    for kind in draw(
+        st.lists(st.sampled_from(["say", "cut", "use", "lost", "error", "nested", "stray"]), max_size=6)
+    ):
         match kind:
             case "say" | "cut":
                 pieces = draw(st.lists(st.sampled_from(["a", "b", "ab", ""]), max_size=4))
@@ -100,7 +106,11 @@ def turns(draw: st.DrawFn) -> list[Raw]:
     return events
 
 
-@given(st.lists(turns(), max_size=5), st.randoms(use_true_random=False), st.sampled_from(["completed", "failed", "cancelled"]))
+@given(
+    st.lists(turns(), max_size=5),
+    st.randoms(use_true_random=False),
+    st.sampled_from(["completed", "failed", "cancelled"]),
+)
 @settings(max_examples=400, deadline=None)
 def test_any_interleaving_of_raw_events_keeps_the_grammar_of_the_client(lanes, random, status):
     mixed: list[Raw] = []
@@ -143,7 +153,12 @@ def test_a_reply_of_one_piece_is_shown_whole():
 
 def test_a_planner_shows_only_the_plan_that_was_accepted():
     turn = Turn("planner", 1)
-    events = [turn.start(), *turn.say("no json"), *turn.say('{"title"', ": 1}"), turn.end(HumanMessage('{"title":"P"}'))]
+    events = [
+        turn.start(),
+        *turn.say("no json"),
+        *turn.say('{"title"', ": 1}"),
+        turn.end(HumanMessage('{"title":"P"}')),
+    ]
     told = frames(events)
     assert said(told) == '{"title":"P"}'
     assert [name for name, _ in told].count("start_of_llm") == 1
@@ -151,7 +166,12 @@ def test_a_planner_shows_only_the_plan_that_was_accepted():
 
 def test_a_broken_stream_goes_on_where_it_broke():
     turn = Turn("reporter", 1)
-    events = [turn.start(), *turn.say("The answ", ended=False), *turn.say("The ", "answer", " is 4"), turn.end()]
+    events = [
+        turn.start(),
+        *turn.say("The answ", ended=False),
+        *turn.say("The ", "answer", " is 4"),
+        turn.end(),
+    ]
     told = frames(events)
     assert said(told) == "The answer is 4"
     assert [name for name, _ in told].count("start_of_llm") == 1
@@ -205,6 +225,11 @@ def test_the_planners_reasoning_streams():
 def test_a_failed_run_hands_back_the_conversation():
     turn = Turn("planner", 1)
     told = frames([turn.start(), *turn.say("{")], "failed", RuntimeError("boom"))
-    assert [name for name, _ in told[-4:]] == ["error", "run_status", "end_of_workflow", "final_session_state"]
+    assert [name for name, _ in told[-4:]] == [
+        "error",
+        "run_status",
+        "end_of_workflow",
+        "final_session_state",
+    ]
     assert told[-1][1]["messages"] == [{"role": "user", "content": "hi"}]
     assert told[-4][1]["agent_name"] == "planner"

@@ -60,7 +60,9 @@ async def test_each_failure_names_the_endpoint_and_the_remedy(fault, code, retry
 
 async def test_an_unreachable_endpoint_is_named_with_the_reason():
     async with open_chat_models(settings("http://127.0.0.1:9/v1")) as models:
-        with pytest.raises(ModelError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached \(.*[Cc]onnect") as caught:
+        with pytest.raises(
+            ModelError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached \(.*[Cc]onnect"
+        ) as caught:
             await ask(models.get("basic"), QUESTION)
     assert caught.value.code == "model_unreachable"
 

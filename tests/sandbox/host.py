@@ -1,11 +1,12 @@
 """What the host sees of sandboxed processes, without sleeping: descriptors that become readable."""
 
 import asyncio
+import ctypes
 import os
 import secrets
 import select
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
@@ -13,16 +14,37 @@ from maniple.sandbox.account import give_away
 
 
 def new_marker() -> str:
-    """A number of seconds that only one `sleep` in the world was asked for."""
-    return str(secrets.randbelow(10**9) + 10**9)
+    """A word that stands in the command line of one process in the world."""
+    return f"marker-{secrets.token_hex(8)}"
 
 
-def find_processes(marker: str) -> list[int]:
-    """Host process ids of the `sleep` commands with this marker."""
+def stubborn_daemon(marker: str) -> str:
+    """Python that leaves a process in a session of its own, which holds the output and ignores signals.
+
+    That process itself says so through the pipe `word`, so that it can be found from then on.
+    """
+    daemon = """
+import signal
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+with open("word", "w") as word:
+    word.write("started")
+while True:
+    signal.pause()
+"""
+    return f"""
+import subprocess, sys
+print("so far")
+subprocess.Popen([sys.executable, "-c", {daemon!r}, {marker!r}], start_new_session=True)
+"""
+
+
+def _find_processes(marker: str) -> list[int]:
+    """Host process ids of the commands whose last word is this marker."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if entry.read_bytes().split(b"\0")[:2] == [b"sleep", marker.encode()]:
+            if entry.read_bytes().endswith(f"\0{marker}\0".encode()):
                 found.append(int(entry.parent.name))
     return found
 
@@ -30,7 +52,7 @@ def find_processes(marker: str) -> list[int]:
 @contextmanager
 def watched(marker: str) -> Iterator[list[int]]:
     """Descriptors of the living processes with this marker; each is readable once its process ended."""
-    descriptors = [os.pidfd_open(pid) for pid in find_processes(marker)]
+    descriptors = [os.pidfd_open(pid) for pid in _find_processes(marker)]
     try:
         yield descriptors
     finally:
@@ -63,3 +85,23 @@ async def word_from_inside(workspace: Path) -> AsyncIterator[asyncio.Task[str]]:
     finally:
         os.close(descriptor)
         pipe.unlink()
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@contextmanager
+def as_process_one() -> Iterator[Callable[[], list[str]]]:
+    """Let this process inherit orphans, as a server alone in a container does; yields who has come."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def children() -> list[str]:
+        return [
+            child for each in Path("/proc/self/task").glob("*/children") for child in each.read_text().split()
+        ]
+
+    try:
+        yield children
+    finally:
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)

@@ -40,7 +40,7 @@ async def test_a_process_ended_by_a_signal_names_it(sandbox: Sandbox, workspace:
     completed = await sandbox.run_python(
         "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", workspace=workspace.path
     )
-    assert completed.text() == "[exit code 139, SIGSEGV]"
+    assert completed.text() == "[stderr]\nSegmentation fault\n[exit code 139, SIGSEGV]"
 
 
 async def test_unicode_passes_both_ways(sandbox: Sandbox, workspace: Workspace) -> None:

@@ -1,14 +1,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 from langchain_core.tools import BaseTool
 from langgraph.graph import START, StateGraph
 
 from maniple.config.settings import SandboxSettings
-from maniple.errors import SandboxError
-from maniple.sandbox import Sandbox, Unavailable, Workspaces, open_sandbox
+from maniple.errors import FileError, SandboxError
+from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
 from maniple.tools.code import code_tools
 from maniple.tools.files import file_tools
 from maniple.tools.scope import thread_key
@@ -58,7 +59,7 @@ async def test_a_sandbox_that_cannot_run_is_an_error(sandbox: Sandbox, tmp_path:
     class Gone(Workspaces):
         """Hands out directories that somebody has removed by the time they are used."""
 
-        def open(self, key: str):
+        def open(self, key: str) -> Workspace:
             workspace = super().open(key)
             workspace.path.rmdir()
             return workspace
@@ -70,19 +71,22 @@ async def test_a_sandbox_that_cannot_run_is_an_error(sandbox: Sandbox, tmp_path:
 
 async def test_a_symlink_planted_by_code_is_not_read_by_the_host(tools: dict[str, BaseTool]) -> None:
     await tools["bash_tool"].ainvoke({"cmd": "ln -s /etc/passwd planted"})
-    with pytest.raises(Exception, match="leads through a link"):
+    with pytest.raises(FileError, match="leads through a link"):
         await tools["read_file"].ainvoke({"path": "planted"})
 
 
 async def test_each_thread_of_a_graph_has_its_own_workspace(tools: dict[str, BaseTool]) -> None:
-    async def node(state: dict) -> dict:
+    class State(TypedDict):
+        said: str
+
+    async def node(state: State) -> State:
         await tools["write_file"].ainvoke({"path": "who", "content": thread_key()})
         return {"said": await tools["bash_tool"].ainvoke({"cmd": "ls; cat who"})}
 
-    graph = StateGraph(dict).add_node(node).add_edge(START, "node").compile()
+    graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile()
     configurations = [{"thread_id": "one"}, {"run_id": "two"}, {"thread_id": "three", "run_id": "two"}]
     results = await asyncio.gather(
-        *(graph.ainvoke({}, {"configurable": configurable}) for configurable in configurations)
+        *(graph.ainvoke({"said": ""}, {"configurable": configurable}) for configurable in configurations)
     )
     assert [result["said"] for result in results] == ["who\none", "who\ntwo", "who\nthree"]
 

@@ -38,7 +38,9 @@ class ReactAgent:
         try:
             result = await self.graph.ainvoke({"messages": self._messages(task)})
         except ModelCallLimitExceededError as error:
-            raise StepFailed(f"the limit of {error.run_limit} model calls for one step was reached") from error
+            raise StepFailed(
+                f"the limit of {error.run_limit} model calls for one step was reached"
+            ) from error
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:

@@ -20,7 +20,9 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of
 
-_FENCE = re.compile(r"\A\s*(?:```(?:json|tool_call)?|<tool_call>)?\s*(\{.*\})\s*(?:```|</tool_call>)?\s*\Z", re.S)
+_FENCE = re.compile(
+    r"\A\s*(?:```(?:json|tool_call)?|<tool_call>)?\s*(\{.*\})\s*(?:```|</tool_call>)?\s*\Z", re.S
+)
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "action_input")
 
@@ -61,7 +63,9 @@ def _described(tool: BaseTool | dict[str, Any]) -> dict[str, Any]:
 def _as_text(message: BaseMessage) -> BaseMessage:
     match message:
         case AIMessage(tool_calls=[call, *_]):
-            return AIMessage(json.dumps({"name": call["name"], "arguments": call["args"]}, ensure_ascii=False))
+            return AIMessage(
+                json.dumps({"name": call["name"], "arguments": call["args"]}, ensure_ascii=False)
+            )
         case ToolMessage():
             return HumanMessage(f"Result of {message.name}:\n{message.text}")
         case _:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import IO, Any
 
 from maniple.cli.plan_view import PlanView
 from maniple.cli.tally import Tally
@@ -16,7 +16,7 @@ _LONGEST_LINE = 160
 class PlainView:
     """Writes lines and nothing else: no colour, no cursor movement."""
 
-    def __init__(self, output: TextIO, notes: TextIO) -> None:
+    def __init__(self, output: IO[str], notes: IO[str]) -> None:
         self._output = output
         self._notes = notes
         self._plan = PlanView()
@@ -30,10 +30,10 @@ class PlainView:
             "error": self._fail,
         }
 
-    def __enter__(self) -> "PlainView":
+    async def __aenter__(self) -> "PlainView":
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         return None
 
     def show(self, number: int, event: Event) -> None:

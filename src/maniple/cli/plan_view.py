@@ -25,10 +25,7 @@ _OVER = ("completed", "failed", "skipped")
 
 
 class PlanView:
-    """The newest plan, and what changed in it.
-
-    `steps` is replaced and never changed, since a live region reads it from its own thread.
-    """
+    """The newest plan, and what changed in it."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -69,7 +66,8 @@ class PlanView:
         lines = [_line(place, step, width) for place, step in enumerate(steps, start=1)]
         if most is None or len(lines) <= most:
             return lines
-        current = next((place for place, step in enumerate(steps) if step.status not in _OVER), len(steps) - 1)
+        open_places = (place for place, step in enumerate(steps) if step.status not in _OVER)
+        current = next(open_places, len(steps) - 1)
         room = max(1, most - 2)
         first = min(max(0, current - 1), len(lines) - room)
         above, below = first, len(lines) - first - room

@@ -1,5 +1,6 @@
 """A run on a terminal: streaming text, the plan, tools with their time, and what goes on now."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +27,7 @@ from maniple.events import (
     ToolReturned,
 )
 
-_REFRESHES_PER_SECOND = 8
+_REFRESH_SECONDS = 1 / 8
 _STATUS_STYLES = {"completed": "green", "interrupted": "yellow", "cancelled": "yellow"}
 
 
@@ -43,7 +44,8 @@ class TerminalView:
         self._live = Live(
             console=console,
             get_renderable=self._region,
-            refresh_per_second=_REFRESHES_PER_SECOND,
+            # rich would refresh from a thread, which now and then overwrites a line printed meanwhile.
+            auto_refresh=False,
             transient=True,
             vertical_overflow="crop",
         )
@@ -60,11 +62,13 @@ class TerminalView:
             "error": self._fail,
         }
 
-    def __enter__(self) -> "TerminalView":
-        self._live.start()
+    async def __aenter__(self) -> "TerminalView":
+        self._live.start(refresh=True)
+        self._refreshing = asyncio.create_task(self._keep_refreshing())
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    async def __aexit__(self, *exception: object) -> None:
+        self._refreshing.cancel()
         self._transcript.flush()
         self._live.stop()
 
@@ -85,6 +89,11 @@ class TerminalView:
         self._console.print()
         style = _STATUS_STYLES.get(tally.status, "red")
         self._console.print(Text.assemble((f"{RUN_MARKS[tally.status]} ", style), (tally.summary(), "dim")))
+
+    async def _keep_refreshing(self) -> None:
+        while True:
+            await asyncio.sleep(_REFRESH_SECONDS)
+            self._live.refresh()
 
     def _region(self) -> RenderableType:
         height = self._console.height
@@ -129,8 +138,8 @@ class TerminalView:
 
     def _call_tool(self, event: ToolCalled) -> None:
         self._calls[event.tool_call_id] = time.monotonic()
-        line = Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), f"  {arguments_line(event.tool_input)}")
-        self._transcript.line(line)
+        arguments = f"  {arguments_line(event.tool_input)}"
+        self._transcript.line(Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), arguments))
         self._activity.begin(f"{event.tool_name} runs")
 
     def _return_tool(self, event: ToolReturned) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Protocol, TextIO
+from typing import IO, Protocol
 
 from maniple.cli.tally import Tally
 from maniple.events import Event
@@ -11,9 +11,9 @@ from maniple.events import Event
 class View(Protocol):
     """Shows one run; a context that is entered when the run starts."""
 
-    def __enter__(self) -> "View": ...
+    async def __aenter__(self) -> "View": ...
 
-    def __exit__(self, *exception: object) -> None: ...
+    async def __aexit__(self, *exception: object) -> None: ...
 
     def show(self, number: int, event: Event) -> None:
         """Show the next event. Its texts may be anything: a view for people prints them cleaned."""
@@ -41,14 +41,14 @@ def json_line(value: object) -> str:
 class JsonView:
     """Writes each event as one line of JSON to `output`; words go to `notes`."""
 
-    def __init__(self, output: TextIO, notes: TextIO) -> None:
+    def __init__(self, output: IO[str], notes: IO[str]) -> None:
         self._output = output
         self._notes = notes
 
-    def __enter__(self) -> "JsonView":
+    async def __aenter__(self) -> "JsonView":
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         return None
 
     def show(self, number: int, event: Event) -> None:

@@ -75,12 +75,16 @@ def read_yaml(path: Path) -> Source:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path}{_yaml_place(error)}: this is not valid YAML: {_yaml_problem(error)}") from error
+        raise ConfigError(
+            f"{path}{_yaml_place(error)}: this is not valid YAML: {_yaml_problem(error)}"
+        ) from error
     if values is None:
         return Source()
     if not isinstance(values, dict):
         raise ConfigError(f"{path}, line 1: the file must hold keys with values, such as `models:`")
-    return Source(values, dict(_places(root, path, ())))
+    # A section whose keys are all commented out reads as nothing: it is as good as absent.
+    present = {key: value for key, value in values.items() if value is not None}
+    return Source(present, dict(_places(root, path, ())))
 
 
 def read_dotenv(path: Path) -> Source:

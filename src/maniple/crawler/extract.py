@@ -25,7 +25,7 @@ _SUPERSETS = {
 _NOT_OF_PAGES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"}
 
 # Runs of blanks and endless tags say nothing, and the libraries below take quadratic time over them.
-_BLANKS = re.compile(r"[ \t\r\f\v]{100,}")
+_BLANKS = re.compile(r"\s{100,}")
 _ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
 
 
@@ -67,8 +67,9 @@ def _html_article(text: str, url: str, max_characters: int) -> Article:
     nothing = FetchError(f"{url} has no readable text; it may need a browser, or use another source.")
     # huge_tree: without it the parser stops at 256 levels and the rest of the page is lost.
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    text = _ENDLESS_TAG.sub("", _BLANKS.sub(" ", text))
-    page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
+    text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
+    # The tag in front: of an empty page the parser makes no document at all.
+    page = html.document_fromstring(f"<html>{text}".encode("utf-8", "replace"), parser=parser)
     title = _title(page) or url
     base = urljoin(url, page.xpath("string(//base/@href)"))
     part = readable_part(page)

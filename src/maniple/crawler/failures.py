@@ -10,12 +10,12 @@ from maniple.errors import FetchError
 _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (
         drawbridge.BlockedAddressError,
-        "{url} leads to an address that is not public, so it was not fetched; use a public page. "
+        "{url} has an address that is not public, so it was not fetched; use a public page. "
         "(The operator can open a network with fetch.allow_private.)",
     ),
     (drawbridge.UnsafePortError, "{url} names a port that no web server uses; use the usual address."),
-    (drawbridge.UnsafeSchemeError, "{url} leads to something else than http or https; use a web address."),
-    (drawbridge.TooManyRedirectsError, "{url} redirects too often; use the address it should end at."),
+    (httpx.TooManyRedirects, "{url} redirects too often; use the address it should end at."),
+    (httpx.UnsupportedProtocol, "{url} leads to something else than http or https; use a web address."),
     (drawbridge.DrawbridgeDNSError, "{url} was not found: its host name has no address. Check the spelling."),
     (TimeoutError, "{url} took too long to answer; try another source."),
     (httpx.TimeoutException, "{url} took too long to answer; try another source."),
@@ -36,7 +36,7 @@ def fetch_error(url: str, error: Exception) -> FetchError:
 
 def status_error(url: str, status: int) -> FetchError:
     """The error for an answer that is no page: HTTP status 300 and above, or one without content."""
-    phrase = HTTPStatus(status).phrase if status in HTTPStatus else "an unknown status"
+    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "an unknown status"
     advice = {
         401: "It needs a login; use another source.",
         404: "Check the address or search for the page.",

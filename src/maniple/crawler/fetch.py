@@ -3,19 +3,19 @@
 import asyncio
 import ssl
 import zlib
-from dataclasses import replace
 
 import httpx
-from drawbridge import Client, DrawbridgeError, DrawbridgeResponse, Policy
 
 from maniple.config.settings import FetchSettings
 from maniple.crawler.article import Document
 from maniple.crawler.failures import fetch_error, status_error
-from maniple.crawler.guard import connection_policy
+from maniple.crawler.guard import AddressGuard
+from maniple.crawler.transport import GuardedTransport
 from maniple.errors import FetchError
 
 # gzip alone: it can be inflated with a bound on what comes out, so a bomb costs no memory.
 _HEADERS = {
+    "user-agent": "Mozilla/5.0 (compatible; maniple/0.1; a research agent that reads for a person)",
     "accept": "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.1",
     "accept-encoding": "gzip",
     "accept-language": "*",
@@ -31,7 +31,7 @@ class Fetcher:
 
     def __init__(self, settings: FetchSettings) -> None:
         self._settings = settings
-        self._policy = connection_policy(settings)
+        self._guard = AddressGuard(settings)
         self._tls: ssl.SSLContext | None = None
 
     async def fetch(self, url: str) -> Document:
@@ -44,13 +44,21 @@ class Fetcher:
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 return await self._get(url)
-        except (DrawbridgeError, httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             raise fetch_error(url, error) from error
 
     async def _get(self, url: str) -> Document:
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
         async with (
-            Client(await self._tls_policy()) as client,
-            client.stream("GET", url, headers=_HEADERS) as response,
+            httpx.AsyncClient(
+                transport=GuardedTransport(self._guard, self._tls),
+                headers=_HEADERS,
+                timeout=self._settings.timeout_seconds,
+                follow_redirects=True,
+                max_redirects=self._settings.max_redirects,
+            ) as client,
+            client.stream("GET", url) as response,
         ):
             if response.status_code != 200:
                 raise status_error(url, response.status_code)
@@ -63,13 +71,6 @@ class Fetcher:
                 charset=response.charset_encoding,
                 body=await _read(response, url, self._settings.max_bytes),
             )
-
-    async def _tls_policy(self) -> Policy:
-        # A client of its own for each fetch shares no cookies; the certificates are loaded only once.
-        if self._tls is None:
-            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
-        # drawbridge hands the value to httpx, which takes a context where it takes a bool.
-        return replace(self._policy, verify_ssl=self._tls)  # pyright: ignore[reportArgumentType]
 
 
 def require_web_address(url: str) -> httpx.URL:
@@ -97,7 +98,7 @@ def _is_readable(media_type: str) -> bool:
     ) and not media_type.startswith("image/")
 
 
-async def _read(response: DrawbridgeResponse, url: str, max_bytes: int) -> bytes:
+async def _read(response: httpx.Response, url: str, max_bytes: int) -> bytes:
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", ""):
         raise FetchError(

@@ -4,14 +4,13 @@ from ipaddress import ip_network
 
 from drawbridge import DrawbridgeError, Policy
 
-# drawbridge checks addresses only while it sends; the browser's proxy needs the check by itself.
+# The check by itself: drawbridge's client cannot be used, for it hands the host name to TLS as bytes,
+# which anyio refuses (so no https page could be read), and the browser needs the address, not the page.
 from drawbridge._validator import resolve_and_validate
 
 from maniple.config.settings import FetchSettings
 from maniple.crawler.failures import fetch_error
 from maniple.errors import ConfigError
-
-USER_AGENT = "Mozilla/5.0 (compatible; maniple/0.1; a research agent reading for a person)"
 
 # What drawbridge's own list leaves open: the metadata address of Azure, 6to4 relays, the second range
 # for documentation, and every IPv6 range outside 2000::/3, where the public ones are (RFC 4291).
@@ -22,32 +21,11 @@ _BLOCKED = frozenset(
     )
 )
 
-# Browsers refuse these too: what listens there is no web server (https://fetch.spec.whatwg.org/#port-blocking).
+# Browsers refuse these: what listens there is no web server (https://fetch.spec.whatwg.org/#port-blocking).
 _NO_WEB_PORTS = {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6697, 10080} | set(
     range(6665, 6670)
 )
 _PORTS = frozenset({80, 443} | (set(range(1024, 65536)) - _NO_WEB_PORTS))
-
-
-def connection_policy(settings: FetchSettings) -> Policy:
-    """The rules of a connection: public addresses, those of `allow_private`, ports of web servers.
-
-    Raises:
-        ConfigError: an entry of `fetch.allow_private` is not a network.
-    """
-    try:
-        allowed = frozenset(ip_network(cidr) for cidr in settings.allow_private)
-    except ValueError as error:
-        raise ConfigError(f"fetch.allow_private: {error}; write networks as 10.1.0.0/16.") from error
-    return Policy(
-        allow_ports=_PORTS,
-        ip_allowlist=allowed,
-        ip_blocklist=_BLOCKED,
-        timeout=settings.timeout_seconds,
-        max_redirects=settings.max_redirects,
-        max_response_bytes=settings.max_bytes,
-        user_agent=USER_AGENT,
-    )
 
 
 class AddressGuard:
@@ -55,13 +33,20 @@ class AddressGuard:
 
     The name is resolved once and every address it has must pass; connecting to the returned address
     leaves DNS rebinding no second answer to give.
+
+    Raises:
+        ConfigError: an entry of `fetch.allow_private` is not a network.
     """
 
     def __init__(self, settings: FetchSettings) -> None:
-        self._policy = connection_policy(settings)
+        try:
+            allowed = frozenset(ip_network(cidr) for cidr in settings.allow_private)
+        except ValueError as error:
+            raise ConfigError(f"fetch.allow_private: {error}; write networks as 10.1.0.0/16.") from error
+        self._policy = Policy(allow_ports=_PORTS, ip_allowlist=allowed, ip_blocklist=_BLOCKED)
 
     async def resolve(self, host: str, port: int) -> str:
-        """The checked address of `host` (a name or an IP address).
+        """The checked address of `host` (a name or an IP address, an IPv6 one without brackets).
 
         Raises:
             FetchError: the host has no address, one that is not public, or the port is no web server's.

@@ -87,7 +87,9 @@ class Lane:
         if not self._held:
             yield from self._close_pair()
 
-    def tool_started(self, call: str, parents: Sequence[str], tool: str, arguments: dict[str, Any]) -> Iterator[Event]:
+    def tool_started(
+        self, call: str, parents: Sequence[str], tool: str, arguments: dict[str, Any]
+    ) -> Iterator[Event]:
         """A tool was called."""
         if self._inside_a_tool(parents) or self._held:
             return

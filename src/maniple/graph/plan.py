@@ -45,6 +45,18 @@ def plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
     return Shape("Plan", _object(thought=text, title=text, steps=steps), Plan)
 
 
+def compact_plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
+    """Return the shape for small models: no notes, and bounds on every text, which they would overrun."""
+    step = _object(
+        agent_name={"enum": list(members)},
+        title={"type": "string", "maxLength": 60},
+        description={"type": "string", "maxLength": 120},
+    )
+    steps = {"type": "array", "items": step, "minItems": 1, "maxItems": max_steps}
+    thought, title = {"type": "string", "maxLength": 120}, {"type": "string", "maxLength": 60}
+    return Shape("Plan", _object(thought=thought, title=title, steps=steps), Plan)
+
+
 def _object(**properties: object) -> dict[str, Any]:
     return {
         "type": "object",
@@ -62,10 +74,16 @@ def normalised(plan: Plan, members: Sequence[str], max_steps: int) -> Plan:
     """
     strangers = sorted({step.agent_name for step in plan.steps} - set(members))
     if strangers:
-        raise ValueError(f"agent_name {', '.join(strangers)} is not on the team; use only {', '.join(members)}")
+        raise ValueError(
+            f"agent_name {', '.join(strangers)} is not on the team; use only {', '.join(members)}"
+        )
     reports = [step for step in plan.steps if step.agent_name == "reporter"]
     work = [step for step in plan.steps if step.agent_name != "reporter"]
-    report = reports[-1] if reports else PlannedStep(agent_name="reporter", title=plan.title, description=plan.title)
+    report = (
+        reports[-1]
+        if reports
+        else PlannedStep(agent_name="reporter", title=plan.title, description=plan.title)
+    )
     steps = [*_joined(work), report]
     if len(steps) > max_steps:
         raise ValueError(f"the plan has {len(steps)} steps; use at most {max_steps}")
@@ -145,7 +163,9 @@ class Progress(BaseModel):
     def skipped_to_report(self) -> "Progress":
         """Return the plan with every open step but the report given up."""
         steps = tuple(
-            s.model_copy(update={"status": "skipped"}) if s.status in OPEN and s.agent_name != "reporter" else s
+            s.model_copy(update={"status": "skipped"})
+            if s.status in OPEN and s.agent_name != "reporter"
+            else s
             for s in self.steps
         )
         return self.model_copy(update={"steps": steps})

@@ -87,5 +87,3 @@ def progress_of(state: State) -> Progress | None:
     """Return the plan of this run, if there is one."""
     data = state.get("plan")
     return Progress.from_state(data) if data else None
-
-

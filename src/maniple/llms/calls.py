@@ -8,6 +8,8 @@ from langchain_core.runnables import Runnable
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
 from maniple.errors import ModelError
+from maniple.llms.capabilities import Capabilities
+from maniple.llms.images import has_images, without_images
 
 CUT_STREAM_ATTEMPTS = 3
 FIRST_WAIT_SECONDS = 0.5
@@ -23,10 +25,33 @@ def broke_off(error: BaseException) -> bool:
     return isinstance(error, ModelError) and error.code in ("model_stream_cut", "model_bad_response")
 
 
-async def ask(
-    model: Runnable[Any, Any], messages: Sequence[BaseMessage], **options: Any
+def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:
+    """Return what is known of `model`, bound to tools or not; of one that is not ours, the usual case."""
+    known = getattr(getattr(model, "bound", model), "capabilities", None)
+    return known if isinstance(known, Capabilities) else Capabilities()
+
+
+async def ask(model: Runnable[Any, Any], messages: Sequence[BaseMessage], **options: Any) -> AIMessage:
+    """Return the model's answer to `messages`; raises `ModelError` when it gives none.
+
+    To a model that cannot see, pictures are named in their place.
+    """
+    capabilities = capabilities_of(model)
+    if not capabilities.has("vision"):
+        messages = without_images(messages)
+    try:
+        return await _asked(model, messages, options)
+    except ModelError as error:
+        # Rejected and noted just now: ask again in words alone.
+        blind = error.code == "model_bad_request" and not capabilities.has("vision")
+        if not blind or not any(has_images(message) for message in messages):
+            raise
+        return await _asked(model, without_images(messages), options)
+
+
+async def _asked(
+    model: Runnable[Any, Any], messages: Sequence[BaseMessage], options: dict[str, Any]
 ) -> AIMessage:
-    """Return the model's answer to `messages`; raises `ModelError` when it gives none."""
     retrying = AsyncRetrying(
         retry=retry_if_exception(broke_off),
         stop=stop_after_attempt(CUT_STREAM_ATTEMPTS),

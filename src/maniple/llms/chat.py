@@ -16,6 +16,7 @@ from pydantic import Field
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
 from maniple.llms.failures import MALFORMED, EndpointName, model_error
+from maniple.llms.images import has_images
 from maniple.types import Profile
 
 # DeepSeek and vLLM say `reasoning_content`; Ollama, OpenRouter and newer vLLM say `reasoning`.
@@ -53,7 +54,7 @@ class EndpointModel(BaseChatOpenAI):
                 started = True
                 yield chunk
         except _ENDPOINT_FAILURES as error:
-            failure = self._understand(error, kwargs, mid_stream=started)
+            failure = self._understand(error, messages, kwargs, mid_stream=started)
             if started:
                 raise failure from error
             async for chunk in self._instead(failure, messages, stop, run_manager, kwargs):
@@ -92,7 +93,7 @@ class EndpointModel(BaseChatOpenAI):
         try:
             return await super()._agenerate(messages, stop, run_manager, **kwargs)
         except _ENDPOINT_FAILURES as error:
-            failure = self._understand(error, kwargs, mid_stream=False)
+            failure = self._understand(error, messages, kwargs)
             for model in self.fallback_models:
                 try:
                     return await model._agenerate(messages, stop, run_manager, **kwargs)
@@ -112,12 +113,22 @@ class EndpointModel(BaseChatOpenAI):
 
     def _is_another_host(self) -> bool:
         # Only OpenAI itself and Azure have renamed the field.
-        return not self.endpoint.url.startswith("https://api.openai.com") and self._llm_type != "azure-openai-chat"
+        return (
+            not self.endpoint.url.startswith("https://api.openai.com")
+            and self._llm_type != "azure-openai-chat"
+        )
 
-    def _understand(self, error: Exception, kwargs: dict[str, Any], *, mid_stream: bool) -> ModelError:
+    def _understand(
+        self,
+        error: Exception,
+        messages: list[BaseMessage],
+        kwargs: dict[str, Any],
+        *,
+        mid_stream: bool = False,
+    ) -> ModelError:
         failure = model_error(error, self.endpoint, mid_stream=mid_stream)
         if isinstance(error, openai.APIStatusError) and 400 <= error.status_code < 500:
-            feature = rejected_feature(str(error), _features_sent(kwargs))
+            feature = rejected_feature(str(error), _features_sent(messages, kwargs))
             if feature is not None:
                 self.capabilities.learn(feature, False)
         return failure
@@ -159,9 +170,11 @@ def _keep_reasoning(message: BaseMessage, source: dict[str, Any]) -> None:
             return
 
 
-def _features_sent(kwargs: dict[str, Any]) -> set[Feature]:
+def _features_sent(messages: list[BaseMessage], kwargs: dict[str, Any]) -> set[Feature]:
     body = {**kwargs, **(kwargs.get("extra_body") or {})}
     sent: set[Feature] = set()
+    if any(has_images(message) for message in messages):
+        sent.add("vision")
     if body.get("stream_usage"):
         sent.add("stream_usage")
     if body.get("tools"):

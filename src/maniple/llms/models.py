@@ -79,7 +79,8 @@ class Connector:
         capabilities = self.capabilities_for(endpoint.url, settings.model)
         capabilities.fixed = _set_by_hand(settings)
         fallbacks = tuple(
-            self.connect(each, f"{name}.fallbacks[{n}]", env_prefix) for n, each in enumerate(settings.fallbacks)
+            self.connect(each, f"{name}.fallbacks[{n}]", env_prefix)
+            for n, each in enumerate(settings.fallbacks)
         )
         options = {
             **_options(settings),

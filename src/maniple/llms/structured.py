@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, ValidationError
 
 from maniple.errors import ModelError
-from maniple.llms.calls import ask
+from maniple.llms.calls import ask, capabilities_of
 from maniple.llms.capabilities import Capabilities, Feature
 
 T = TypeVar("T", bound=BaseModel)
@@ -61,7 +61,9 @@ async def ask_for(
         said = _text_of(answer)[:2000] or "(nothing)"
         conversation += [
             AIMessage(said),
-            HumanMessage(f"That cannot be used: {_words(mistake)}\nAnswer again with the corrected JSON only."),
+            HumanMessage(
+                f"That cannot be used: {_words(mistake)}\nAnswer again with the corrected JSON only."
+            ),
         ]
     second = await _ask_by_best_means(model, conversation, shape)
     try:
@@ -94,22 +96,20 @@ def _means(shape: Shape[Any]) -> Iterator[tuple[Feature | None, dict[str, Any]]]
     yield "grammar", {"extra_body": {"grammar": grammar}}
     json_schema = {"name": shape.name, "schema": shape.schema}
     # In `extra_body`, since LangChain routes a plain `response_format` through a slower parser.
-    yield "json_schema", {
-        "extra_body": {"response_format": {"type": "json_schema", "json_schema": json_schema}}
-    }
+    yield (
+        "json_schema",
+        {"extra_body": {"response_format": {"type": "json_schema", "json_schema": json_schema}}},
+    )
     function = {"name": shape.name, "parameters": shape.schema}
-    yield "tools", {
-        "tools": [{"type": "function", "function": function}],
-        "tool_choice": {"type": "function", "function": {"name": shape.name}},
-    }
+    yield (
+        "tools",
+        {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": shape.name}},
+        },
+    )
     yield "json_object", {"extra_body": {"response_format": {"type": "json_object"}}}
     yield None, {}
-
-
-def capabilities_of(model: BaseChatModel) -> Capabilities:
-    """Return what is known of `model`; of a model that is not ours, the usual case."""
-    known = getattr(model, "capabilities", None)
-    return known if isinstance(known, Capabilities) else Capabilities()
 
 
 def _text_of(answer: AIMessage) -> str:

@@ -43,6 +43,8 @@ class Run:
         self.thread_id = thread_id
         self._log = EventLog()
         self._task: asyncio.Task[None] | None = None
+        self._begun = False
+        self._cancelled = False
 
     def begin(self, events: AsyncIterator[Event]) -> asyncio.Task[None]:
         """Start reading `events` into the log."""
@@ -53,12 +55,22 @@ class Run:
         """Yield (number, event) after number `after`, as they come, until the run has ended."""
         return self._log.follow(after)
 
+    @property
+    def ended(self) -> bool:
+        """Whether its last event has been told."""
+        return self._log.closed
+
     def cancel(self) -> None:
         """End the run; its events still close properly, with status `cancelled`."""
-        if self._task is not None:
+        self._cancelled = True
+        if self._task is not None and self._begun:
             self._task.cancel()
 
     async def _drive(self, events: AsyncIterator[Event]) -> None:
+        self._begun = True
+        if self._cancelled and self._task is not None:
+            # A task cancelled before its first step would end without a word: begin, and be cancelled then.
+            self._task.cancel()
         try:
             async for event in events:
                 self._log.append(event)
@@ -72,40 +84,42 @@ class Runs:
     def __init__(self, team: Team, *, max_runs: int) -> None:
         self._team = team
         self._max_runs = max_runs
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], Run] = {}
         self._threads: dict[str, asyncio.Lock] = {}
 
     def start(self, request: RunRequest) -> Run:
         """Start a run; raises `TooManyRuns` when the limit is reached."""
-        if len(self._tasks) >= self._max_runs:
-            raise TooManyRuns(f"{self._max_runs} runs are under way, which is the limit. Try again in a moment.")
+        if sum(not run.ended for run in self._running.values()) >= self._max_runs:
+            raise TooManyRuns(
+                f"{self._max_runs} runs are under way, which is the limit. Try again in a moment."
+            )
         run_id = str(uuid4())
         run = Run(run_id, request.thread_id or run_id)
         task = run.begin(self._turn(run, request))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._running[task] = run
+        task.add_done_callback(self._running.pop)
         return run
 
     async def drain(self) -> None:
         """Cancel what is still running and wait for its end."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=DRAIN_SECONDS)
+        for run in self._running.values():
+            run.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=DRAIN_SECONDS)
 
     async def _turn(self, run: Run, request: RunRequest) -> AsyncIterator[Event]:
         interrupted = False
-        async with self._thread(run.thread_id):
-            events = stream_run(
-                self._team,
-                request.messages,
-                thread_id=run.thread_id,
-                run_id=run.run_id,
-                options=request.options,
-            )
-            async for event in events:
-                interrupted = interrupted or event.type == "interrupt"
-                yield event
+        events = stream_run(
+            self._team,
+            request.messages,
+            thread_id=run.thread_id,
+            run_id=run.run_id,
+            options=request.options,
+            gate=self._thread(run.thread_id),
+        )
+        async for event in events:
+            interrupted = interrupted or event.type == "interrupt"
+            yield event
         ends_here = request.thread_id is None and not interrupted
         await self._forget([run.thread_id] if ends_here else [])
 

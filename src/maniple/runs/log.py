@@ -11,7 +11,7 @@ class EventLog:
 
     def __init__(self) -> None:
         self._events: list[Event] = []
-        self._closed = False
+        self.closed = False
         self._changed = asyncio.Event()
 
     def append(self, event: Event) -> None:
@@ -21,7 +21,7 @@ class EventLog:
 
     def close(self) -> None:
         """Say that no event follows."""
-        self._closed = True
+        self.closed = True
         self._wake()
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
@@ -32,7 +32,7 @@ class EventLog:
             while number < len(self._events):
                 number += 1
                 yield number, self._events[number - 1]
-            if self._closed and number >= len(self._events):
+            if self.closed and number >= len(self._events):
                 return
             await changed.wait()
 

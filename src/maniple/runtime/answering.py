@@ -34,9 +34,7 @@ class Answering:
 
 
 @asynccontextmanager
-async def open_models(
-    settings: Settings, progress: Progress
-) -> AsyncIterator[tuple[ChatModels, Answering]]:
+async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[tuple[ChatModels, Answering]]:
     """Yield the chat models and which one answers.
 
     Raises `ModelError` when nothing is configured and the embedded model is turned off, and
@@ -81,8 +79,16 @@ async def _local_endpoint(
     if embedded.discover and embedded.model_file is None:
         found = await find_local_server()
         if found is not None:
-            model = ModelSettings(model=found.model, base_url=found.base_url, api_key=SecretStr(found.api_key))
-            yield model, Answering(found.model, found.base_url, advice=f"Found {found.server} on this machine.")
+            model = ModelSettings(
+                model=found.model,
+                base_url=found.base_url,
+                api_key=SecretStr(found.api_key),
+                context_tokens=found.context_tokens,
+            )
+            yield (
+                model,
+                Answering(found.model, found.base_url, advice=f"Found {found.server} on this machine."),
+            )
             return
     if not embedded.enabled:
         raise ModelError(

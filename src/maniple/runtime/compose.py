@@ -7,18 +7,14 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from maniple.agents import DEFAULT_LLMS
-from maniple.browser import open_browser
 from maniple.config import Settings, load_settings
-from maniple.crawler import Crawler
 from maniple.graph import Team, TeamRules, build_graph
 from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress, Silent
 from maniple.runtime.answering import Answering, open_models
-from maniple.runtime.workers import Toolbox, build_workers
-from maniple.sandbox import Workspaces, open_sandbox
-from maniple.search import SearchProvider, open_search
-from maniple.tools import browser_tool, code_tools, crawl_tool, file_tools, search_tool
+from maniple.runtime.toolbox import open_equipment
+from maniple.runtime.workers import build_workers
+from maniple.types import LLM_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +42,16 @@ async def open_runtime(
     """
     async with AsyncExitStack() as stack:
         models, answering = await stack.enter_async_context(open_models(settings, progress or Silent()))
-        search, toolbox, notices = await _open_toolbox(settings, stack)
-        notices += _borrowed_models(models, settings)
+        equipment = await open_equipment(settings, stack)
         team = settings.team
         graph = build_graph(
             models,
-            build_workers(team, models, toolbox),
+            build_workers(team, models, equipment.toolbox),
             rules=TeamRules(team.llms, team.supervisor, team.step_retries, team.max_plan_steps),
-            search=search,
+            search=equipment.search,
             checkpointer=checkpointer,
         )
-        yield Runtime(graph, settings, answering, tuple(notices))
+        yield Runtime(graph, settings, answering, (*_borrowed(models), *equipment.notices))
 
 
 @asynccontextmanager
@@ -76,19 +71,9 @@ async def open_team(
         yield runtime.graph
 
 
-async def _open_toolbox(
-    settings: Settings, stack: AsyncExitStack
-) -> tuple[SearchProvider | None, Toolbox, list[str]]:
-    missing: dict[str, str] = {}
-    workspaces = Workspaces(settings.data_dir / "workspaces")
-    crawler = Crawler(settings.fetch)
-    search = await stack.enter_async_context(open_search(settings.search))
-    sandbox = await stack.enter_async_context(open_sandbox(settings.sandbox))
-    browser = await stack.enter_async_context(open_browser(settings.browser, crawler))
-    return search, Toolbox(), list(missing.values())
-
-
-def _borrowed_models(models: ChatModels, settings: Settings) -> list[str]:
-    """Say once which configured choice falls back to the basic model."""
-    wanted = {settings.team.llms.get(role, kind) for role, kind in DEFAULT_LLMS.items()}
-    return []
+def _borrowed(models: ChatModels) -> tuple[str, ...]:
+    """Say once which model types have no model of their own, where some have."""
+    own = len(LLM_TYPES) - len(models.borrowed())
+    if own < 2:
+        return ()  # one model for everything is the usual case and needs no words
+    return tuple(f"No {kind} model is configured; the basic one takes its place." for kind in models.borrowed())

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ from langgraph.types import Command
 
 from maniple.events import Event, Translator
 from maniple.graph import RunOptions, Team
+from maniple.types import RunStatus
 
 
 async def stream_run(
@@ -22,54 +23,66 @@ async def stream_run(
     thread_id: str | None = None,
     options: RunOptions | None = None,
     run_id: str | None = None,
+    gate: AbstractAsyncContextManager[Any] | None = None,
 ) -> AsyncIterator[Event]:
     """Run the team on `messages` and yield typed events, from `run` to `final_session_state`.
 
     On a thread with a history (the team must have a checkpointer) only the newest message is added; on
     one that waits for an answer, that message is the answer. Errors of the run are told as events and
     not raised. When the reading task is cancelled the closing events still come, then the cancellation.
+    The team works inside `gate`, such as a lock of the thread.
     """
     run_id = run_id or str(uuid4())
     thread_id = thread_id or run_id
-    config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     translator = Translator(run_id, thread_id, messages)
+    status: RunStatus = "completed"
+    failure: Exception | None = None
+    cancelled: asyncio.CancelledError | None = None
     for event in translator.open():
         yield event
     try:
-        given = await _given(team, messages, config)
-        raw_events = team.astream_events(
-            given, config, context=options or RunOptions(), version="v2", durability="exit"
-        )
-        async with aclosing(raw_events) as stream:
-            async for raw in stream:
-                for event in translator.feed(raw):
-                    yield event
-        pauses = await _pauses(team, config)
-    except asyncio.CancelledError:
-        for event in translator.close("cancelled"):
-            yield event
-        raise
+        async with gate or nullcontext():
+            async for event in _work(team, messages, thread_id, options or RunOptions(), translator):
+                if event.type == "interrupt":
+                    status = "interrupted"
+                yield event
+    except asyncio.CancelledError as cancellation:
+        status, cancelled = "cancelled", cancellation
     except Exception as error:  # noqa: BLE001 - the client must hear of whatever ended the run
-        for event in translator.close("failed", error):
-            yield event
-        return
-    for pause in pauses:
-        for event in translator.interrupted(pause.id, pause.value):
-            yield event
-    for event in translator.close("interrupted" if pauses else "completed"):
+        status, failure = "failed", error
+    for event in translator.close(status, failure):
         yield event
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _work(
+    team: Team,
+    messages: Sequence[BaseMessage],
+    thread_id: str,
+    options: RunOptions,
+    translator: Translator,
+) -> AsyncIterator[Event]:
+    config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+    keeps = isinstance(team.checkpointer, BaseCheckpointSaver)
+    given: Any = {"messages": list(messages)}
+    keeping: dict[str, Any] = {}
+    if keeps:
+        keeping["durability"] = "exit"
+        given = await _given(team, messages, config)
+    raw_events = team.astream_events(given, config, context=options, version="v2", **keeping)
+    async with aclosing(raw_events) as stream:
+        async for raw in stream:
+            for event in translator.feed(raw):
+                yield event
+    if keeps:
+        for pause in (await team.aget_state(config)).interrupts:
+            for event in translator.interrupted(pause.id, pause.value):
+                yield event
 
 
 async def _given(team: Team, messages: Sequence[BaseMessage], config: RunnableConfig) -> Any:
-    if not isinstance(team.checkpointer, BaseCheckpointSaver):
-        return {"messages": list(messages)}
     state = await team.aget_state(config)
     if state.interrupts:
         return Command(resume=messages[-1].text)
     return {"messages": list(messages[-1:] if state.values.get("messages") else messages)}
-
-
-async def _pauses(team: Team, config: RunnableConfig) -> Sequence[Any]:
-    if not isinstance(team.checkpointer, BaseCheckpointSaver):
-        return ()
-    return (await team.aget_state(config)).interrupts

@@ -1,15 +1,16 @@
 """The bubblewrap backend: one fresh sandbox a call.
 
     nice, choom        the server's event loop and memory come first
-    bwrap, setpriv     only when the server is root: show the workspace at a place that every user can
+    bwrap, sh, setpriv only when the server is root: show the workspace at a place that every user can
                        reach (bwrap as another user could not enter /root), then stop being root
     bwrap              new namespaces, an empty file system with /usr read-only, the system-call filter
     prlimit            limits, set in here because they count per user namespace, not per host user
+    sh                 process 1, whose end is the end of everything started beside it
     python or bash     reads the code from a file that only this sandbox has
 
-Both bwraps end with their parent, so killing the first process ends everything, and so does the end of
-the server. What is not here yet: limits over a call's processes together (a cgroup or a watchdog), and
-state between calls.
+Both bwraps end with their parent, so nothing of this outlives the server. What is not here yet: limits
+over a call's processes together (a cgroup or a watchdog), a processor share that holds where the kernel
+groups tasks by session (`nice` counts only within one), and state between calls.
 """
 
 import asyncio
@@ -98,16 +99,20 @@ class BubblewrapSandbox:
         if account is not None:
             # With a process namespace of its own: a root without capabilities, as bwrap's is, may not
             # signal the other user's processes when it dies, but the kernel ends a namespace whole.
-            argv += [programs.bwrap, "--die-with-parent", "--unshare-pid", "--dev-bind", "/", "/"]
-            argv += ["--tmpfs", "/tmp", "--bind", visible, _STAGED, "--"]
-            argv += [programs.setpriv, f"--reuid={account.uid}", f"--regid={account.gid}"]
+            argv += [programs.bwrap, "--die-with-parent", "--unshare-pid", "--as-pid-1"]
+            argv += ["--dev-bind", "/", "/", "--tmpfs", "/tmp", "--bind", visible, _STAGED, "--"]
+            argv += [*self._init(), programs.setpriv, f"--reuid={account.uid}", f"--regid={account.gid}"]
             argv += ["--clear-groups", "--pdeathsig=keep", "--"]
             visible = _STAGED
         argv += [programs.bwrap, *_ISOLATION, *self._system_mounts, *self._private_mounts()]
         argv += ["--bind", visible, WORKSPACE, "--chdir", WORKSPACE]
         argv += ["--ro-bind-data", str(source), _CODE, "--remount-ro", "/"]
         argv += ["--seccomp", str(rules), "--json-status-fd", str(status), "--"]
-        return [*argv, *self._limits(), interpreter, _CODE]
+        return [*argv, *self._limits(), *self._init(), interpreter, _CODE]
+
+    def _init(self) -> list[str]:
+        """Process 1 of a namespace; bwrap's own is left to the host's process 1, which may not reap it."""
+        return [self._programs.sh, "-c", '"$@"; exit $?', "init"]
 
     def _private_mounts(self) -> list[str]:
         # These live in memory, outside every process's own limit.
@@ -131,7 +136,7 @@ class BubblewrapSandbox:
 _ISOLATION = (
     # --unshare-all alone would go on without a user namespace.
     *("--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
-    *("--die-with-parent", "--new-session"),
+    *("--die-with-parent", "--as-pid-1", "--new-session"),
     *(word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)),
 )
 

@@ -32,6 +32,12 @@ def _connect(address: tuple[str, int] | str) -> None:
         client.connect(address)
 
 
+def _take_all_memory() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        bytearray(limit)
+
+
 def _strange_variables(known: set[str]) -> set[str]:
     """Names in the environment that any process here was started with, bwrap's own among them."""
     names: set[str] = set()
@@ -78,7 +84,7 @@ def print_escapes(
         "connect to a TCP port of the host": lambda: _connect(tcp),
         "connect to a unix socket of the host": lambda: _connect(abstract),
         "open a socket to the hypervisor": lambda: socket.socket(socket.AF_VSOCK).close(),
-        "take more memory than its limit": lambda: bytearray(resource.getrlimit(resource.RLIMIT_AS)[0]),
+        "take more memory than its limit": _take_all_memory,
     }
     for name, attempt in attempts.items():
         if _works(attempt):

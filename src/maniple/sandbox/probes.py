@@ -54,6 +54,8 @@ async def _probed(settings: SandboxSettings, search_path: str | None) -> Sandbox
         escapes = await _find_escapes(sandbox, settings.processes)
     except (SandboxError, FileError, OSError) as error:
         return Unavailable(str(error), await asyncio.to_thread(_remedy))
+    if isinstance(escapes, Unavailable):
+        return escapes
     if escapes:
         return Unavailable(
             f"Code in the sandbox could {'; '.join(escapes)}.", "update bubblewrap and the kernel."
@@ -61,13 +63,14 @@ async def _probed(settings: SandboxSettings, search_path: str | None) -> Sandbox
     return sandbox
 
 
-async def _find_escapes(sandbox: Sandbox, processes: int) -> list[str]:
-    """Let code inside try to get out, by what it could do; raises `SandboxError` if it cannot run."""
+async def _find_escapes(sandbox: Sandbox, processes: int) -> list[str] | Unavailable:
+    """Let code inside try to get out: what it could do. Raises `SandboxError` if nothing runs at all."""
     with _baits(processes) as (code, workspace):
         completed = await sandbox.run_python(code, workspace=workspace)
     *escapes, last = completed.stdout.splitlines() or [""]
     if last != "end of probes":
-        raise SandboxError(f"The sandbox's own test did not finish: {completed.text()}")
+        reason = f"The sandbox's own test did not finish: {completed.text()}"
+        return Unavailable(reason, "check the limits and `sandbox.python` in the settings.")
     return escapes
 
 

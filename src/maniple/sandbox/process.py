@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from io import FileIO
+from pathlib import Path
 
 from maniple.sandbox.backend import Completed
 from maniple.sandbox.output import Capture, captured_pipe
 
-# How long the kernel may take to end a killed tree before its pipes are closed all the same.
-_DEATH_SECONDS = 2.0
+# How long the kernel may take to end a killed tree, and then to close its pipes.
+_DEATH_SECONDS = 1.0
 
 
 async def run_process(
@@ -38,8 +39,8 @@ async def run_process(
         finally:
             # Until `end` is done nobody has waited for the process, so its id is still its own.
             if not end.done():
-                os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.shield(asyncio.ensure_future(_settle(end, (out, err))))
+                _kill(process.pid)
+            await asyncio.shield(asyncio.ensure_future(_settle(process.pid, end, (out, err))))
         code = -signal.SIGKILL if process.returncode is None else process.returncode
         return Completed(
             exit_code=code if code >= 0 else 128 - code,
@@ -71,21 +72,47 @@ def _start(
 
 
 async def _wait(process: subprocess.Popen[bytes]) -> None:
-    """Until the process has ended and is no zombie."""
+    """Until the process has ended and is no zombie. Not cancelled but by the event loop's own end."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     descriptor = os.pidfd_open(process.pid)
     loop.add_reader(descriptor, ended.set)
     try:
         await ended.wait()
+    except asyncio.CancelledError:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)
-        process.poll()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_DEATH_SECONDS)
 
 
-async def _settle(end: asyncio.Future[None], captures: Iterable[Capture]) -> None:
-    """The tree's last holder of a pipe closes it by dying; one in an uninterruptible call may not."""
+def _kill(leader: int) -> None:
+    """Kill what the leader waits for, so that it lives to reap it; with no child yet, its whole group.
+
+    Were the leader killed first, its child would be left to the host's process 1, which in a container
+    is often the server and reaps nothing.
+    """
+    try:
+        children = Path(f"/proc/{leader}/task/{leader}/children").read_text().split()
+    except OSError:  # a kernel without that file
+        children = []
+    for child in children:
+        with suppress(ProcessLookupError):
+            os.kill(int(child), signal.SIGKILL)
+    if not children:
+        os.killpg(leader, signal.SIGKILL)
+
+
+async def _settle(leader: int, end: asyncio.Future[None], captures: Iterable[Capture]) -> None:
+    try:
+        async with asyncio.timeout(_DEATH_SECONDS):
+            await asyncio.shield(end)
+    except TimeoutError:
+        os.killpg(leader, signal.SIGKILL)
+    # The tree's last holder of a pipe closes it by dying; one in an uninterruptible call may not.
     with suppress(TimeoutError):
         async with asyncio.timeout(_DEATH_SECONDS):
             await asyncio.shield(end)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from maniple.sandbox.account import sandbox_account
 from maniple.sandbox.backend import Unavailable
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -15,6 +16,7 @@ _PACKAGES = {
     "setpriv": "util-linux",
     "choom": "util-linux",
     "nice": "coreutils",
+    "sh": "dash",
     "bash": "bash",
 }
 
@@ -28,6 +30,7 @@ class Programs:
     setpriv: str
     choom: str
     nice: str
+    sh: str
     bash: str
     python: str
 
@@ -55,9 +58,12 @@ def find_programs(python: Path | None, search_path: str | None = None) -> Progra
 def _find_python(configured: Path | None) -> Path | Unavailable:
     """The configured one, else this process's base interpreter when it is part of the system."""
     if configured is not None:
-        if configured.is_file():
-            return configured.absolute()
-        return Unavailable(f"`sandbox.python` names {configured}, which is no file.", "correct it.")
+        if not configured.is_file():
+            return Unavailable(f"`sandbox.python` names {configured}, which is no file.", "correct it.")
+        if sandbox_account() is not None and not _open_to_all(configured):
+            reason = f"`sandbox.python` names {configured}, which only its owner can reach."
+            return Unavailable(reason, "install it where every user can run it, or do not be root.")
+        return configured.absolute()
     # One under a home directory is no choice: the sandbox's user cannot reach it, and must not.
     base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
     if base.is_relative_to("/usr") and base.is_file():
@@ -66,3 +72,9 @@ def _find_python(configured: Path | None) -> Path | Unavailable:
     if found is None:
         return Unavailable("There is no system-wide Python for sandboxed code.", "apt-get install -y python3")
     return Path(found)
+
+
+def _open_to_all(python: Path) -> bool:
+    """Whether every directory on the way to it, and to what it links to, can be entered by anyone."""
+    directories = (*python.absolute().parents, *python.resolve().parents)
+    return all(directory.stat().st_mode & 0o001 for directory in directories)

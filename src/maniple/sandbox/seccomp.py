@@ -2,8 +2,8 @@
 
 Namespaces do not cover everything: AF_VSOCK reaches a hypervisor past the network namespace, nested
 user namespaces and io_uring widen the kernel's surface, the keyring is shared, and memory files and
-System V segments escape the memory limit. The program is written out here because it is forty
-instructions long and the maintained alternatives need a C library at run time.
+System V segments escape the memory limit. The program is written out here: it is 56 instructions long,
+and the Python bindings of libseccomp, last released in 2021, would need that library at run time.
 """
 
 import errno

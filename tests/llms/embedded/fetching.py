@@ -1,4 +1,4 @@
-"""`python -m tests.llms.embedded.fetching JSON`: fetch the tiny model and print each step, as another process does."""
+"""Another process that fetches the tiny model: `python -m tests.llms.embedded.fetching JSON`."""
 
 import asyncio
 import json

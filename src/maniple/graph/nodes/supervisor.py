@@ -65,7 +65,11 @@ class SupervisorNode:
     def _worth_another_try(self, progress: Progress) -> TrackedStep | None:
         """Return the step that failed last, unless its tries are used up."""
         for step in progress.steps:
-            if step.status == "failed" and step.attempts <= self.step_retries and not _given_up(progress, step):
+            if (
+                step.status == "failed"
+                and step.attempts <= self.step_retries
+                and not _given_up(progress, step)
+            ):
                 return step
         return None
 

@@ -56,7 +56,9 @@ def outcome_of(text: str) -> tuple[str, bool]:
 
 def _unplanned(name: Worker, state: State) -> TrackedStep:
     request = request_of(state)
-    return TrackedStep(id=0, **PlannedStep(agent_name=name, title=request[:80], description=request).model_dump())
+    return TrackedStep(
+        id=0, **PlannedStep(agent_name=name, title=request[:80], description=request).model_dump()
+    )
 
 
 def _task(state: State, progress: Progress, step: TrackedStep, team: Sequence[str]) -> Task:

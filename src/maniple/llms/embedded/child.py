@@ -27,7 +27,10 @@ def main() -> None:
         sys.exit("the API key is missing on the standard input")
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the engine prints must not mix with the answer, nor fill a pipe that nobody reads
-    server = _serve(options, api_key)
+    try:
+        server = _serve(options, api_key)
+    except RuntimeError as error:  # the engine has written the reason
+        sys.exit(str(error))
     print(json.dumps({"address": server.listening_address}), file=answer, flush=True)
     while sys.stdin.readline():
         continue

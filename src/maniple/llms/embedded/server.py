@@ -29,7 +29,7 @@ from maniple.llms.embedded.remedy import embedded_error
 _CHILD = str(Path(__file__).with_name("child.py"))
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 3.0
-_LAST_WORDS = 600
+_LAST_WORDS = 800
 
 
 @asynccontextmanager

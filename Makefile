@@ -1,0 +1,35 @@
+# make test    set up what is missing and run the tests (the README's test command)
+# make check   linters, types, import contracts, then the tests (what CI runs)
+# make run     set up and talk to the team      make serve   set up and serve the HTTP API
+# make bench   the figures of docs/figures.md, measured here
+BIN := .venv/bin
+
+.PHONY: setup test check lint format run serve bench
+
+setup:
+	@bash setup.sh dev
+
+test: setup
+	$(BIN)/pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+check: lint test
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+run:
+	@bash run.sh
+
+serve:
+	@bash setup.sh
+	$(BIN)/maniple serve
+
+bench: setup
+	$(BIN)/python -m bench

@@ -1,0 +1,65 @@
+"""Time of a run beside that of a bare graph, and when its first event comes."""
+
+import statistics
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from bench.bare import open_bare_graph
+from maniple.config import ModelSettings, ModelsSettings, TeamSettings
+from maniple.graph import build_graph
+from maniple.llms import open_chat_models
+from maniple.runtime import stream_run
+from maniple.runtime.workers import Toolbox, build_workers
+
+ROUNDS = 40
+WARM_UP = 5
+
+
+@tool
+async def python_repl_tool(code: str) -> str:
+    """Run Python code."""
+    return "4"
+
+
+async def measure(base_url: str) -> dict[str, float]:
+    """Run both in turn, so that a busy machine slows both alike; times in milliseconds, medians."""
+    models_settings = ModelsSettings(basic=ModelSettings(model="scripted", base_url=base_url))
+    async with open_chat_models(models_settings) as models, open_bare_graph(base_url, python_repl_tool) as bare:
+        workers = build_workers(TeamSettings(), models, Toolbox({"coder": [python_repl_tool]}))
+        team = build_graph(models, workers, checkpointer=InMemorySaver())
+        ours: list[float] = []
+        theirs: list[float] = []
+        first: list[float] = []
+        for number in range(WARM_UP + ROUNDS):
+            question = [HumanMessage(f"1+3=? #run=b{number}")]
+            took, to_first = await _timed(stream_run(team, question))
+            question = [HumanMessage(f"1+3=? #run=c{number}")]
+            bare_took, _ = await _timed(bare.astream_events({"messages": question}, version="v2"))
+            if number >= WARM_UP:
+                ours.append(took)
+                first.append(to_first)
+                theirs.append(bare_took)
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    return {
+        "run_ms": _median(ours),
+        "bare_graph_ms": _median(theirs),
+        "ratio": round(statistics.median(ratios), 2),
+        "first_event_ms": _median(first),
+        "first_event_worst_ms": round(max(first) * 1000, 2),
+    }
+
+
+async def _timed(events: AsyncIterator[Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, float]:
+    started, first = clock(), 0.0
+    async for _ in events:
+        first = first or clock() - started
+    return clock() - started, first
+
+
+def _median(seconds: list[float]) -> float:
+    return round(statistics.median(seconds) * 1000, 2)

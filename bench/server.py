@@ -1,0 +1,59 @@
+"""How soon the server is ready, what it weighs, and how many calls and tokens a question costs over HTTP."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).parents[1]
+_ADDRESS = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
+
+
+def measure(base_url: str) -> dict[str, float]:
+    """Start `server.py` as a user would, ask it once, and stop it."""
+    with tempfile.TemporaryDirectory() as home:
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": home,
+            "BASIC_MODEL": "scripted",
+            "BASIC_BASE_URL": base_url,
+            "BASIC_API_KEY": "x",
+        }
+        started = time.perf_counter()
+        command = [sys.executable, str(ROOT / "server.py"), "--port", "0"]
+        process = subprocess.Popen(command, cwd=home, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            url = next(found.group(1) for line in process.stdout or () if (found := _ADDRESS.search(line)))
+            httpx.get(f"{url}/healthz").raise_for_status()
+            ready = time.perf_counter() - started
+            idle = _memory_mb(process.pid)
+            admin = base_url.removesuffix("/v1")
+            httpx.post(f"{admin}/admin/reset")
+            body = {"messages": [{"role": "user", "content": "1+3=?"}]}
+            began = time.perf_counter()
+            answer = httpx.post(f"{url}/api/chat/stream", json=body, timeout=60)
+            took = time.perf_counter() - began
+            assert "end_of_workflow" in answer.text
+            stats = httpx.get(f"{admin}/admin/stats").json()
+            return {
+                "ready_s": round(ready, 2),
+                "memory_ready_mb": round(idle),
+                "memory_after_a_run_mb": round(_memory_mb(process.pid)),
+                "model_calls": stats["calls"],
+                "prompt_tokens": stats["prompt_tokens"],
+                "first_run_s": round(took, 2),
+            }
+        finally:
+            process.terminate()
+            process.wait(15)
+
+
+def _memory_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    found = re.search(r"VmRSS:\s+(\d+)", status)
+    return int(found[1]) / 1024 if found else 0.0

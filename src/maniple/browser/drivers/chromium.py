@@ -1,0 +1,108 @@
+"""One Chromium for everybody, started at first use and again when it has gone."""
+
+import asyncio
+import importlib
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maniple.browser.egress import open_egress
+from maniple.browser.page import Resolve
+from maniple.browser.upstream import dial
+from maniple.config.settings import BrowserSettings
+from maniple.errors import BrowserError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as Connected
+
+# Playwright's own arguments keep Chromium from calling home; these leave it no way around the proxy:
+# not for loopback, not by names of its own resolving, not by UDP.
+_NO_WAY_AROUND = (
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-quic",
+    "--dns-prefetch-disable",
+    "--no-pings",
+)
+
+
+class Chromium:
+    """A Chromium process that nothing but its own proxy connects to the world.
+
+    Raises:
+        ConfigError: `browser.proxy_server` is not the address of an HTTP proxy.
+    """
+
+    def __init__(self, settings: BrowserSettings, executable: Path, resolve: Resolve) -> None:
+        self._settings = settings
+        self._executable = executable
+        self._resolve = resolve
+        self._dial = dial(settings)
+        self._lock = asyncio.Lock()
+        self._resources = AsyncExitStack()
+        self._start: asyncio.Task[Connected] | None = None
+        self._closed = False
+
+    async def connected(self) -> "Connected":
+        """The running browser, started if need be.
+
+        Raises:
+            BrowserError: it does not start.
+        """
+        async with self._lock:
+            if self._closed:
+                raise BrowserError("The browser has been closed; start a new run.")
+            if self._start is None or _is_over(self._start):
+                await self._resources.aclose()
+                self._start = asyncio.create_task(self._launch())
+        # Others may wait for the same start: one that is cancelled must not take it with it.
+        return await asyncio.shield(self._start)
+
+    async def aclose(self) -> None:
+        """End the browser and everything it started."""
+        self._closed = True
+        async with self._lock:
+            if self._start is not None:
+                # A start that is interrupted would leave processes behind.
+                await asyncio.wait([self._start])
+            await self._resources.aclose()
+
+    async def _launch(self) -> "Connected":
+        playwright = await asyncio.to_thread(importlib.import_module, "playwright.async_api")
+        async with AsyncExitStack() as stack:
+            port = await stack.enter_async_context(open_egress(self._resolve, self._dial))
+            driver = await stack.enter_async_context(playwright.async_playwright())
+            try:
+                browser = await driver.chromium.launch(
+                    executable_path=self._executable,
+                    headless=self._settings.headless,
+                    # Root cannot have Chromium's sandbox.
+                    chromium_sandbox=os.geteuid() != 0,
+                    args=[f"--proxy-server=socks5://127.0.0.1:{port}", *_NO_WAY_AROUND],
+                    # No secrets for a process that runs pages; a window needs to find its screen.
+                    env={"LANG": "C.UTF-8"} if self._settings.headless else None,
+                    # Who started us decides what a signal means; we are told by being closed.
+                    handle_sigint=False,
+                    handle_sigterm=False,
+                    handle_sighup=False,
+                )
+            except playwright.Error as error:
+                raise BrowserError(_launch_sentence(self._executable, str(error))) from error
+            stack.push_async_callback(browser.close)
+            self._resources = stack.pop_all()
+        return browser
+
+
+def _is_over(start: "asyncio.Task[Connected]") -> bool:
+    if not start.done():
+        return False
+    return start.cancelled() or start.exception() is not None or not start.result().is_connected()
+
+
+def _launch_sentence(executable: Path, message: str) -> str:
+    if "No usable sandbox" in message:
+        return "Chromium cannot start its sandbox here; the operator must allow this user user namespaces."
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return f"Chromium ({executable}) did not start: {lines[0] if lines else 'no reason was given'}"

@@ -1,0 +1,58 @@
+"""What a browser is to the rest of the house."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link on a page."""
+
+    text: str
+    url: str
+    """Absolute."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page as a person would read it: rendered, scripts run, hidden text left out."""
+
+    url: str
+    """Where the browser ended, after redirects."""
+    title: str
+    text: str
+    links: tuple[Link, ...]
+    status: int | None = None
+    """The HTTP status, when the server gave one."""
+
+
+class Browser(Protocol):
+    """Opens pages."""
+
+    async def read(self, url: str, *, thread: str) -> PageText:
+        """Open the http or https page at `url` for `thread` and read it; nothing is shared between threads.
+
+        Raises:
+            FetchError: the address is no public web page.
+            BrowserError: the page did not load, or the browser failed.
+        """
+        ...
+
+
+class Resolve(Protocol):
+    """Decides what the browser may connect to."""
+
+    async def __call__(self, host: str, port: int, /) -> str:
+        """The IP address to connect to instead of `host`; raises `FetchError` when there must be none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why there is no browser, and the command or setting that mends it."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} To mend it: {self.remedy}"

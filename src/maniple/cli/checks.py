@@ -1,0 +1,123 @@
+"""Checks of this machine and of the settings: one small function for each thing."""
+
+import asyncio
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from maniple.browser import Unavailable as BrowserUnavailable
+from maniple.browser.executable import find_executable
+from maniple.cli.findings import Finding
+from maniple.config import Settings, load_settings
+from maniple.errors import ConfigError
+from maniple.llms.embedded.files import QWEN_CODER
+from maniple.sandbox import Unavailable as SandboxUnavailable
+from maniple.sandbox import open_sandbox
+from maniple.search import Unavailable as SearchUnavailable
+from maniple.search import open_search
+
+_OLDEST_PYTHON = (3, 11)
+_LITTLE_SPACE_BYTES = 200_000_000
+
+
+def check_python() -> Finding:
+    """Look at the interpreter's version."""
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("Python", "problem", version, "Install Python 3.11 or newer.")
+    return Finding("Python", "ok", version)
+
+
+def check_settings(config: Path | None) -> tuple[Finding, Settings | None]:
+    """Read the settings, and say from which files."""
+    yaml_file = config or Path("conf.yaml")
+    try:
+        settings = load_settings(yaml_file)
+    except ConfigError as error:
+        return Finding("settings", "problem", str(error), "Correct the lines that are named."), None
+    files = [str(file) for file in (yaml_file, Path(".env")) if file.is_file()]
+    read = f"{' and '.join(files)} valid" if files else f"no {yaml_file} and no .env here"
+    return Finding("settings", "ok", f"{read}; the environment comes on top"), settings
+
+
+def check_engine(needed: bool) -> Finding:
+    """Look for the embedded model's engine."""
+    if importlib.util.find_spec("xllamacpp") is not None:
+        return Finding("embedded engine", "ok", "xllamacpp is installed")
+    if not needed:
+        return Finding("embedded engine", "ok", "absent, and not needed")
+    remedy = (
+        "pip install 'maniple[local]', or configure an endpoint: BASIC_API_KEY, BASIC_MODEL, BASIC_BASE_URL."
+    )
+    return Finding("embedded engine", "problem", "xllamacpp is not installed", remedy)
+
+
+def check_model_file(settings: Settings, needed: bool) -> Finding:
+    """Look for the embedded model's file, or for the room to fetch it."""
+    name = "embedded model"
+    own = settings.embedded.model_file
+    file = own or settings.cache_dir / "models" / QWEN_CODER.name
+    if file.is_file() and (own or file.stat().st_size == QWEN_CODER.size):
+        small = "" if own else f"{QWEN_CODER.title}, small and sometimes wrong: "
+        return Finding(name, "ok", f"{small}{file}")
+    if not needed:
+        return Finding(name, "ok", "absent, and not needed")
+    if own:
+        return Finding(name, "problem", f"there is no {own}", "Correct embedded.model_file.")
+    size = f"{QWEN_CODER.size / 1e9:.1f} GB"
+    if _free_bytes(settings.cache_dir) < QWEN_CODER.size:
+        return Finding(name, "problem", f"absent, and no room for its {size}", "Set cache_dir elsewhere.")
+    return Finding(name, "warning", f"the first start fetches it: {size} into {file.parent}")
+
+
+async def check_sandbox(settings: Settings) -> Finding:
+    """Start the sandbox and let code try to get out of it."""
+    async with open_sandbox(settings.sandbox) as sandbox:
+        if isinstance(sandbox, SandboxUnavailable):
+            return Finding("sandbox", "warning", f"{sandbox.reason} Code is not run.", sandbox.remedy)
+    return Finding("sandbox", "ok", f"{settings.sandbox.backend} withstood its probes")
+
+
+async def check_search(settings: Settings) -> Finding:
+    """Look for a search engine; it is not asked, since that may cost money."""
+    async with open_search(settings.search) as search:
+        if isinstance(search, SearchUnavailable):
+            return Finding("web search", "warning", search.reason, search.remedy)
+    return Finding("web search", "ok", f"there is a key for {type(search).__name__.removesuffix('Search')}")
+
+
+async def check_browser(settings: Settings) -> Finding:
+    """Look for a Chromium."""
+    if not settings.browser.enabled:
+        return Finding("browser", "ok", "turned off (browser.enabled)")
+    found = await asyncio.to_thread(find_executable, settings.browser)
+    if isinstance(found, BrowserUnavailable):
+        return Finding("browser", "warning", found.reason, found.remedy)
+    return Finding("browser", "ok", str(found))
+
+
+def check_folders(settings: Settings) -> Sequence[Finding]:
+    """Look whether the folders can be written and have room."""
+    return [_check_folder(name, getattr(settings, name)) for name in ("data_dir", "cache_dir")]
+
+
+def _check_folder(name: str, folder: Path) -> Finding:
+    if not os.access(_existing(folder), os.W_OK | os.X_OK):
+        return Finding(name, "warning", f"{folder} cannot be written", f"Set {name} in conf.yaml.")
+    free = _free_bytes(folder)
+    detail = f"{folder}, {free / 1e9:.1f} GB free"
+    if free < _LITTLE_SPACE_BYTES:
+        return Finding(name, "warning", detail, f"Make room, or set {name} to another disk.")
+    return Finding(name, "ok", detail)
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+def _free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(_existing(folder)).free

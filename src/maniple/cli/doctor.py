@@ -1,0 +1,53 @@
+"""`maniple doctor`: is everything here that the team needs?"""
+
+import asyncio
+from pathlib import Path
+
+from rich.console import Console
+
+from maniple.cli import checks, endpoint_checks
+from maniple.cli.findings import Finding, as_json_line, can_answer, print_findings
+from maniple.config import Settings
+
+
+async def examine(config: Path | None, *, as_json: bool) -> int:
+    """Look at everything, print what was found to stdout, and return the program's status."""
+    findings = [checks.check_python()]
+    finding, settings = checks.check_settings(config)
+    findings.append(finding)
+    if settings is not None:
+        findings += await _check_all(settings)
+    if as_json:
+        print(as_json_line(findings))
+    else:
+        print_findings(findings, Console())
+    return 0 if can_answer(findings) else 1
+
+
+async def _check_all(settings: Settings) -> list[Finding]:
+    models, *others = await asyncio.gather(
+        _check_models(settings),
+        checks.check_sandbox(settings),
+        checks.check_search(settings),
+        checks.check_browser(settings),
+    )
+    return [*models, *others, *await asyncio.to_thread(checks.check_folders, settings)]
+
+
+async def _check_models(settings: Settings) -> list[Finding]:
+    """Check the models in the order in which they are taken: an endpoint, a server here, the embedded one."""
+    if endpoint_checks.configured(settings):
+        return [*await endpoint_checks.check_endpoints(settings), *_check_embedded(settings, needed=False)]
+    local = await endpoint_checks.check_local_model(settings)
+    if local is not None:
+        return [local, *_check_embedded(settings, needed=False)]
+    if settings.embedded.enabled:
+        return _check_embedded(settings, needed=True)
+    remedy = (
+        "Set BASIC_API_KEY, BASIC_MODEL and BASIC_BASE_URL in .env, or embedded.enabled: true in conf.yaml."
+    )
+    return [Finding("model", "problem", "none is configured, and the embedded one is turned off", remedy)]
+
+
+def _check_embedded(settings: Settings, *, needed: bool) -> list[Finding]:
+    return [checks.check_engine(needed), checks.check_model_file(settings, needed)]

@@ -1,0 +1,133 @@
+"""Checks of the models: which one answers, and whether it can be reached."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+
+from maniple.cli.findings import Finding, Status
+from maniple.config import ModelSettings, Settings
+from maniple.llms.embedded import find_local_server
+from maniple.llms.failures import EndpointName
+from maniple.llms.models import ENV_PREFIXES
+from maniple.types import LLM_TYPES, LLMType
+
+_TIMEOUT_SECONDS = 5.0
+_AZURE_VERSION = "2024-10-21"
+_LISTED_NAMES = 5
+
+
+def configured(settings: Settings) -> list[tuple[LLMType, ModelSettings]]:
+    """Return the configured model types; the first of them answers."""
+    models: list[tuple[LLMType, ModelSettings | None]] = [
+        (kind, getattr(settings.models, kind)) for kind in LLM_TYPES
+    ]
+    return [(kind, model) for kind, model in models if model is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an endpoint stands in the settings. A `vital` one has nothing to take its place."""
+
+    setting: str
+    env_prefix: str
+    vital: bool = True
+
+    @property
+    def failure(self) -> Status:
+        """How bad it is when the endpoint does not answer."""
+        return "problem" if self.vital else "warning"
+
+
+async def check_endpoints(settings: Settings) -> list[Finding]:
+    """Ask every configured endpoint for its models."""
+    return list(await asyncio.gather(*(check_endpoint(*one) for one in _endpoints(settings))))
+
+
+def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, Place]]:
+    for number, (kind, model) in enumerate(configured(settings)):
+        setting, prefix = f"models.{kind}", ENV_PREFIXES[kind]
+        yield model, Place(setting, prefix, vital=number == 0 and not model.fallbacks)
+        for position, spare in enumerate(model.fallbacks):
+            yield spare, Place(f"{setting}.fallbacks[{position}]", prefix, vital=False)
+
+
+async def check_endpoint(model: ModelSettings, place: Place) -> Finding:
+    """Ask one endpoint for its models."""
+    name = f"model {model.model!r}"
+    try:
+        name = str(EndpointName.of(model.model, model.base_url, place.setting, place.env_prefix))
+        async with asyncio.timeout(_TIMEOUT_SECONDS), httpx.AsyncClient(timeout=_TIMEOUT_SECONDS) as client:
+            response = await client.send(_listing(client, model))
+    except (httpx.HTTPError, TimeoutError) as error:
+        remedy = f"Check {place.env_prefix}_BASE_URL, the network, and that the server runs."
+        return Finding(place.setting, place.failure, f"{name} is unreachable: {_reason(error)}", remedy)
+    except UnicodeError:
+        detail, remedy = "the key has characters that no key has", f"Correct {place.env_prefix}_API_KEY."
+        return Finding(place.setting, place.failure, detail, remedy)
+    except (httpx.InvalidURL, ValueError):
+        detail, remedy = "the URL is not one", f"Correct {place.env_prefix}_BASE_URL."
+        return Finding(place.setting, place.failure, detail, remedy)
+    return _judge(name, model.model, place, response)
+
+
+def _judge(name: str, model: str, place: Place, response: httpx.Response) -> Finding:
+    """Say what an answer means; a list of models that lacks this one is worth a warning."""
+    status = response.status_code
+    if status in (401, 403):
+        detail = f"{name} is unauthorised: it refuses the key (HTTP {status})"
+        return Finding(place.setting, place.failure, detail, f"Correct {place.env_prefix}_API_KEY.")
+    if status >= 500 or 300 <= status < 400:
+        detail = f"{name} is reachable but answers HTTP {status}"
+        return Finding(place.setting, "warning", detail, f"Check {place.env_prefix}_BASE_URL.")
+    listed = _model_names(response)
+    if listed and model not in listed:
+        shown = ", ".join(listed[:_LISTED_NAMES]) + (", …" if len(listed) > _LISTED_NAMES else "")
+        detail = f"{name} is reachable, but this model is not among those it lists: {shown}"
+        return Finding(place.setting, "warning", detail, f"Check {place.env_prefix}_MODEL.")
+    unlisted = "" if listed else "; it does not list its models"
+    return Finding(place.setting, "ok", f"{name} is reachable{unlisted}")
+
+
+def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
+    """Return the request for the list of models."""
+    key = model.api_key.get_secret_value() if model.api_key else "not-needed"
+    base = (model.base_url or "https://api.openai.com/v1").rstrip("/")
+    if model.provider == "azure":
+        version = {"api-version": model.api_version or _AZURE_VERSION}
+        return client.build_request("GET", f"{base}/openai/models", params=version, headers={"api-key": key})
+    return client.build_request("GET", f"{base}/models", headers={"authorization": f"Bearer {key}"})
+
+
+def _model_names(response: httpx.Response) -> list[str]:
+    try:
+        listing = response.json()
+    except ValueError:
+        return []
+    models = listing.get("data") if isinstance(listing, dict) else None
+    return [str(model["id"]) for model in models or () if isinstance(model, dict) and "id" in model]
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason in words that hold neither key nor password."""
+    match error:
+        case TimeoutError() | httpx.TimeoutException():
+            return f"no answer in {_TIMEOUT_SECONDS:.0f} s"
+        case httpx.ConnectError():
+            return "no connection"
+        case httpx.UnsupportedProtocol():
+            return "the URL begins with neither http:// nor https://"
+        case _:
+            return f"the answer breaks off ({type(error).__name__})"
+
+
+async def check_local_model(settings: Settings) -> Finding | None:
+    """Look for a model server on this machine, which answers when no endpoint is configured."""
+    if not settings.embedded.discover or settings.embedded.model_file is not None:
+        return None
+    found = await find_local_server()
+    if found is None:
+        return None
+    where = f"{found.server} runs on this machine"
+    return Finding("local server", "ok", f"{where}: {found.model} at {found.base_url} answers")

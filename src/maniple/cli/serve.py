@@ -1,0 +1,84 @@
+"""The HTTP service as a foreground program."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from maniple.cli.opening import announce
+from maniple.cli.screens import Screens
+from maniple.config import ServerSettings, Settings
+from maniple.errors import ConfigError
+
+_GRACE_SECONDS = 5
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which leaves signals to this program: the team has to be closed after it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
+
+async def serve(settings: Settings) -> int:
+    """Serve until SIGINT or SIGTERM; raises the `ManipleError` that keeps the team from opening."""
+    screens = Screens.of_this_process()
+    progress = screens.progress()
+    with await asyncio.to_thread(_bind, settings.server) as listener:
+        try:
+            progress.step("starting the service")
+            from maniple.api import create_app
+
+            app = create_app(settings, progress=progress)
+            # Entered here and not by uvicorn, which would print an error's stack instead of its sentence.
+            async with app.router.lifespan_context(app):
+                progress.close()
+                announce(app.state.runtime.answering, app.state.runtime.notices, screens)
+                _say_where(listener, settings.server.host, screens)
+                await _Server(_configuration(app)).serve(sockets=[listener])
+        finally:
+            progress.close()
+    return 0
+
+
+def _bind(settings: ServerSettings) -> socket.socket:
+    """Take the address before the model is loaded; nobody is let in yet."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"Cannot serve on {settings.host}, port {settings.port}: {error.strerror or error}. "
+            "Choose others with --host and --port; port 0 takes a free one."
+        ) from error
+    return listener
+
+
+def _configuration(app: object) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,  # pyright: ignore[reportArgumentType] - FastAPI stays behind the api room's door
+        lifespan="off",
+        ws="none",
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+
+
+def _say_where(listener: socket.socket, host: str, screens: Screens) -> None:
+    port = listener.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    screens.note(f"Serving on http://{shown}:{port} (documented at /docs). Ctrl-C stops.")
+    if host not in _LOOPBACK:
+        screens.note("Everyone who can reach this address can use the team: there is no login.", "yellow")

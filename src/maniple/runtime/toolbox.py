@@ -1,0 +1,64 @@
+"""Open what the workers' tools need, and note what is absent."""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from langchain_core.tools import BaseTool
+
+from maniple.browser import Unavailable as BrowserUnavailable
+from maniple.browser import open_browser
+from maniple.config import Settings
+from maniple.crawler import AddressGuard, Crawler
+from maniple.runtime.workers import Toolbox
+from maniple.sandbox import Unavailable as SandboxUnavailable
+from maniple.sandbox import Workspaces, open_sandbox
+from maniple.search import SearchProvider, open_search
+from maniple.search import Unavailable as SearchUnavailable
+from maniple.tools.browser import browser_tool
+from maniple.tools.code import code_tools
+from maniple.tools.crawl import crawl_tool
+from maniple.tools.files import file_tools
+from maniple.tools.search import search_tool
+from maniple.types import Worker
+
+WORKSPACES = "workspaces"
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """The tools of the team, the search that the planner may use, and a sentence for what is absent."""
+
+    toolbox: Toolbox
+    search: SearchProvider | None
+    notices: tuple[str, ...]
+
+
+async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
+    """Open search, sandbox and browser on `stack`; none of them must be there."""
+    search = await stack.enter_async_context(open_search(settings.search))
+    sandbox = await stack.enter_async_context(open_sandbox(settings.sandbox))
+    resolve = AddressGuard(settings.fetch).resolve
+    browser = await stack.enter_async_context(open_browser(settings.browser, resolve))
+    workspaces = Workspaces(settings.data_dir / WORKSPACES)
+
+    tools: dict[Worker, list[BaseTool]] = {
+        "researcher": [crawl_tool(Crawler(settings.fetch))],
+        "coder": [],
+        "browser": [],
+        "file_manager": file_tools(workspaces),
+    }
+    missing: dict[Worker, str] = {}
+    provider = None if isinstance(search, SearchUnavailable) else search
+    if isinstance(search, SearchUnavailable):
+        missing["researcher"] = str(search)
+    else:
+        tools["researcher"].insert(0, search_tool(search, limit=settings.search.max_results))
+    if isinstance(sandbox, SandboxUnavailable):
+        missing["coder"] = str(sandbox)
+    else:
+        tools["coder"] = code_tools(sandbox, workspaces)
+    if isinstance(browser, BrowserUnavailable):
+        missing["browser"] = str(browser)
+    else:
+        tools["browser"] = [browser_tool(browser)]
+    return Equipment(Toolbox(tools, missing), provider, tuple(missing.values()))

@@ -1,0 +1,29 @@
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.openai_server import SIMPLE, OpenAIServer, serving
+from tests.serving import ServerProcess, environment, server_process
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    home: Path = tmp_path_factory.mktemp("home")
+    env = environment(model.base_url, home, MANIPLE_SERVER__CORS_ORIGINS="http://localhost:3000")
+    (home / "conf.yaml").write_text("models: {basic: {max_retries: 0, timeout_seconds: 5}}\n", encoding="utf-8")
+    with server_process(env, home) as process:
+        yield process
+
+
+@pytest.fixture
+async def client(server: ServerProcess) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+        yield client

@@ -1,0 +1,132 @@
+"""Everything of the HTTP service but the stream's content."""
+
+import httpx
+import pytest
+
+from tests.openai_server import SIMPLE
+
+pytestmark = pytest.mark.anyio
+QUESTION = {"messages": [{"role": "user", "content": "1+3=?"}]}
+
+
+async def test_the_streams_headers_are_what_the_old_client_and_proxies_need(client, model):
+    model.reset(SIMPLE)
+    async with client.stream("POST", "/api/chat/stream", json=QUESTION) as response:
+        await response.aread()
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["connection"] == "keep-alive"
+    assert response.headers["x-accel-buffering"] == "no"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "Field required"),
+        ({"messages": []}, "at least 1 item"),
+        ({"messages": "x"}, "valid list"),
+        ({"messages": [{"role": "user"}]}, "Field required"),
+        ({**QUESTION, "team_members": ["coder", "chef"]}, "no such team member: chef"),
+        ({**QUESTION, "on_disconnect": "maybe"}, "'cancel' or 'continue'"),
+        ({**QUESTION, "locale": "; drop table"}, "pattern"),
+    ],
+)
+async def test_a_body_that_does_not_fit_is_refused_before_any_stream(client, body, words):
+    response = await client.post("/api/chat/stream", json=body)
+    assert response.status_code == 422
+    assert words in response.text
+
+
+async def test_broken_json_is_refused(client):
+    response = await client.post("/api/chat/stream", content=b"{", headers={"content-type": "application/json"})
+    assert response.status_code == 422
+
+
+async def test_what_the_old_client_sends_beyond_the_contract_is_ignored(client, model):
+    model.reset(SIMPLE)
+    message = {"id": "x", "type": "text", **QUESTION["messages"][0]}
+    body = {"messages": [message], "debug": None, "team_members": None, "deep_thinking_mode": None, "new": 1}
+    response = await client.post("/api/chat/stream", json=body)
+    assert response.status_code == 200
+
+
+async def test_pictures_and_text_parts_are_taken(client, model):
+    model.reset(SIMPLE)
+    parts = [{"type": "text", "text": "1+3=?"}, {"type": "image", "image_url": "data:image/png;base64,AAAA"}]
+    response = await client.post("/api/chat/stream", json={"messages": [{"role": "user", "content": parts}]})
+    assert "end_of_workflow" in response.text
+    assert model.requests[0]["messages"][-1]["content"][1]["type"] == "image_url"
+
+
+async def test_a_body_that_is_too_large_is_refused(client):
+    body = {"messages": [{"role": "user", "content": "x" * 1_100_000}]}
+    response = await client.post("/api/chat/stream", json=body)
+    assert response.status_code == 413
+    assert "server.max_body_bytes" in response.json()["detail"]
+
+
+async def test_a_body_that_hides_its_size_is_refused_too(client):
+    async def endless():
+        for _ in range(20):
+            yield b" " * 100_000
+
+    headers = {"content-type": "application/json"}
+    response = await client.post("/api/chat/stream", content=endless(), headers=headers)
+    assert response.status_code == 413
+
+
+async def test_the_team_is_listed_as_the_old_client_wants_it(client):
+    members = (await client.get("/api/team_members")).json()["team_members"]
+    assert set(members) == {"researcher", "coder", "browser", "file_manager", "reporter"}
+    assert members["coder"].keys() == {"name", "desc", "is_optional"}
+    assert {name: one["is_optional"] for name, one in members.items()} == {
+        "researcher": False, "coder": True, "browser": True, "file_manager": True, "reporter": False,
+    }  # fmt: skip
+
+
+async def test_the_preflight_lets_the_configured_origin_send_json(client):
+    headers = {
+        "origin": "http://localhost:3000",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "cache-control,content-type",
+    }
+    response = await client.options("/api/chat/stream", headers=headers)
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == "http://localhost:3000"
+    allowed = response.headers["access-control-allow-headers"].lower()
+    assert "content-type" in allowed
+    assert "cache-control" in allowed
+
+
+async def test_another_origin_is_not_let_in(client):
+    headers = {"origin": "http://evil.test", "access-control-request-method": "POST"}
+    response = await client.options("/api/chat/stream", headers=headers)
+    assert "access-control-allow-origin" not in response.headers
+
+
+async def test_a_page_that_names_loopback_by_its_own_domain_is_refused(server):
+    async with httpx.AsyncClient(base_url=server.url, headers={"host": "rebound.evil.test"}) as client:
+        assert (await client.get("/healthz")).status_code == 400
+
+
+async def test_health_names_the_model_and_what_is_absent(client):
+    health = (await client.get("/healthz")).json()
+    assert (health["status"], health["model"]) == ("ok", "scripted")
+    assert any("TAVILY_API_KEY" in notice for notice in health["notices"])
+
+
+async def test_a_recording_that_does_not_exist_is_not_found(client):
+    response = await client.get("/api/browser_history/none.gif")
+    assert (response.status_code, response.json()) == (404, {"detail": "File not found"})
+
+
+async def test_a_path_out_of_the_recordings_is_not_found(client):
+    response = await client.get("/api/browser_history/..%2F..%2Fetc%2Fpasswd")
+    assert response.status_code == 404
+
+
+async def test_the_service_describes_itself(client):
+    paths = (await client.get("/openapi.json")).json()["paths"]
+    assert {"/api/chat/stream", "/api/team_members", "/healthz"} <= set(paths)
+    assert (await client.get("/docs")).status_code == 200

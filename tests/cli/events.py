@@ -1,0 +1,132 @@
+"""Events of runs as the team sends them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from maniple.events import (
+    AgentEnded,
+    AgentStarted,
+    Delta,
+    Event,
+    Failed,
+    Interrupted,
+    Message,
+    ModelEnded,
+    ModelStarted,
+    PlanChanged,
+    PlanStepView,
+    RunStarted,
+    RunStatusChanged,
+    SessionState,
+    ToolCalled,
+    ToolReturned,
+    Usage,
+    WorkflowEnded,
+    WorkflowStarted,
+)
+from maniple.types import RunStatus
+
+RUN_ID = "11111111-1111-4111-8111-111111111111"
+STEPS = (("coder", "Compute"), ("reporter", "Report"))
+
+
+def agent(name: str, *inside: Event) -> list[Event]:
+    """An agent's part of a run."""
+    agent_id = f"{RUN_ID}_{name}_1"
+    return [
+        AgentStarted(agent_name=name, agent_id=agent_id),
+        *inside,
+        AgentEnded(agent_name=name, agent_id=agent_id),
+    ]
+
+
+def model(name: str, *pieces: str, reasoning: Sequence[str] = ()) -> list[Event]:
+    """A model call that streams `reasoning` and then `pieces`."""
+    deltas = [Delta(reasoning_content=piece) for piece in reasoning] + [
+        Delta(content=piece) for piece in pieces
+    ]
+    said = [Message(message_id=f"run-{name}", delta=delta) for delta in deltas]
+    return [
+        ModelStarted(agent_name=name),
+        *said,
+        ModelEnded(agent_name=name),
+        Usage(agent_name=name, model="scripted", input_tokens=100, output_tokens=10, seconds=0.5),
+    ]
+
+
+def tool(name: str, result: str, **arguments: Any) -> list[Event]:
+    """A tool call with its result."""
+    call_id = f"{RUN_ID}_{name}"
+    return [
+        ToolCalled(tool_call_id=call_id, tool_name=name, tool_input=arguments),
+        ToolReturned(tool_call_id=call_id, tool_name=name, tool_result=result),
+    ]
+
+
+def plan(*statuses: str, steps: Sequence[tuple[str, str]] = STEPS, title: str = "1 + 3") -> PlanChanged:
+    """The plan with its steps at `statuses`."""
+    views = [
+        PlanStepView(id=number, agent_name=name, title=step, description=f"{step}.", status=status)
+        for number, ((name, step), status) in enumerate(zip(steps, statuses, strict=True), start=1)
+    ]
+    return PlanChanged(title=title, steps=views)
+
+
+def ending(status: RunStatus, *problems: Event) -> list[Event]:
+    """The last events of a run."""
+    return [
+        *problems,
+        RunStatusChanged(status=status),
+        WorkflowEnded(workflow_id=RUN_ID, messages=[]),
+        SessionState(messages=[]),
+    ]
+
+
+def failure(message: str) -> Failed:
+    """An error event."""
+    return Failed(code="model_auth", message=message, agent_name="coder", retryable=False)
+
+
+def review() -> Interrupted:
+    """The question whether the plan is right."""
+    return Interrupted(interrupt_id="1", kind="plan_review", payload={"plan": {}}, options=["accept"])
+
+
+def started() -> RunStarted:
+    """The first event."""
+    return RunStarted(run_id=RUN_ID, thread_id="thread")
+
+
+def small_talk(text: str = "Hello there!") -> list[Event]:
+    """A run in which the coordinator answers."""
+    said = agent("coordinator", *model("coordinator", *re.findall(r"\S+\s*", text)))
+    return [started(), *said, RunStatusChanged(status="completed"), SessionState(messages=[])]
+
+
+def workflow(report: Sequence[str] = ("# Sum\n\nThe answer is ", "**4**.\n")) -> list[Event]:
+    """A run from a plan over a tool to a report."""
+    return [
+        started(),
+        *agent("coordinator", *model("coordinator")),
+        WorkflowStarted(workflow_id=RUN_ID, input=[]),
+        *agent("planner", *model("planner", '{"title": "1 + 3", ', '"steps": []}')),
+        plan("not_started", "not_started"),
+        plan("in_progress", "not_started"),
+        *agent(
+            "coder",
+            *model("coder", reasoning=["I compute", " it."]),
+            *tool("python_repl_tool", "4\n", code="print(1+3)"),
+            *model("coder", "1 + 3 = 4"),
+        ),
+        plan("completed", "not_started"),
+        plan("completed", "in_progress"),
+        *agent("reporter", *model("reporter", *report)),
+        plan("completed", "completed"),
+        *ending("completed"),
+    ]
+
+
+def numbered(events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
+    """Events with the numbers that a run gives them."""
+    return iter(enumerate(events, start=1))

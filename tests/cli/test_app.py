@@ -1,0 +1,155 @@
+import asyncio
+import json
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import MAIN, environment, run, start
+from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
+
+pytestmark = pytest.mark.anyio
+REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as running:
+        yield running
+
+
+async def test_help_teaches_with_examples_and_comes_at_once(tmp_path: Path) -> None:
+    # The best of three: two cores are shared with whatever else runs.
+    seconds = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        status, output, _ = await run("--help", folder=tmp_path, env=environment(tmp_path, ""))
+        seconds.append(time.perf_counter() - begun)
+
+    assert status == 0
+    assert 'maniple chat "1+3=?"' in output and "--search-first" in output and "Exit status" in output
+    assert min(seconds) < 0.5
+
+
+async def test_a_question_is_answered_once_with_only_the_report_on_the_output(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    status, output, notes = await run("1+3=?", folder=tmp_path, env=environment(tmp_path, server.base_url))
+
+    assert (status, output) == (0, REPORT)
+    lines = notes.splitlines()
+    assert f"scripted at {server.base_url} answers." in lines
+    assert any("TAVILY_API_KEY" in line for line in lines)
+    assert "Plan: 1 + 3" in lines and "  ✔  2 reporter  Report" in lines
+    assert re.fullmatch(r"✔ completed · \d+\.\d s · \d model calls · [\d,]+ tokens \(.*\)", lines[-1])
+    assert "\x1b" not in output + notes
+
+
+@pytest.mark.parametrize("arguments", [(), ("-",)])
+async def test_a_question_comes_from_the_input(
+    server: OpenAIServer, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    status, output, _ = await run(*arguments, folder=tmp_path, env=env, question="what is\n1+3?\n")
+
+    assert (status, output) == (0, REPORT)
+    assert "what is\n1+3?" in json.dumps(server.requests[0], ensure_ascii=False).replace("\\n", "\n")
+
+
+async def test_json_prints_every_event_as_a_line_and_nothing_else(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    status, output, notes = await run("--json", "1+3=?", folder=tmp_path, env=env)
+    events = [json.loads(line) for line in output.splitlines()]
+
+    assert status == 0
+    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["event"], events[-1]["event"]) == ("run", "final_session_state")
+    assert {"event": "run_status", "data": {"status": "completed"}}.items() <= events[-3].items()
+    assert "scripted at" in notes
+
+
+async def test_a_failed_run_says_why_and_exits_with_1(tmp_path: Path) -> None:
+    with serving({"coordinator": [{"status": 401, "error": "Incorrect API key."}]}) as server:
+        status, output, notes = await run("hi", folder=tmp_path, env=environment(tmp_path, server.base_url))
+
+    assert (status, output) == (1, "")
+    assert "BASIC_API_KEY" in notes and "✘ failed" in notes
+    assert "sk-canary" not in notes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "words"),
+    [
+        (("--team", "codr", "hi"), {}, "Did you mean coder?"),
+        (("--config", "none.yaml", "hi"), {}, "none.yaml"),
+        (("--no-such-option",), {}, "No such option"),
+        (("  ",), {}, "the question is empty"),
+        (("hi",), {"MANIPLE_SEARCH__MAX_RESULTS": "many"}, "MANIPLE_SEARCH__MAX_RESULTS"),
+    ],
+)
+async def test_wrong_usage_and_settings_are_sentences_and_exit_with_2(
+    tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], words: str
+) -> None:
+    env = environment(tmp_path, "http://127.0.0.1:1/v1", **settings)
+    status, output, notes = await run(*arguments, folder=tmp_path, env=env)
+
+    assert (status, output) == (2, "")
+    assert words in notes
+    assert "Traceback" not in notes
+
+
+async def test_a_plan_that_nobody_can_review_exits_with_3(server: OpenAIServer, tmp_path: Path) -> None:
+    env = environment(tmp_path, server.base_url)
+    status, output, notes = await run("--review", "1+3=?", folder=tmp_path, env=env)
+
+    assert (status, output) == (3, "")
+    assert "☐  1 coder     Compute" in notes and "? interrupted" in notes
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+async def test_a_signal_ends_a_hanging_run_with_its_status(tmp_path: Path, name: str, status: int) -> None:
+    with serving({"coordinator": [{"hang": True}]}) as server:
+        process = await start(
+            MAIN, "--json", "hi", folder=tmp_path, env=environment(tmp_path, server.base_url)
+        )
+        try:
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 30)
+            process.send_signal(getattr(signal, name))
+            async with asyncio.timeout(20):
+                output, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
+
+    assert process.returncode == status
+    if name == "SIGINT":
+        statuses = [json.loads(line) for line in output.splitlines() if b'"run_status"' in line]
+        assert [event["data"] for event in statuses] == [{"status": "cancelled"}]
+
+
+async def test_a_reader_that_leaves_ends_the_run_quietly(tmp_path: Path) -> None:
+    slow = reply("word " * 200, delay_seconds=0.05)
+    with serving({**SIMPLE, "coordinator": [slow]}) as server:
+        env = environment(tmp_path, server.base_url)
+        process = await start(MAIN, "--json", "hi", folder=tmp_path, env=env)
+        assert process.stdout and process.stderr
+        try:
+            async with asyncio.timeout(30):
+                await process.stdout.readline()
+                process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+                notes = await process.stderr.read()
+                await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    assert process.returncode == 141
+    assert b"Traceback" not in notes and b"Broken" not in notes

@@ -1,0 +1,134 @@
+import io
+from pathlib import Path
+
+import pytest
+
+from maniple.cli.commands import COMMANDS, Leave, obey
+from maniple.cli.plain import PlainView
+from maniple.cli.session import Session
+from maniple.types import WORKERS
+from tests.cli.events import agent, ending, model, review, small_talk, started
+from tests.cli.runs import ScriptedRun, ScriptedRuns
+
+pytestmark = pytest.mark.anyio
+
+
+def session_with(*runs: ScriptedRun) -> tuple[Session, ScriptedRuns]:
+    scripted = ScriptedRuns(*runs)
+    session = Session(scripted, WORKERS, lambda: PlainView(io.StringIO(), io.StringIO()))  # type: ignore[arg-type]
+    return session, scripted
+
+
+async def test_help_names_every_command_and_key() -> None:
+    text = await obey(session_with()[0], "/help")
+    assert all(name in text for name in (*COMMANDS, "Alt-Enter", "Ctrl-C", "Ctrl-D"))
+
+
+@pytest.mark.parametrize(("line", "guess"), [("/hepl", "/help"), ("/tema coder", "/team"), ("/sav", "/save")])
+async def test_an_unknown_command_is_answered_with_the_nearest(line: str, guess: str) -> None:
+    text = await obey(session_with()[0], line)
+    assert f"Did you mean {guess}?" in text
+
+
+async def test_a_word_like_no_command_is_answered_with_help() -> None:
+    assert "/help lists the commands" in await obey(session_with()[0], "/etc/hosts")
+
+
+async def test_quit_leaves() -> None:
+    with pytest.raises(Leave):
+        await obey(session_with()[0], "/quit")
+
+
+async def test_turns_share_a_thread_and_send_the_newest_message_only_until_new_begins_another() -> None:
+    session, runs = session_with(*(ScriptedRun(small_talk()) for _ in range(3)))
+    await session.ask("first")
+    await session.ask("second")
+    await obey(session, "/new")
+    await session.ask("third")
+
+    first, second, third = runs.requests
+    assert [[message.text for message in request.messages] for request in runs.requests] == [
+        ["first"],
+        ["second"],
+        ["third"],
+    ]
+    assert first.thread_id is not None
+    assert first.thread_id == second.thread_id != third.thread_id
+
+
+async def test_the_chosen_team_works_on_the_next_question() -> None:
+    session, runs = session_with(ScriptedRun(small_talk()), ScriptedRun(small_talk()))
+    shown = await obey(session, "/team coder")
+    await session.ask("first")
+    await obey(session, "/team all")
+    await session.ask("second")
+
+    assert [line.strip() for line in shown.splitlines()[:5]] == [
+        "– researcher",
+        "✔ coder",
+        "– browser",
+        "– file_manager",
+        "✔ reporter",
+    ]
+    assert [request.options.team_members for request in runs.requests] == [("coder",), ()]
+
+
+async def test_a_wrong_member_changes_nothing() -> None:
+    session, _ = session_with()
+    await obey(session, "/team coder")
+    assert "Did you mean browser?" in await obey(session, "/team browsr")
+    assert session.options.team_members == ("coder",)
+
+
+async def test_save_writes_the_last_report_and_says_where(tmp_path: Path) -> None:
+    session, _ = session_with(ScriptedRun(small_talk("# Sum\n\nis \x1b[31m4")))
+    assert await obey(session, "/save report.md") == "There is no report yet."
+    await session.ask("1+3=?")
+
+    assert await obey(session, "/save") == "Say where: /save report.md"
+    target = tmp_path / "my report.md"
+    assert await obey(session, f"/save {target}") == f"Saved to {target}"
+    assert target.read_text() == "# Sum\n\nis 4\n"
+
+
+@pytest.mark.parametrize("line", ["/save! {}", "/save {} !", "/save! '{}'"])
+async def test_save_replaces_a_file_only_when_told_to(tmp_path: Path, line: str) -> None:
+    session, _ = session_with(ScriptedRun(small_talk("new text")))
+    await session.ask("hello")
+    target = tmp_path / "report.md"
+    target.write_text("old")
+
+    assert await obey(session, f"/save {target}") == f"{target} exists. To replace it: /save! {target}"
+    assert target.read_text() == "old"
+    assert await obey(session, line.format(target)) == f"Saved to {target}"
+    assert target.read_text() == "new text\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("none/report.md", "No such file or directory"), ("x" * 300, "File name too long"), ("a\0b", "null")],
+)
+async def test_a_path_that_cannot_be_written_is_a_sentence(tmp_path: Path, name: str, reason: str) -> None:
+    session, _ = session_with(ScriptedRun(small_talk()))
+    await session.ask("hello")
+    text = await obey(session, f"/save {tmp_path / name}")
+    assert text.startswith(f"{tmp_path / name} cannot be written: ")
+    assert reason in text
+
+
+async def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
+    session, _ = session_with(ScriptedRun(small_talk()))
+    await session.ask("hello")
+    assert await obey(session, f"/save! {tmp_path}") == f"{tmp_path} cannot be written: Is a directory."
+
+
+async def test_a_plan_waits_for_the_next_message_or_for_a_new_conversation() -> None:
+    waiting = [started(), *agent("planner", *model("planner", "{}")), review(), *ending("interrupted")]
+    session, _ = session_with(ScriptedRun(waiting), ScriptedRun(small_talk()), ScriptedRun(waiting))
+    await session.ask("compute")
+    assert session.question == review()
+    await session.ask("accept")
+    assert session.question is None
+    await session.ask("compute")
+    await obey(session, "/new")
+    assert session.question is None

@@ -1,0 +1,229 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from maniple.cli import checks, endpoint_checks
+from maniple.cli.doctor import examine
+from maniple.cli.findings import Finding
+from maniple.config import ModelSettings, Settings
+from maniple.config.settings import (
+    BrowserSettings,
+    EmbeddedSettings,
+    ModelsSettings,
+    SandboxSettings,
+    SearchSettings,
+)
+from tests.openai_server import SIMPLE, OpenAIServer, serving
+
+pytestmark = pytest.mark.anyio
+KEY = "sk-canary-0123456789"
+BASIC = endpoint_checks.Place("models.basic", "BASIC")
+SPARE = endpoint_checks.Place("models.basic.fallbacks[0]", "BASIC", vital=False)
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as running:
+        yield running
+
+
+@asynccontextmanager
+async def answering(reply: bytes) -> AsyncIterator[str]:
+    """A server that answers every request with `reply`, or with nothing at all."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+        if not reply:
+            await reader.read()  # until the client gives up
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+def settings_in(folder: Path, **sections: Any) -> Settings:
+    return Settings(data_dir=folder / "data", cache_dir=folder / "cache", **sections)
+
+
+def model_at(url: str, name: str = "scripted", key: str = KEY) -> ModelSettings:
+    return ModelSettings(model=name, base_url=url, api_key=SecretStr(key))
+
+
+async def test_an_endpoint_that_lists_the_model_is_reachable(server: OpenAIServer) -> None:
+    finding = await endpoint_checks.check_endpoint(model_at(server.base_url), BASIC)
+    detail = f"model 'scripted' at {server.base_url} is reachable"
+    assert finding == Finding("models.basic", "ok", detail)
+
+
+async def test_a_model_that_the_endpoint_does_not_list_is_a_warning(server: OpenAIServer) -> None:
+    finding = await endpoint_checks.check_endpoint(model_at(server.base_url, "gpt-5"), BASIC)
+    assert finding.status == "warning"
+    assert finding.detail.endswith("not among those it lists: scripted")
+    assert finding.remedy == "Check BASIC_MODEL."
+
+
+async def test_an_endpoint_without_a_list_of_models_is_reachable(server: OpenAIServer) -> None:
+    finding = await endpoint_checks.check_endpoint(model_at(f"{server.base_url}/elsewhere"), BASIC)
+    assert finding.status == "ok"
+    assert finding.detail.endswith("is reachable; it does not list its models")
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "words"),
+    [
+        (
+            b"HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n",
+            "problem",
+            "unauthorised: it refuses the key",
+        ),
+        (b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n", "warning", "reachable but answers HTTP 503"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]", "ok", "it does not list its models"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{", "problem", "unreachable: the answer breaks off"),
+        (b"hello\r\n", "problem", "unreachable: the answer breaks off"),
+        (b"", "problem", "unreachable: no answer in 0 s"),
+    ],
+)
+async def test_an_answer_is_told_for_what_it_means(
+    monkeypatch: pytest.MonkeyPatch, reply: bytes, status: str, words: str
+) -> None:
+    monkeypatch.setattr(endpoint_checks, "_TIMEOUT_SECONDS", 0.3)
+    async with answering(reply) as url:
+        finding = await endpoint_checks.check_endpoint(model_at(url), BASIC)
+    assert finding.status == status
+    assert words in finding.detail
+
+
+@pytest.mark.parametrize(("place", "status"), [(BASIC, "problem"), (SPARE, "warning")])
+async def test_an_unreachable_endpoint_is_a_problem_only_where_nothing_else_answers(
+    place: endpoint_checks.Place, status: str, free_tcp_port: int
+) -> None:
+    finding = await endpoint_checks.check_endpoint(model_at(f"http://127.0.0.1:{free_tcp_port}/v1"), place)
+    assert finding.status == status
+    assert finding.detail.endswith("is unreachable: no connection")
+    assert "BASIC_BASE_URL" in finding.remedy
+
+
+@pytest.mark.parametrize("url", ["http://me:hidden@127.0.0.1:1/v1", "nonsense", "http://[", "http://x:port/"])
+async def test_what_cannot_be_asked_is_said_without_passwords(url: str) -> None:
+    finding = await endpoint_checks.check_endpoint(model_at(url), BASIC)
+    assert (finding.status, "hidden" in f"{finding}") == ("problem", False)
+
+
+async def test_a_key_that_is_none_is_said_and_not_shown(server: OpenAIServer) -> None:
+    finding = await endpoint_checks.check_endpoint(model_at(server.base_url, key="schlüssel"), BASIC)
+    assert finding.detail == "the key has characters that no key has"
+    assert "schl" not in f"{finding}"
+
+
+def test_the_first_configured_type_answers_and_its_spare_makes_it_less_than_vital() -> None:
+    spare = model_at("http://b.example/v1")
+    basic = model_at("http://a.example/v1").model_copy(update={"fallbacks": (spare,)})
+    models = ModelsSettings(basic=basic, vision=model_at("http://c.example/v1"))
+    places = [place for _, place in endpoint_checks._endpoints(Settings(models=models))]
+    assert [(place.setting, place.vital) for place in places] == [
+        ("models.basic", False),
+        ("models.basic.fallbacks[0]", False),
+        ("models.vision", False),
+    ]
+
+
+def test_the_embedded_model_is_a_problem_only_when_it_is_needed_and_cannot_be_had(tmp_path: Path) -> None:
+    absent = settings_in(tmp_path)
+    assert checks.check_model_file(absent, needed=False).status == "ok"
+    to_fetch = checks.check_model_file(absent, needed=True)
+    assert (to_fetch.status, "1.1 GB" in to_fetch.detail) == ("warning", True)
+
+    wrong = settings_in(tmp_path, embedded=EmbeddedSettings(model_file=tmp_path / "none.gguf"))
+    assert checks.check_model_file(wrong, needed=True).status == "problem"
+    (tmp_path / "none.gguf").touch()
+    assert checks.check_model_file(wrong, needed=True).status == "ok"
+
+
+async def test_a_sandbox_that_is_off_is_a_warning_with_its_remedy(tmp_path: Path) -> None:
+    finding = await checks.check_sandbox(settings_in(tmp_path, sandbox=SandboxSettings(backend="off")))
+    assert finding.status == "warning"
+    assert "sandbox.backend" in finding.remedy
+
+
+async def test_the_real_sandbox_withstands_its_probes(tmp_path: Path) -> None:
+    finding = await checks.check_sandbox(settings_in(tmp_path))
+    assert finding.status == "ok", finding
+
+
+async def test_a_search_key_is_found_and_not_shown(tmp_path: Path) -> None:
+    with_key = settings_in(tmp_path, search=SearchSettings(tavily_api_key=SecretStr(KEY)))
+    finding = await checks.check_search(with_key)
+    assert finding == Finding("web search", "ok", "there is a key for Tavily")
+    without = await checks.check_search(settings_in(tmp_path))
+    assert (without.status, "TAVILY_API_KEY" in without.remedy) == ("warning", True)
+
+
+async def test_a_chromium_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
+    absent = settings_in(tmp_path, browser=BrowserSettings(executable=tmp_path / "chromium"))
+    assert (await checks.check_browser(absent)).status == "warning"
+    turned_off = settings_in(tmp_path, browser=BrowserSettings(enabled=False))
+    assert (await checks.check_browser(turned_off)).status == "ok"
+
+
+def test_folders_are_looked_at_before_they_exist(tmp_path: Path) -> None:
+    findings = checks.check_folders(settings_in(tmp_path))
+    assert [finding.name for finding in findings] == ["data_dir", "cache_dir"]
+    assert all(finding.detail.startswith(str(tmp_path)) for finding in findings)
+    assert not list(tmp_path.iterdir())
+
+
+async def test_the_doctor_says_as_json_that_the_team_can_answer_and_tells_no_secret(
+    server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = await examine(written_settings(tmp_path, server.base_url), as_json=True)
+    printed = capsys.readouterr().out
+    report = json.loads(printed)
+
+    assert (status, report["ok"]) == (0, True)
+    names = [check["name"] for check in report["checks"]]
+    assert names[:3] == ["Python", "settings", "models.basic"]
+    assert names[-3:] == ["browser", "data_dir", "cache_dir"]
+    assert KEY not in printed
+
+
+async def test_the_doctor_says_that_the_team_cannot_answer_and_what_helps(
+    free_tcp_port: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"http://127.0.0.1:{free_tcp_port}/v1"
+    status = await examine(written_settings(tmp_path, url), as_json=False)
+    printed = capsys.readouterr().out
+
+    assert status == 1
+    assert f"✘ models.basic     model 'scripted' at {url} is unreachable: no connection" in printed
+    assert "→ Check BASIC_BASE_URL, the network, and that the server runs." in printed
+    assert printed.endswith("The team cannot answer: see the lines with ✘.\n")
+
+
+async def test_wrong_settings_are_told_with_their_line_and_nothing_else_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text("search:\n  tavily_key: x\n")
+    assert await examine(file, as_json=True) == 1
+
+    report = json.loads(capsys.readouterr().out)
+    assert [check["name"] for check in report["checks"]] == ["Python", "settings"]
+    assert "line 2" in report["checks"][1]["detail"]
+
+
+def written_settings(folder: Path, url: str) -> Path:
+    """A settings file with an endpoint, in a folder of its own."""
+    file = folder / "conf.yaml"
+    file.write_text(
+        f"models:\n  basic:\n    model: scripted\n    base_url: {url}\n    api_key: {KEY}\n"
+        f"data_dir: {folder}/data\ncache_dir: {folder}/cache\n"
+    )
+    return file

@@ -1,0 +1,93 @@
+import io
+import re
+
+import pytest
+
+from maniple.cli.plain import PlainView
+from maniple.cli.tally import Tally
+from maniple.events import Event
+from tests.cli.events import (
+    agent,
+    ending,
+    failure,
+    model,
+    numbered,
+    plan,
+    small_talk,
+    started,
+    tool,
+    workflow,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def shown(events: list[Event]) -> tuple[str, str]:
+    """What goes to the output and to the notes, every time as `T`."""
+    output, notes = io.StringIO(), io.StringIO()
+    tally = Tally()
+    async with PlainView(output, notes) as view:
+        for number, event in numbered(events):
+            tally.count(event)
+            view.show(number, event)
+    view.finish(tally)
+    return output.getvalue(), re.sub(r"\d+\.\d s", "T", notes.getvalue())
+
+
+async def test_only_the_report_goes_to_the_output_and_the_way_to_it_to_the_notes() -> None:
+    output, notes = await shown(workflow())
+
+    assert output == "# Sum\n\nThe answer is **4**.\n"
+    assert notes.splitlines() == [
+        "coordinator",
+        "planner",
+        "Plan: 1 + 3",
+        "  ☐  1 coder     Compute",
+        "  ☐  2 reporter  Report",
+        "  ▶  1 coder     Compute",
+        "coder",
+        "  python_repl_tool: print(1+3)",
+        "  python_repl_tool (T): 4",
+        "  ✔  1 coder     Compute",
+        "  ▶  2 reporter  Report",
+        "reporter",
+        "  ✔  2 reporter  Report",
+        "✔ completed · T · 5 model calls · 550 tokens (500 in, 50 out)",
+    ]
+
+
+async def test_small_talk_is_the_whole_output() -> None:
+    output, notes = await shown(small_talk("Hi you"))
+    assert output == "Hi you\n"
+    assert notes == "coordinator\n✔ completed · T · 1 model call · 110 tokens (100 in, 10 out)\n"
+
+
+async def test_a_failure_is_told_as_it_is_and_nothing_goes_to_the_output() -> None:
+    message = "The key is refused.\nPut a valid key into BASIC_API_KEY."
+    begun = agent("reporter", *model("reporter", "Half a report"))
+    output, notes = await shown([started(), *begun, *ending("failed", failure(message))])
+
+    assert output == ""
+    assert notes.splitlines()[1:3] == ["✘ The key is refused.", "Put a valid key into BASIC_API_KEY."]
+    assert notes.splitlines()[-1].startswith("✘ failed")
+
+
+async def test_escape_sequences_of_models_and_tools_reach_neither_output_nor_notes() -> None:
+    bad = "\x1b[2J\x1b]0;t\x07x"
+    events = [
+        plan("not_started", "not_started", title=bad),
+        *agent("coder", *tool("bash_tool", bad, cmd=bad)),
+        *agent("reporter", *model("reporter", bad)),
+        *ending("completed", failure(bad)),
+    ]
+    assert "\x1b" not in "".join(await shown(events))
+
+
+async def test_long_arguments_and_results_take_one_line_each() -> None:
+    code = "\n".join(f"print({n})" for n in range(1000))
+    _, notes = await shown(agent("coder", *tool("python_repl_tool", "0\n\n1\n" * 1000, code=code)))
+
+    call, result = notes.splitlines()[1:3]
+    assert call.startswith("  python_repl_tool: print(0) ⏎ print(1) ⏎ ")
+    assert result.startswith("  python_repl_tool (T): 0 ⏎ 1 ⏎ 0")
+    assert len(call) < 200 and call.endswith("…")

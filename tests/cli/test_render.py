@@ -1,0 +1,156 @@
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from maniple.cli.render import TerminalView
+from maniple.cli.tally import Tally
+from maniple.events import Event
+from tests.cli.events import (
+    agent,
+    ending,
+    failure,
+    model,
+    numbered,
+    plan,
+    review,
+    small_talk,
+    started,
+    tool,
+    workflow,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def screen(events: list[Event], *, width: int = 80, height: int = 20) -> str:
+    """What is on the screen at the end, by playing back what was written to the terminal."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, height=height, force_terminal=True, no_color=True)
+    tally = Tally()
+    async with TerminalView(console) as view:
+        for number, event in numbered(events):
+            tally.count(event)
+            view.show(number, event)
+    view.finish(tally)
+    return re.sub(r"\d+\.\d s", "T", played(file.getvalue()))
+
+
+def played(output: str) -> str:
+    """Play the few sequences that rich writes for a live region: up, erase line, carriage return."""
+    lines, row, column = [""], 0, 0
+    for token in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", output):
+        if token == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        elif token == "\r":
+            column = 0
+        elif token.endswith("A"):
+            row -= int(token[2:-1] or 1)
+        elif token == "\x1b[2K":
+            lines[row] = ""
+        elif not token.startswith("\x1b"):
+            line = lines[row].ljust(column)
+            lines[row] = line[:column] + token + line[column + len(token) :]
+            column += len(token)
+    return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
+async def test_a_run_leaves_its_plan_tools_and_report_on_the_screen_once_each() -> None:
+    assert (await screen(workflow())).splitlines() == [
+        "planner",
+        "  Plan: 1 + 3",
+        "",
+        "coder  Compute",
+        "  I compute it.",
+        "  ⚙ python_repl_tool  print(1+3)",
+        "    ↳ T  4",
+        "",
+        "  1 + 3 = 4",
+        "  ✔  1 coder     Compute",
+        "",
+        "reporter  Report",
+        "Sum",
+        "",
+        "The answer is 4.",
+        "",
+        "✔ completed · T · 5 model calls · 550 tokens (500 in, 50 out)",
+    ]
+
+
+async def test_small_talk_is_shown_under_the_coordinators_name() -> None:
+    assert (await screen(small_talk("Hello there!"))).splitlines()[:2] == ["coordinator", "Hello there!"]
+
+
+async def test_a_report_longer_than_the_screen_is_shown_once_and_whole() -> None:
+    paragraphs = [f"Paragraph {n} of the report.\n\n" for n in range(60)]
+    shown = await screen(
+        workflow([piece for text in paragraphs for piece in text.partition(" of ")]), height=12
+    )
+    assert re.findall(r"Paragraph \d+ of the report\.", shown) == [text.strip() for text in paragraphs]
+
+
+async def test_a_block_longer_than_the_screen_is_shown_once_and_whole() -> None:
+    code = "```\n" + "".join(f"line {n}\n" for n in range(80)) + "```\n"
+    shown = await screen(workflow([code[start : start + 5] for start in range(0, len(code), 5)]), height=12)
+    assert re.findall(r"line (\d+)", shown) == [str(n) for n in range(80)]
+
+
+async def test_the_planners_json_is_not_printed() -> None:
+    assert '"steps"' not in await screen(workflow())
+
+
+async def test_a_plan_for_review_is_shown_as_a_list() -> None:
+    events = [*agent("planner", *model("planner", "{}")), plan("not_started", "not_started"), review()]
+    shown = await screen([started(), *events, *ending("interrupted")])
+    assert "  ☐  1 coder     Compute\n  ☐  2 reporter  Report\n" in shown
+    assert "? interrupted" in shown
+
+
+async def test_failed_and_skipped_steps_stay_on_the_screen() -> None:
+    steps = [("researcher", "Find"), ("coder", "Compute"), ("reporter", "Report")]
+    planned = plan("not_started", "not_started", "not_started", steps=steps)
+    shown = await screen([planned, plan("failed", "skipped", "in_progress", steps=steps)])
+    assert "✘  1 researcher  Find\n  –  2 coder       Compute" in shown
+
+
+async def test_an_error_is_told_as_it_is_and_markup_in_it_is_text() -> None:
+    message = "The key is refused [401].\n[red]Put a valid key[/red] into BASIC_API_KEY."
+    shown = await screen([started(), *ending("failed", failure(message))])
+    assert "✘ The key is refused [401].\n[red]Put a valid key[/red] into BASIC_API_KEY." in shown
+    assert "✘ failed" in shown
+
+
+@pytest.mark.parametrize("name", ["coder", "reporter", "coordinator"])
+async def test_escape_sequences_and_markup_of_models_and_tools_do_nothing(name: str) -> None:
+    bad = "\x1b]0;title\x07\x1b[5;5H[blink]x[/blink]\x9b2J"
+    events = [*model(name, bad, reasoning=[bad]), *tool("bash_tool", bad, cmd=bad)]
+    file = io.StringIO()
+    view = TerminalView(Console(file=file, width=60, force_terminal=True))
+    async with view:
+        for number, event in numbered(agent(name, *events)):
+            view.show(number, event)
+
+    assert not any(bad in file.getvalue() for bad in ("title", "\x1b[5;5H", "\x9b"))
+    assert "[blink]x[/blink]" in file.getvalue()
+
+
+async def test_the_live_line_says_what_is_waited_for_and_how_long() -> None:
+    file = io.StringIO()
+    view = TerminalView(Console(file=file, width=80, force_terminal=True, no_color=True))
+    async with view:
+        for number, event in numbered(agent("coder", *model("coder", "x")[:1])[:-1]):
+            view.show(number, event)
+        view.say("Cancelling …")
+    assert re.search(r"coder waits for the model · 0\.\d s.*run 0\.\d s · Cancelling …", file.getvalue())
+
+
+async def test_parallel_tool_results_say_whose_they_are() -> None:
+    first, second = (
+        tool("crawl_tool", "page", url="https://a.example"),
+        tool("tavily_search", "hits", query="b"),
+    )
+    shown = await screen(agent("researcher", first[0], second[0], first[1], second[1]))
+    assert "↳ crawl_tool T  page" in shown
+    assert "↳ T  hits" in shown

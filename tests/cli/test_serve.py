@@ -1,0 +1,70 @@
+import asyncio
+import re
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cli.processes import SERVER, environment, start
+from tests.openai_server import SIMPLE, OpenAIServer, serving
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as running:
+        yield running
+
+
+@asynccontextmanager
+async def service(folder: Path, base_url: str) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
+    """`server.py` on a free port, from the moment in which it says where."""
+    process = await start(SERVER, "--port", "0", folder=folder, env=environment(folder, base_url))
+    assert process.stderr
+    try:
+        async with asyncio.timeout(40):
+            said = b""
+            while not (found := re.search(rb"Serving on (http://127\.0\.0\.1:\d+) ", said)):
+                line = await process.stderr.readline()
+                assert line, said
+                said += line
+        yield found[1].decode(), process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_service_answers_and_a_signal_stops_it(
+    server: OpenAIServer, tmp_path: Path, number: signal.Signals
+) -> None:
+    async with service(tmp_path, server.base_url) as (url, process):
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+            health = await client.get("/healthz")
+            body = {"messages": [{"role": "user", "content": "1+3=?"}]}
+            answer = await client.post("/api/chat/stream", json=body, timeout=30)
+        process.send_signal(number)
+        async with asyncio.timeout(20):
+            status = await process.wait()
+
+    assert (health.status_code, status) == (200, 0)
+    assert "event: final_session_state" in answer.text
+
+
+async def test_a_taken_port_is_a_sentence(server: OpenAIServer, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        process = await start(
+            SERVER, "--port", port, folder=tmp_path, env=environment(tmp_path, server.base_url)
+        )
+        _, notes = await process.communicate()
+
+    assert process.returncode == 2
+    assert f"Cannot serve on 127.0.0.1, port {port}: Address already in use." in notes.decode()
+    assert "Traceback" not in notes.decode()

@@ -1,0 +1,122 @@
+"""The interactive prompt on a real terminal, with the real team behind it."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import ALT_ENTER, CTRL_C, CTRL_D, ENTER, environment, on_terminal
+from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
+
+pytestmark = pytest.mark.anyio
+PROMPT = "› "
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as running:
+        yield running
+
+
+async def test_a_conversation_shows_the_team_at_work_and_its_report_can_be_saved(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    async with on_terminal(folder=tmp_path, env=env) as terminal:
+        await terminal.see(f"scripted at {server.base_url} answers", 40)
+        await terminal.see(PROMPT)
+        terminal.type(f"1+3=?{ENTER}")
+        for shown in ("planner", r"Plan: 1 \+ 3", r"python_repl_tool  print\(1\+3\)", r"↳ \d+\.\d s  4"):
+            await terminal.see(shown)
+        await terminal.see("✔  1 coder")
+        await terminal.see(r"The answer is 4\.\s")
+        await terminal.see(r"✔ completed · \d+\.\d s · \d model calls")
+        await terminal.see(PROMPT)
+        terminal.type(f"/save report.md{ENTER}")
+        await terminal.see(f"Saved to {tmp_path}/report.md")
+        terminal.type(f"/hepl{ENTER}")
+        await terminal.see(r"Did you mean /help\?")
+        await terminal.see(PROMPT)
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
+
+    assert (tmp_path / "report.md").read_text() == "# What is 1 + 3?\n\nThe answer is **4**.\n"
+    history = tmp_path / "data" / "history"
+    assert "+1+3=?" in history.read_text().splitlines()
+    assert history.stat().st_mode & 0o077 == 0
+
+
+async def test_ctrl_c_cancels_the_run_and_not_the_program(tmp_path: Path) -> None:
+    with serving({"coordinator": [{"hang": True}, reply("Still here.")]}) as server:
+        async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"hello{ENTER}")
+            await terminal.see("coordinator waits for the model")
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1)
+            terminal.type(CTRL_C)
+            await terminal.see("✘ cancelled")
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
+            await terminal.see(PROMPT)
+            terminal.type(f"are you there?{ENTER}")
+            await terminal.see(r"Still here\.")
+            await terminal.see("✔ completed")
+            await terminal.see(PROMPT)
+            terminal.type(f"/quit{ENTER}")
+            assert await terminal.ended() == 0
+
+
+async def test_ctrl_c_at_the_prompt_clears_the_line(server: OpenAIServer, tmp_path: Path) -> None:
+    async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
+        await terminal.see(PROMPT, 40)
+        terminal.type("nonsense")
+        await terminal.see("nonsense")
+        terminal.type(CTRL_C)
+        terminal.type(f"/team coder{ENTER}")
+        await terminal.see("– researcher")
+        await terminal.see("✔ coder")
+        await terminal.see(PROMPT)
+        terminal.type(CTRL_C)
+        await terminal.see("Ctrl-D or /quit leaves")
+        await terminal.see(PROMPT)
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
+    assert server.requests == []
+
+
+async def test_a_message_of_several_lines_is_pasted_or_typed_as_one(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
+        await terminal.see(PROMPT, 40)
+        terminal.type("\x1b[200~pasted one\rpasted two\x1b[201~")
+        await terminal.see("pasted two")
+        terminal.type(f"{ALT_ENTER}typed three{ENTER}")
+        await terminal.see("✔ completed")
+        await terminal.see(PROMPT)
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
+    assert "pasted one\npasted two\ntyped three" in [m["content"] for m in server.requests[0]["messages"]]
+
+
+async def test_a_plan_is_reviewed_at_the_prompt(server: OpenAIServer, tmp_path: Path) -> None:
+    env = environment(tmp_path, server.base_url)
+    async with on_terminal("--review", "1+3=?", folder=tmp_path, env=env) as terminal:
+        await terminal.see("☐  1 coder", 40)
+        await terminal.see("Enter accepts it, or say what should be different")
+        await terminal.see(PROMPT)
+        terminal.type(ENTER)
+        await terminal.see(r"The answer is 4\.\s")
+        await terminal.see("✔ completed")
+        assert await terminal.ended() == 0
+
+
+async def test_a_second_ctrl_c_quits_the_program_with_words(tmp_path: Path) -> None:
+    with serving({"coordinator": [{"hang": True}]}) as server:
+        async with on_terminal(
+            "hello", folder=tmp_path, env=environment(tmp_path, server.base_url)
+        ) as terminal:
+            await terminal.see("coordinator waits for the model", 40)
+            terminal.type(CTRL_C + CTRL_C)
+            await terminal.see("Ctrl-C again quits at once")
+            assert await terminal.ended() == 130

@@ -1,0 +1,96 @@
+"""The compiled team as a node of somebody else's graph."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from maniple.events import translate
+from tests.openai_server import SIMPLE, call, reply
+from tests.team import agents, checked, data, plan, scripted_team, step
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Tenant:
+    """The parent's own context."""
+
+    name: str
+
+
+def parent_of(team, **compile_options):
+    async def theirs(state: MessagesState, runtime: Runtime[Tenant]):
+        return {"messages": [HumanMessage(f"1+3=? for {runtime.context.name}")]}
+
+    graph = StateGraph(MessagesState, context_schema=Tenant)
+    graph.add_node("theirs", theirs).add_node("team", team)
+    graph.add_edge(START, "theirs").add_edge("theirs", "team")
+    return graph.compile(**compile_options)
+
+
+async def test_the_team_works_with_a_foreign_context():
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        result = await parent_of(it.team).ainvoke({"messages": []}, context=Tenant("acme"))
+    assert [m.name for m in result["messages"]] == [None, "planner", "coder", "reporter"]
+    assert "4" in result["messages"][-1].text
+
+
+async def test_its_events_are_told_through_the_parents_stream():
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        raw = parent_of(it.team).astream_events({"messages": []}, context=Tenant("acme"), version="v2")
+        events = translate(raw, run_id="r", thread_id="t", messages=[HumanMessage("hi")])
+        frames = checked([event async for event in events])
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    assert data(frames, "tool_call")[0]["tool_name"] == "python_repl_tool"
+
+
+async def test_the_parents_checkpointer_keeps_its_state():
+    saver = InMemorySaver()
+    config = {"configurable": {"thread_id": "parent"}}
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        parent = parent_of(it.team, checkpointer=saver)
+        await parent.ainvoke({"messages": []}, config, context=Tenant("acme"))
+        state = await parent.aget_state(config)
+    assert [m.name for m in state.values["messages"]] == [None, "planner", "coder", "reporter"]
+
+
+async def test_langmanus_state_fields_choose_the_options_where_the_context_is_foreign():
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        state = {
+            "messages": [HumanMessage("1+3=?")],
+            "TEAM_MEMBERS": ["coder", "reporter"],
+            "deep_thinking_mode": True,
+        }
+        await it.team.ainvoke(state)
+        assert "researcher" not in it.prompts("planner")[0]
+        assert it.server.requests[1]["model"] == "deep"
+
+
+async def test_a_review_pauses_the_parent_and_resumes_it():
+    from maniple.graph import RunOptions
+
+    script = {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(step("researcher"), step("reporter"))))],
+        "researcher": [reply("found")],
+        "reporter": [reply("# Report")],
+    }
+    config = {"configurable": {"thread_id": "p"}}
+    async with scripted_team(script, checkpointer=None) as it:
+        graph = (
+            StateGraph(MessagesState, context_schema=RunOptions)
+            .add_node("team", it.team)
+            .add_edge(START, "team")
+        )
+        parent = graph.compile(checkpointer=InMemorySaver())
+        options = RunOptions(auto_accepted_plan=False)
+        paused = await parent.ainvoke({"messages": [HumanMessage("look")]}, config, context=options)
+        assert paused["__interrupt__"][0].value["kind"] == "plan_review"
+        done = await parent.ainvoke(Command(resume="accept"), config, context=options)
+    assert done["messages"][-1].text == "# Report"

@@ -1,0 +1,320 @@
+"""The team at work: from a question to a report, over a real HTTP endpoint that follows a script."""
+
+import json
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from maniple.graph import TeamRules
+from tests.openai_server import SIMPLE, call, reply
+from tests.team import agents, data, plan, said, scripted_team, status, step
+
+pytestmark = pytest.mark.anyio
+HANDOFF = call("handoff_to_planner", locale="en-US")
+REPORT = reply("# Report\n\nThe answer is 4.")
+CODER = [call("python_repl_tool", code="print(1+3)"), reply("It is 4.")]
+
+
+def script(*steps, coder=CODER, planner=None, **roles):
+    replies = planner or [reply(json.dumps(plan(*steps)))]
+    return {"coordinator": [HANDOFF], "planner": replies, "coder": coder, "reporter": [REPORT], **roles}
+
+
+WORK = script(step("coder"), step("reporter"))
+
+
+async def test_a_question_becomes_a_report():
+    async with scripted_team(SIMPLE) as it:
+        frames = await it.run()
+        assert it.server.stats["calls"] == 5
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    assert data(frames, "tool_call")[0]["tool_input"] == {"code": "print(1+3)"}
+    assert data(frames, "tool_call_result")[0]["tool_result"] == "4"
+    assert status(frames) == "completed"
+    assert "4" in frames[-1][1]["messages"][-1]["content"]
+    assert [s["status"] for s in data(frames, "plan")[-1]["steps"]] == ["completed", "completed"]
+
+
+@pytest.mark.parametrize("chunks", [["Hello!"], ["He", "llo", "!"], ["h", "ello", " there, how are you"]])
+async def test_small_talk_is_answered_by_the_coordinator_alone(chunks):
+    async with scripted_team({"coordinator": [{"chunks": chunks}]}) as it:
+        frames = await it.run("hi")
+        assert it.server.stats["calls"] == 1
+    assert said(frames) == "".join(chunks)
+    assert [name for name, _ in frames if name not in ("message", "usage")] == [
+        "run", "start_of_agent", "start_of_llm", "end_of_llm", "end_of_agent", "run_status", "final_session_state",
+    ]  # fmt: skip
+    assert frames[-1][1]["messages"][-1] == {"role": "assistant", "content": "".join(chunks)}
+
+
+@pytest.mark.parametrize(
+    "handoff",
+    [
+        HANDOFF,
+        {"chunks": ["handoff_to_planner()"]},
+        {"chunks": ["hand", "off_to_", "planner", "()"]},
+        {"chunks": ["```", "python\nhandoff_to_planner()\n", "```"]},
+        {"chunks": ["I will hand this over: ", "handoff_to_planner()"]},
+        {"text": "Let me see.", **call("handoff_to_planner", locale="en")},
+        reply(""),
+    ],
+)
+async def test_a_hand_off_is_understood_in_every_form_and_never_shown(handoff):
+    async with scripted_team({**WORK, "coordinator": [handoff]}) as it:
+        frames = await it.run()
+    before_planner = frames[: [name for name, _ in frames].index("start_of_workflow")]
+    assert said(before_planner) == ""
+    assert status(frames) == "completed"
+
+
+async def test_consecutive_steps_of_one_member_are_joined_and_the_reporter_is_last():
+    wild = script(step("reporter"), step("coder", "One", "first"), step("coder", "Two", "second"))
+    async with scripted_team(wild) as it:
+        frames = await it.run()
+        assert "first\nsecond" in it.prompts("coder")[0]
+    steps = data(frames, "plan")[0]["steps"]
+    assert [(s["agent_name"], s["title"]) for s in steps] == [
+        ("coder", "One; Two"),
+        ("reporter", "reporter's step"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```json\n" + json.dumps(plan(step("coder"), step("reporter"))) + "\n```",
+        "Here is the plan: " + json.dumps(plan(step("coder"), step("reporter"))) + " Good luck!",
+        json.dumps(plan(step("coder"), step("reporter")))[:-2],
+        json.dumps(plan(step("coder"), step("reporter"))).replace('"', "'"),
+    ],
+)
+async def test_a_plan_that_is_nearly_json_is_repaired(text):
+    async with scripted_team(script(planner=[reply(text)])) as it:
+        frames = await it.run()
+        assert len(it.prompts("planner")) == 1
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    shown = json.loads(said(frames).split("It is 4.")[0])
+    assert shown["title"] == "The plan"
+
+
+async def test_a_plan_that_cannot_be_used_is_asked_for_once_more_with_the_mistake():
+    strange = reply(json.dumps(plan(step("chef"), step("reporter"))))
+    good = reply(json.dumps(plan(step("coder"), step("reporter"))))
+    async with scripted_team(script(planner=[strange, good])) as it:
+        frames = await it.run()
+        assert "agent_name chef is not on the team; use only researcher, coder" in it.prompts("planner")[1]
+    assert status(frames) == "completed"
+
+
+async def test_two_unusable_plans_end_the_run_with_words():
+    async with scripted_team(script(planner=[reply("I'd rather not.")])) as it:
+        frames = await it.run()
+        assert len(it.prompts("planner")) == 2
+    error = data(frames, "error")[0]
+    assert (error["code"], error["agent_name"]) == ("plan_invalid", "planner")
+    assert "configure a stronger model" in error["message"]
+    assert status(frames) == "failed"
+
+
+async def test_only_chosen_members_are_offered_and_accepted():
+    plans = [
+        reply(json.dumps(plan(step("researcher"), step("reporter")))),
+        reply(json.dumps(plan(step("coder")))),
+    ]
+    async with scripted_team(script(planner=plans)) as it:
+        frames = await it.run(team_members=("coder",))
+        assert "researcher" not in it.prompts("planner")[0]
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+
+
+async def test_a_tool_that_raises_is_told_to_the_model_and_to_the_client():
+    coder = [call("python_repl_tool", code="boom"), reply("It could not be run.")]
+    async with scripted_team({**WORK, "coder": coder}) as it:
+        frames = await it.run()
+        assert "the tool is broken" in it.prompts("coder")[1]
+    assert "the tool is broken" in data(frames, "tool_call_result")[0]["tool_result"]
+    assert status(frames) == "completed"
+
+
+async def test_wrong_arguments_are_told_to_the_model():
+    coder = [call("python_repl_tool", program="1"), reply("It is 4.")]
+    async with scripted_team({**WORK, "coder": coder}) as it:
+        frames = await it.run()
+        assert "code" in it.prompts("coder")[1]
+    assert status(frames) == "completed"
+
+
+async def test_a_step_that_fails_is_tried_twice_more_and_the_reporter_is_told():
+    failing = {**WORK, "coder": [reply("STEP FAILED: no data")], "supervisor": [reply('{"next": "coder"}')]}
+    async with scripted_team(failing) as it:
+        frames = await it.run()
+        assert len(it.prompts("coder")) == 3
+        assert "An earlier try failed: no data" in it.prompts("coder")[1]
+        assert 'MISSING: the step "coder\'s step" was not completed: no data' in it.prompts("reporter")[0]
+    assert status(frames) == "completed"
+    assert [s["status"] for s in data(frames, "plan")[-1]["steps"]] == ["failed", "completed"]
+
+
+async def test_a_supervisor_that_names_nobody_changes_nothing():
+    failing = {**WORK, "coder": [reply("STEP FAILED: x"), *CODER], "supervisor": [reply('{"next": "chef"}')]}
+    async with scripted_team(failing) as it:
+        frames = await it.run()
+    assert agents(frames) == ["coordinator", "planner", "coder", "coder", "reporter"]
+
+
+async def test_another_member_may_help_and_the_step_is_tried_again():
+    coder = [reply("I looked.\nNEEDS: the price"), *CODER]
+    roles = {"researcher": [reply("The price is 3.")], "supervisor": [reply('{"next": "researcher"}')]}
+    async with scripted_team({**WORK, "coder": coder, **roles}) as it:
+        frames = await it.run()
+        assert "The price is 3." in it.prompts("coder")[1]
+    assert agents(frames) == ["coordinator", "planner", "coder", "researcher", "coder", "reporter"]
+
+
+async def test_a_supervisor_that_always_sends_somebody_else_ends_all_the_same():
+    roles = {"researcher": [reply("STEP FAILED: no")], "supervisor": [reply('{"next": "researcher"}')]}
+    async with scripted_team({**WORK, "coder": [reply("STEP FAILED: no")], **roles}) as it:
+        frames = await it.run()
+        assert it.server.stats["calls"] < 40
+    assert agents(frames)[-1] == "reporter"
+    assert status(frames) == "completed"
+
+
+async def test_the_supervisor_is_asked_after_each_step_when_set_so():
+    roles = {
+        "supervisor": [reply('{"next": "coder"}'), reply('{"next": "reporter"}'), reply('{"next": "FINISH"}')]
+    }
+    async with scripted_team({**WORK, **roles}, rules=TeamRules(supervisor="always")) as it:
+        frames = await it.run()
+        prompts = it.prompts("supervisor")
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    assert len(prompts) == 3
+    assert (
+        "Response from coder:\n\n<response>\nIt is 4.\n</response>\n\n*Please execute the next step.*"
+        in prompts[1]
+    )
+
+
+async def test_deep_thinking_asks_the_reasoning_model_and_streams_its_thoughts():
+    thinking = reply(json.dumps(plan(step("coder"))), reasoning=["Let me ", "think."])
+    async with scripted_team(script(planner=[thinking])) as it:
+        frames = await it.run(deep_thinking_mode=True)
+        assert it.server.requests[1]["model"] == "deep"
+    assert said(frames, "reasoning_content") == "Let me think."
+
+
+async def test_a_search_before_planning_is_shown_to_the_planner():
+    class Search:
+        async def search(self, query, *, limit):
+            from maniple.search import SearchHit
+
+            return [SearchHit("Sums for all", "https://e.test", f"about {query}", None)]
+
+    async with scripted_team(WORK, search=Search()) as it:
+        await it.run(search_before_planning=True)
+        assert "Sums for all: about 1+3=?" in it.prompts("planner")[0]
+
+
+@pytest.mark.parametrize("role", ["coordinator", "planner", "coder", "reporter"])
+@pytest.mark.parametrize("fault", [{"status": 500}, {"status": 401}, {"text": "a b c", "cut_after": 1}])
+async def test_a_model_that_fails_in_any_node_ends_the_run_with_an_error(role, fault):
+    async with scripted_team({**WORK, role: [fault]}) as it:
+        frames = await it.run()
+    error = data(frames, "error")[0]
+    assert error["agent_name"] == role
+    assert "Model 'm' at http://127.0.0.1" in error["message"]
+    assert [name for name, _ in frames[-3:]] == ["run_status", "end_of_workflow", "final_session_state"]
+    assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
+
+
+async def test_an_answer_that_breaks_off_once_is_mended():
+    broken = {"chunks": ["# Rep", "ort ", "body"], "cut_after": 2, "times": 1}
+    async with scripted_team({**WORK, "reporter": [broken, {"chunks": ["# Report", " body"]}]}) as it:
+        frames = await it.run()
+    assert said(frames).endswith("# Report body")
+    assert frames[-1][1]["messages"][-1]["content"] == "# Report body"
+
+
+@pytest.mark.parametrize("rejected", [["response_format"], ["tools", "response_format"], ["stream_options"]])
+async def test_endpoints_that_reject_features_are_served_all_the_same(rejected):
+    coder = [call("python_repl_tool", code="print(1+3)"), reply("It is 4.")]
+    if "tools" in rejected:
+        coder = [
+            reply('```json\n{"name": "python_repl_tool", "arguments": {"code": "print(1+3)"}}\n```'),
+            reply("It is 4."),
+        ]
+    roles = {"coordinator": [reply("handoff_to_planner()")], "coder": coder, "reject": rejected}
+    async with scripted_team({**WORK, **roles}) as it:
+        frames = await it.run()
+        first = it.server.stats["calls"]
+        await it.run()
+        assert it.server.stats["calls"] - first < first, "what was learned is not asked twice"
+    assert status(frames) == "completed"
+    assert data(frames, "tool_call_result")[0]["tool_result"] == "4"
+
+
+async def test_a_conversation_goes_on_on_its_thread():
+    coordinator = [HANDOFF, reply("It was 4.")]
+    async with scripted_team({**WORK, "coordinator": coordinator}) as it:
+        await it.run(thread_id="t")
+        frames = await it.run("What was it?", thread_id="t")
+        assert "The answer is 4." in it.prompts("coordinator")[1]
+    assert said(frames) == "It was 4."
+
+
+async def test_a_plan_waits_for_review_and_goes_on_when_accepted():
+    async with scripted_team(WORK) as it:
+        paused = await it.run(thread_id="t", auto_accepted_plan=False)
+        frames = await it.run("accept", thread_id="t", auto_accepted_plan=False)
+    interrupt = data(paused, "interrupt")[0]
+    assert (interrupt["kind"], interrupt["options"]) == ("plan_review", ["accept", "edit", "reply"])
+    assert interrupt["payload"]["plan"]["title"] == "The plan"
+    assert status(paused) == "interrupted"
+    assert agents(frames) == ["coder", "reporter"]
+    assert status(frames) == "completed"
+
+
+async def test_a_wish_in_words_sends_the_plan_back():
+    plans = [
+        reply(json.dumps(plan(step("coder")))),
+        reply(json.dumps(plan(step("researcher"), title="Better"))),
+    ]
+    async with scripted_team(script(planner=plans, researcher=[reply("found")])) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        again = await it.run("Search instead", thread_id="t", auto_accepted_plan=False)
+        assert "Change it as the user says: Search instead" in it.prompts("planner")[1]
+        frames = await it.run("ok", thread_id="t", auto_accepted_plan=False)
+    assert data(again, "interrupt")[0]["payload"]["plan"]["title"] == "Better"
+    assert agents(frames) == ["researcher", "reporter"]
+
+
+async def test_an_edited_plan_is_what_is_done():
+    async with scripted_team({**WORK, "researcher": [reply("found")]}) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        edited = json.dumps(plan(step("researcher"), step("reporter"), title="Mine"))
+        frames = await it.run(edited, thread_id="t", auto_accepted_plan=False)
+    assert agents(frames) == ["researcher", "reporter"]
+    assert data(frames, "plan")[0]["title"] == "Mine"
+
+
+async def test_the_history_that_the_old_client_sends_back_is_understood():
+    history = [HumanMessage("hi"), AIMessage("Hello!"), HumanMessage("1+3=?")]
+    async with scripted_team(WORK) as it:
+        frames = await it.run(messages=history)
+        assert "Hello!" in it.prompts("coordinator")[0]
+        assert "Request: 1+3=?" in it.prompts("coder")[0]
+    assert data(frames, "start_of_workflow")[0]["input"][1] == {"role": "assistant", "content": "Hello!"}
+
+
+async def test_pictures_are_left_out_for_a_model_that_cannot_see():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    message = HumanMessage(content=[{"type": "text", "text": "what is it?"}, picture])
+    blind = {
+        "coordinator": [
+            {"status": 400, "error": "image input is not supported", "times": 1},
+            reply("I cannot see."),
+        ]
+    }
+    async with scripted_team(blind) as it:
+        frames = await it.run(messages=[message])
+    assert said(frames) == "I cannot see."
