@@ -1,4 +1,4 @@
-"""What the team is measured against: a bare LangGraph graph that makes the same five calls and runs the same tool."""
+"""What the team is measured against: a bare LangGraph graph of the same five calls and the same tool."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +12,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import SecretStr
 
+BareGraph = CompiledStateGraph[Any, Any, Any, Any]
 HANDOFF = {
     "type": "function",
     "function": {"name": "handoff_to_planner", "parameters": {"type": "object", "properties": {}}},
@@ -19,7 +20,7 @@ HANDOFF = {
 
 
 @asynccontextmanager
-async def open_bare_graph(base_url: str, tool: BaseTool) -> AsyncIterator[CompiledStateGraph[Any, Any, Any, Any]]:
+async def open_bare_graph(base_url: str, tool: BaseTool) -> AsyncIterator[BareGraph]:
     """Four nodes in a row, each asking ChatOpenAI directly; no prompts worth the name, no checks."""
     async with httpx2.AsyncClient() as http:
         model = ChatOpenAI(

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -29,7 +29,10 @@ async def python_repl_tool(code: str) -> str:
 async def measure(base_url: str) -> dict[str, float]:
     """Run both in turn, so that a busy machine slows both alike; times in milliseconds, medians."""
     models_settings = ModelsSettings(basic=ModelSettings(model="scripted", base_url=base_url))
-    async with open_chat_models(models_settings) as models, open_bare_graph(base_url, python_repl_tool) as bare:
+    async with (
+        open_chat_models(models_settings) as models,
+        open_bare_graph(base_url, python_repl_tool) as bare,
+    ):
         workers = build_workers(TeamSettings(), models, Toolbox({"coder": [python_repl_tool]}))
         team = build_graph(models, workers, checkpointer=InMemorySaver())
         ours: list[float] = []
@@ -54,11 +57,12 @@ async def measure(base_url: str) -> dict[str, float]:
     }
 
 
-async def _timed(events: AsyncIterator[Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, float]:
-    started, first = clock(), 0.0
+async def _timed(events: AsyncIterator[Any]) -> tuple[float, float]:
+    """Read all events; return the seconds to the last and to the first."""
+    started, first = time.perf_counter(), 0.0
     async for _ in events:
-        first = first or clock() - started
-    return clock() - started, first
+        first = first or time.perf_counter() - started
+    return time.perf_counter() - started, first
 
 
 def _median(seconds: list[float]) -> float:

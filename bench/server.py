@@ -26,7 +26,8 @@ def measure(base_url: str) -> dict[str, float]:
         }
         started = time.perf_counter()
         command = [sys.executable, str(ROOT / "server.py"), "--port", "0"]
-        process = subprocess.Popen(command, cwd=home, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(command, cwd=home, env=env, text=True, **pipes)
         try:
             url = next(found.group(1) for line in process.stdout or () if (found := _ADDRESS.search(line)))
             httpx.get(f"{url}/healthz").raise_for_status()

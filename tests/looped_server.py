@@ -1,7 +1,7 @@
 """The real server, which also measures how long its event loop is kept from other work.
 
-`GET /test/loop` tells the longest callback so far, in milliseconds: from its start to its end, less the time in
-which it was ready to run and a busy machine gave the processor to others (`man 5 proc`, schedstat).
+`GET /test/loop` tells the longest callback so far, in milliseconds: from its start to its end, less the time
+in which it was ready to run and a busy machine gave the processor to others (`man 5 proc`, schedstat).
 """
 
 import asyncio
@@ -55,17 +55,8 @@ def main() -> None:
     watch_callbacks()
     listener = socket.create_server(("127.0.0.1", settings.server.port))
     config = uvicorn.Config(app, log_level="warning", loop="asyncio")
-    server = uvicorn.Server(config)
-
-    async def serve() -> None:
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started and not task.done():
-            await asyncio.sleep(0.01)
-        if server.started:
-            print(f"Serving on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        await task
-
-    asyncio.run(serve())
+    print(f"Serving on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -51,7 +51,9 @@ def server_process(env: dict[str, str], cwd: Path, *, measured: bool = False) ->
     """Start `server.py` on a free port and stop it by its process id; `measured` watches its event loop."""
     command = [sys.executable, *(["-m", "tests.looped_server"] if measured else [str(ROOT / "server.py")])]
     env = {**env, "PYTHONPATH": str(ROOT), "MANIPLE_SERVER__PORT": "0"}
-    process = subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     try:
         yield ServerProcess(_address(process), process)
     finally:

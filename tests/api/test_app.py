@@ -39,7 +39,9 @@ async def test_a_body_that_does_not_fit_is_refused_before_any_stream(client, bod
 
 
 async def test_broken_json_is_refused(client):
-    response = await client.post("/api/chat/stream", content=b"{", headers={"content-type": "application/json"})
+    response = await client.post(
+        "/api/chat/stream", content=b"{", headers={"content-type": "application/json"}
+    )
     assert response.status_code == 422
 
 

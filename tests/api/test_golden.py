@@ -28,7 +28,9 @@ def golden(frames: list[Frame], *, extensions: bool = False) -> list[str]:
     return [_UUID.sub(lambda m: seen.setdefault(m.group(), f"id{len(seen) + 1}"), line) for line in lines]
 
 
-async def ask(client: httpx.AsyncClient, model: OpenAIServer, script: dict[str, Any], **body: Any) -> list[Frame]:
+async def ask(
+    client: httpx.AsyncClient, model: OpenAIServer, script: dict[str, Any], **body: Any
+) -> list[Frame]:
     model.reset({**SIMPLE, **script})
     frames = await frames_of(client, {**QUESTION, **body})
     Client().read(frames)
@@ -112,7 +114,12 @@ async def test_a_bad_plan_is_asked_for_again_and_only_the_good_one_is_shown(clie
 
 async def test_two_bad_plans_end_with_an_error(client, model):
     frames = await ask(client, model, {"planner": [reply("not json at all")]})
-    assert [name for name, _ in frames[-4:]] == ["error", "run_status", "end_of_workflow", "final_session_state"]
+    assert [name for name, _ in frames[-4:]] == [
+        "error",
+        "run_status",
+        "end_of_workflow",
+        "final_session_state",
+    ]
     assert frames[-4][1]["code"] == "plan_invalid"
 
 
@@ -121,7 +128,12 @@ async def test_a_model_error_in_each_node(client, model, role):
     frames = await ask(client, model, {role: [{"status": 500}]})
     error = dict(frames)["error"]
     assert (error["code"], error["agent_name"], error["retryable"]) == ("model_overloaded", role, True)
-    assert [name for name, _ in frames[-4:]] == ["error", "run_status", "end_of_workflow", "final_session_state"]
+    assert [name for name, _ in frames[-4:]] == [
+        "error",
+        "run_status",
+        "end_of_workflow",
+        "final_session_state",
+    ]
     assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
 
 
@@ -152,7 +164,9 @@ async def test_a_client_that_leaves_ends_the_model_call(client, model):
 async def test_a_client_that_leaves_may_let_the_run_go_on(client, model):
     model.reset({**SIMPLE, "coder": [reply("one two three", delay_seconds=0.2)]})
     await leave_when_coder_is_asked(client, model, on_disconnect="continue")
-    await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get("reporter") == 1 and s["active"] == 0, 10)
+    await asyncio.to_thread(
+        model.wait_for, lambda s: s["by_role"].get("reporter") == 1 and s["active"] == 0, 10
+    )
     assert model.stats["aborted"] == 0
 
 

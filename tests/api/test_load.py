@@ -16,12 +16,21 @@ BLOCKED_MS = 50
 
 @pytest.fixture
 def script():
-    coder = [call("python_repl_tool", code="open('{run}', 'w').close(); import os; print(sorted(os.listdir()))")]
-    return {**SIMPLE, "coder": [*coder, reply("done by {run}")], "reporter": [reply("report for {run}, word by word")]}
+    coder = [
+        call("python_repl_tool", code="open('{run}', 'w').close(); import os; print(sorted(os.listdir()))")
+    ]
+    return {
+        **SIMPLE,
+        "coder": [*coder, reply("done by {run}")],
+        "reporter": [reply("report for {run}, word by word")],
+    }
 
 
 async def test_fifty_runs_at_once_share_nothing_and_never_block_the_loop(script, tmp_path):
-    with serving(script) as model, server_process(environment(model.base_url, tmp_path), tmp_path, measured=True) as server:
+    with (
+        serving(script) as model,
+        server_process(environment(model.base_url, tmp_path), tmp_path, measured=True) as server,
+    ):
         limits = httpx.Limits(max_connections=RUNS)
         async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
 
@@ -38,7 +47,11 @@ async def test_fifty_runs_at_once_share_nothing_and_never_block_the_loop(script,
         Client().read(frames)
         mine, text = f"r{number}", str(frames)
         assert f"report for {mine}," in text
-        assert dict(frames)["tool_call_result"]["tool_result"] == f"['{mine}']", "the workspace is the run's own"
-        assert not any(f"by r{other}'" in text or f"for r{other}," in text for other in range(RUNS) if other != number)
+        assert dict(frames)["tool_call_result"]["tool_result"] == f"['{mine}']", (
+            "the workspace is the run's own"
+        )
+        assert not any(
+            f"by r{other}'" in text or f"for r{other}," in text for other in range(RUNS) if other != number
+        )
     assert len(requests) == 5 * (RUNS + 1)
     assert longest["ms"] < BLOCKED_MS, longest

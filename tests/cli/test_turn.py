@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from maniple.cli import interrupts
 from maniple.cli.plain import PlainView
 from maniple.cli.tally import Tally
 from maniple.cli.turn import follow
@@ -49,6 +50,23 @@ async def test_ctrl_c_cancels_the_run_which_still_ends_properly() -> None:
     assert "Cancelling the run … Ctrl-C again quits at once." in notes.getvalue()
     assert "✘ cancelled" in notes.getvalue()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+async def test_a_second_ctrl_c_quits_when_the_run_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    patience: list[float] = []
+    monkeypatch.setattr(interrupts, "_leave_after", patience.append)
+    pressed, notes = asyncio.Event(), io.StringIO()
+    run = ScriptedRun([started()], hangs=True)
+    monkeypatch.setattr(run, "cancel", pressed.set)
+    task = await following(run, notes)
+    interrupt()
+    await asyncio.wait_for(pressed.wait(), 5)
+    interrupt()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+
+    assert "Quitting without waiting for the run to end." in notes.getvalue()
+    assert patience == [5.0]
 
 
 async def test_a_run_is_cancelled_when_nobody_follows_it_any_more() -> None:

@@ -47,7 +47,7 @@ class Agent(Protocol):
     async def work(self, task: Task) -> str: ...
 
 
-class StepFailed(Exception):  # noqa: N818 - an outcome of a step, not a defect
+class StepFailed(Exception):
     """The worker could not do its step; the words say why."""
 
 

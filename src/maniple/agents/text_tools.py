@@ -8,12 +8,19 @@ calls and results are shown as text, and its JSON is read as the call.
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import json_repair
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
@@ -53,7 +60,7 @@ def _in_text(request: ModelRequest) -> ModelRequest:
         '{"name": TOOL, "arguments": {…}}. Its result comes next. When you are done, answer in plain text.'
     )
     messages = [system, *(_as_text(message) for message in request.messages)]
-    return request.override(messages=_joined_system(messages), tools=[])
+    return request.override(messages=cast("list[AnyMessage]", _joined_system(messages)), tools=[])
 
 
 def _described(tool: BaseTool | dict[str, Any]) -> dict[str, Any]:

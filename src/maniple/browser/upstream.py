@@ -38,7 +38,7 @@ def dial(settings: BrowserSettings) -> Dial:
         except (OSError, EOFError, asyncio.LimitOverrunError) as error:
             writer.close()
             raise ConnectionError("the proxy gave no answer") from error
-        if answer.split(maxsplit=2)[1] != b"200":
+        if answer.split()[1:2] != [b"200"]:
             writer.close()
             raise ConnectionError("the proxy refused the connection")
         return reader, writer

@@ -1,5 +1,6 @@
 """The team in the terminal: `maniple chat`, `maniple serve`, `maniple doctor`."""
 
+import io
 import sys
 
 
@@ -10,4 +11,7 @@ def main(*command: str) -> None:
     """
     from maniple.cli.app import app
 
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a stream may be closed, or a test's
+            stream.reconfigure(errors="replace")
     app(args=[*command, *sys.argv[1:]], prog_name="maniple")

@@ -105,7 +105,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     if text is None:
         work = converse(settings, choices, screens)
     else:
-        at_terminal = screens.is_live and sys.stdin.isatty()
+        at_terminal = screens.is_live and _has_keyboard()
         work = ask_once(text, settings, choices, screens, at_terminal=at_terminal)
     raise typer.Exit(run_to_status(work))
 
@@ -157,9 +157,10 @@ def doctor(
 def _question(words: list[str], *, json: bool) -> str | None:
     """Return the question from the arguments or the input, or None when there is to be a conversation."""
     if words and words != ["-"]:
-        text = " ".join(words)
-    elif words or not sys.stdin.isatty():
-        text = sys.stdin.read()
+        # Bytes that are no text come as halves of surrogate pairs, which no model's endpoint takes.
+        text = " ".join(words).encode("utf-8", "replace").decode()
+    elif words or not _has_keyboard():
+        text = sys.stdin.read() if sys.stdin else ""
     elif json or not sys.stdout.isatty():
         raise typer.BadParameter("a conversation needs a terminal; give a question.", param_hint="QUESTION")
     else:
@@ -167,6 +168,10 @@ def _question(words: list[str], *, json: bool) -> str | None:
     if not text.strip():
         raise typer.BadParameter("the question is empty.", param_hint="QUESTION")
     return text.strip()
+
+
+def _has_keyboard() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _settings(config: Path | None) -> "Settings":

@@ -65,6 +65,7 @@ async def _one_turn(prompt: "Prompt", session: "Session", screens: Screens) -> N
     elif line.strip():
         try:
             await session.ask(line.strip())
+            screens.output.print()
         except ManipleError as error:
             screens.note(f"✘ {error}", "bold red")
 

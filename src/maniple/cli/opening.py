@@ -51,7 +51,8 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
                 search_before_planning=choices.search_first,
                 auto_accepted_plan=not choices.review,
             )
-            yield Session(runs, settings.team.members, lambda: screens.view(json=choices.json), options)
+            working = tuple(filter(runtime.graph.nodes.__contains__, settings.team.members))
+            yield Session(runs, working, lambda: screens.view(json=choices.json), options)
     finally:
         progress.close()
 

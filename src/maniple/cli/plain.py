@@ -7,7 +7,7 @@ from typing import IO, Any
 from maniple.cli.plan_view import PlanView
 from maniple.cli.tally import Tally
 from maniple.cli.untrusted import clean, cleaned
-from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line
+from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line, result_line
 from maniple.events import AgentStarted, Event, Failed, Interrupted, PlanChanged, ToolCalled, ToolReturned
 
 _LONGEST_LINE = 160
@@ -70,7 +70,7 @@ class PlainView:
     def _return_tool(self, event: ToolReturned) -> None:
         started = self._calls.pop(event.tool_call_id, None)
         seconds = f" ({duration(time.monotonic() - started)})" if started is not None else ""
-        self.say(f"  {event.tool_name}{seconds}: {one_line(event.tool_result, _LONGEST_LINE) or '(nothing)'}")
+        self.say(f"  {event.tool_name}{seconds}: {result_line(event.tool_result, _LONGEST_LINE)}")
 
     def _ask(self, event: Interrupted) -> None:
         if event.kind != "plan_review":

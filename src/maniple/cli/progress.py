@@ -20,6 +20,8 @@ from rich.progress import (
 from maniple.cli.untrusted import clean
 
 _LINE_EVERY_SECONDS = 5.0
+_SECONDS = re.compile(r" \(\d+ s\)$")
+"""The bar has a clock of its own."""
 
 
 class ProgressBar:
@@ -44,13 +46,13 @@ class ProgressBar:
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
         """Show `text`, and `done` of `total` bytes where that is known."""
-        text = clean(text)
+        text = _SECONDS.sub("", clean(text))
         kind = self._busy if total is None else self._bytes
-        if self._shown is None or self._shown[0] is not kind or self._shown[2] != text:
+        if self._shown is None or self._shown[0] is not kind or self._shown[2] != _work(text):
             self.close()
             kind.start()
-            self._shown = (kind, kind.add_task(text, total=total), text)
-        kind.update(self._shown[1], completed=done or 0, total=total)
+            self._shown = (kind, kind.add_task(text, total=total), _work(text))
+        kind.update(self._shown[1], description=text, completed=done or 0, total=total)
 
     def close(self) -> None:
         """Take the line from the screen."""
@@ -59,6 +61,11 @@ class ProgressBar:
             self._shown = None
             progress.stop()
             progress.remove_task(task)
+
+
+def _work(text: str) -> str:
+    """Return what is the same in "part 3 of 22" and "part 4 of 22", which are one piece of work."""
+    return re.sub(r"\d+", "#", text)
 
 
 def _description() -> TextColumn:
@@ -75,7 +82,7 @@ class ProgressLines:
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
         """Write `text` with the share that is done, unless that was said just now."""
-        work = re.sub(r"\d+", "#", text)  # "part 3 of 22" and "part 4 of 22" are one piece of work
+        work = _work(text)
         now = time.monotonic()
         if work == self._work and now - self._last < _LINE_EVERY_SECONDS:
             return

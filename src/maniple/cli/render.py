@@ -14,7 +14,7 @@ from maniple.cli.plan_view import PlanView
 from maniple.cli.tally import Tally
 from maniple.cli.transcript import Transcript
 from maniple.cli.untrusted import clean, cleaned
-from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line
+from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line, result_line
 from maniple.events import (
     AgentStarted,
     Event,
@@ -146,7 +146,7 @@ class TerminalView:
         started = self._calls.pop(event.tool_call_id, None)
         seconds = duration(time.monotonic() - started) if started is not None else ""
         name = f"{event.tool_name} " if self._calls else ""
-        line = Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), one_line(event.tool_result) or "(nothing)")
+        line = Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), result_line(event.tool_result))
         self._transcript.line(line)
         self._activity.begin(f"{self._agent} is working")
 

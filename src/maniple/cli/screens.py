@@ -32,7 +32,7 @@ class Screens:
 
     def note(self, text: str, style: str = "") -> None:
         """Say something beside the output; `text` may come from anywhere."""
-        self.notes.print(Text(clean(text), style=style), soft_wrap=True)
+        self.notes.print(Text(clean(text), style=style), soft_wrap=not self.notes.is_terminal)
 
     def view(self, *, json: bool = False) -> View:
         """Return a view for one run."""

@@ -1,6 +1,7 @@
 """Small pieces of wording that every view shares."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ RUN_MARKS: Mapping[RunStatus, str] = {
     "budget_exhausted": "✘",
 }
 
+_EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning)\b")
+
 
 def counted(number: int, noun: str) -> str:
     """Return `1 model call`, `1,204 tokens`."""
@@ -40,6 +43,15 @@ def one_line(text: str, longest: int = 400) -> str:
     lines = (" ".join(line.split()) for line in text[: 4 * longest].splitlines())
     line = " ⏎ ".join(part for part in lines if part)
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def result_line(text: str, longest: int = 400) -> str:
+    """Return a tool's result in one line; of a Python traceback, what it comes to."""
+    lines = text.splitlines()
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        errors = [line for line in lines if _EXCEPTION.match(line)]
+        text = errors[-1] if errors else text
+    return one_line(text, longest) or "(nothing)"
 
 
 def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:

@@ -12,7 +12,6 @@ from maniple.config.settings import Settings
 from maniple.config.sources import Keys, Source, read_dotenv, read_environment, read_yaml
 from maniple.errors import ConfigError
 
-
 OPENAI_MODEL = "gpt-4o"
 """LangManus's default for `basic` and `vision`, used with a key and no URL."""
 

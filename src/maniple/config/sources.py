@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from dotenv.parser import parse_stream
+from dotenv.parser import Original, parse_stream
 
 from maniple.errors import ConfigError
 
@@ -98,7 +98,7 @@ def read_dotenv(path: Path) -> Source:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     source = Source()
     for binding in bindings:
-        place = f"{path}, line {binding.original.line}"
+        place = f"{path}, line {_line_of(binding.original)}"
         if binding.error:
             raise ConfigError(f"{place}: this is not NAME=value")
         if binding.key is not None:
@@ -112,6 +112,12 @@ def read_environment(environment: Mapping[str, str]) -> Source:
     for name, value in environment.items():
         _put_variable(source, name, value, f"environment variable {name}")
     return source
+
+
+def _line_of(original: Original) -> int:
+    """Return the line of a binding's name; the blank lines before it belong to it, too."""
+    text = original.string
+    return original.line + text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def _put_variable(source: Source, name: str, value: str, place: str) -> None:

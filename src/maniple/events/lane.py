@@ -20,7 +20,7 @@ from maniple.events.model import (
     ToolReturned,
 )
 
-# What these two say is decided on their whole answer: a hand-off is never shown, a plan only when it is valid.
+# What these two say is decided on their whole answer: a hand-off is never shown, a plan only when valid.
 HELD = frozenset({"coordinator", "planner"})
 NO_RESULT = "The tool gave no result."
 

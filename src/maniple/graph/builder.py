@@ -46,7 +46,7 @@ def build_graph(
     that of the graph it is embedded in.
     """
     rules = rules or TeamRules()
-    available = [name for name in WORKERS if name in workers]
+    available = sorted(workers, key=WORKERS.index)
 
     def model_of(role: AgentName) -> BaseChatModel:
         return models.get(rules.llms.get(role, DEFAULT_LLMS[role]))

@@ -78,7 +78,7 @@ def conversation_of(state: State) -> list[BaseMessage]:
     for message in state["messages"][-5 * HISTORY_MESSAGES :]:
         if message.name in ("coordinator", "reporter"):
             said.append(AIMessage(message.text))
-        elif message.name is None and not message.type == "system":
+        elif message.name is None and message.type != "system":
             said.append(message)
     return said[-HISTORY_MESSAGES:]
 

@@ -126,9 +126,9 @@ def _read(answer: AIMessage, shape: Shape[T]) -> T:
         return shape.model.model_validate_json(text)
     except ValidationError:
         repaired = json_repair.loads(text[text.find("{") :] if "{" in text else "")
-    if not isinstance(repaired, dict):
-        raise ValueError("it is not a JSON object")
-    return shape.model.model_validate(repaired)
+    if isinstance(repaired, dict):
+        return shape.model.model_validate(repaired)
+    raise ValueError("it is not a JSON object")
 
 
 def _words(mistake: ValueError) -> str:

@@ -19,7 +19,7 @@ DRAIN_SECONDS = 5.0
 KEPT_THREADS = 1_000
 
 
-class TooManyRuns(ManipleError):  # noqa: N818 - says what is the matter
+class TooManyRuns(ManipleError):
     """As many runs as are allowed at once are running."""
 
     code = "too_many_runs"

@@ -1,6 +1,6 @@
 """Which model answers: the configured endpoint, one found on this machine, or the embedded one."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from maniple.config import ModelSettings, ModelsSettings, Settings
 from maniple.config.settings import CapabilityOverrides
 from maniple.errors import ModelError
-from maniple.llms import Capabilities, ChatModels, open_chat_models
+from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
 from maniple.llms.embedded import Endpoint, Progress, find_local_server, open_embedded
 from maniple.llms.failures import EndpointName
 from maniple.store import LearnedCapabilities
@@ -43,8 +43,11 @@ async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[t
     learned = LearnedCapabilities(settings.cache_dir / LEARNED_FILE)
 
     def capabilities_for(url: str, model: str) -> Capabilities:
-        known = {**learned.of(url, model)}
-        return Capabilities(known, on_learned=lambda features: learned.learned(url, model, features))  # pyright: ignore[reportArgumentType]
+        def remember(features: Mapping[Feature, bool]) -> None:
+            learned.learned(url, model, features)
+
+        known = learned.of(url, model)
+        return Capabilities({name: known[name] for name in FEATURES if name in known}, on_learned=remember)
 
     configured = settings.models
     if configured.basic is None:

@@ -76,4 +76,5 @@ def _borrowed(models: ChatModels) -> tuple[str, ...]:
     own = len(LLM_TYPES) - len(models.borrowed())
     if own < 2:
         return ()  # one model for everything is the usual case and needs no words
-    return tuple(f"No {kind} model is configured; the basic one takes its place." for kind in models.borrowed())
+    words = "model is configured; the basic one takes its place."
+    return tuple(f"No {kind} {words}" for kind in models.borrowed())

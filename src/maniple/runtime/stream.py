@@ -1,9 +1,9 @@
 """Drive the team once and tell what happens."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
@@ -71,7 +71,8 @@ async def _work(
         keeping["durability"] = "exit"
         given = await _given(team, messages, config)
     raw_events = team.astream_events(given, config, context=options, version="v2", **keeping)
-    async with aclosing(raw_events) as stream:
+    # A generator, though LangGraph promises less: closing it cancels the graph and waits for its end.
+    async with aclosing(cast("AsyncGenerator[Any]", raw_events)) as stream:
         async for raw in stream:
             for event in translator.feed(raw):
                 yield event

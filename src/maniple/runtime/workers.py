@@ -9,7 +9,7 @@ from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
 from maniple.agents.compact import OneCall, ProgramWriter, ShortReport
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
-from maniple.types import Worker
+from maniple.types import WORKERS, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
     them; a coder without a sandbox still writes code, and says that it was not run.
     """
     workers: dict[Worker, Agent] = {}
-    for name in (*(name for name in settings.members if name != "reporter"), "reporter"):
+    enabled: set[Worker] = {*settings.members, "reporter"}
+    for name in sorted(enabled, key=WORKERS.index):
         model = models.get(settings.llms.get(name, DEFAULT_LLMS[name]))
         if name in ("browser", "file_manager") and not toolbox.of(name):
             continue

@@ -24,11 +24,11 @@ class LearnedCapabilities:
         """Return the known features of a model at an endpoint."""
         return dict(self._entries.get(f"{url} {model}", {}).get("features", {}))
 
-    def learned(self, url: str, model: str, features: Mapping[str, bool]) -> None:
-        """Remember them, on disk as soon as may be."""
+    def learned(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
+        """Remember them; the future is done when they are on disk."""
         self._entries[f"{url} {model}"] = {"at": time.time(), "features": dict(features)}
         text = json.dumps(self._entries, indent=1)
-        asyncio.get_running_loop().run_in_executor(None, _write, self._path, text)
+        return asyncio.get_running_loop().run_in_executor(None, _write, self._path, text)
 
 
 def _read(path: Path) -> dict[str, dict]:

@@ -19,7 +19,9 @@ def browser_tool(browser: Browser) -> BaseTool:
     async def browse(instruction: str) -> str:
         found = _URL.search(instruction)
         if found is None:
-            raise BrowserError("The instruction names no page: give the full URL, such as https://example.com/")
+            raise BrowserError(
+                "The instruction names no page: give the full URL, such as https://example.com/"
+            )
         page = await browser.read(found.group().rstrip(".,;"), thread=thread_key())
         links = "\n".join(f"- {link.text}: {link.url}" for link in page.links[:50])
         content = f"# {page.title}\n{page.url}\n\n{page.text[:MAX_CHARACTERS]}\n\nLinks:\n{links}"

@@ -5,7 +5,7 @@ import importlib
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maniple.browser.egress import open_egress
 from maniple.browser.page import Resolve
@@ -15,6 +15,7 @@ from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Connected
+    from playwright.async_api import BrowserContext
 
 # Playwright's own arguments keep Chromium from calling home; these leave it no way around the proxy:
 # not for loopback, not by names of its own resolving, not by UDP.
@@ -26,6 +27,8 @@ _NO_WAY_AROUND = (
     "--dns-prefetch-disable",
     "--no-pings",
 )
+
+_CONTEXT: Any = {"service_workers": "block", "accept_downloads": False}
 
 
 class Chromium:
@@ -45,20 +48,23 @@ class Chromium:
         self._start: asyncio.Task[Connected] | None = None
         self._closed = False
 
-    async def connected(self) -> "Connected":
-        """The running browser, started if need be.
+    async def new_context(self) -> "BrowserContext":
+        """A context with nothing in it, in a browser that is started if need be.
 
         Raises:
-            BrowserError: it does not start.
+            BrowserError: the browser does not start.
+            playwright.async_api.Error: it ended, twice.
         """
-        async with self._lock:
-            if self._closed:
-                raise BrowserError("The browser has been closed; start a new run.")
-            if self._start is None or _is_over(self._start):
-                await self._resources.aclose()
-                self._start = asyncio.create_task(self._launch())
-        # Others may wait for the same start: one that is cancelled must not take it with it.
-        return await asyncio.shield(self._start)
+        from playwright.async_api import Error
+
+        browser = await self._connected()
+        try:
+            return await browser.new_context(**_CONTEXT)
+        except Error:
+            # It may have ended a moment ago, before anybody was told; a new one will do.
+            if browser.is_connected():
+                raise
+        return await (await self._connected()).new_context(**_CONTEXT)
 
     async def aclose(self) -> None:
         """End the browser and everything it started."""
@@ -68,6 +74,16 @@ class Chromium:
                 # A start that is interrupted would leave processes behind.
                 await asyncio.wait([self._start])
             await self._resources.aclose()
+
+    async def _connected(self) -> "Connected":
+        async with self._lock:
+            if self._closed:
+                raise BrowserError("The browser has been closed; start a new run.")
+            if self._start is None or _is_over(self._start):
+                await self._resources.aclose()
+                self._start = asyncio.create_task(self._launch())
+        # Others may wait for the same start: one that is cancelled must not take it with it.
+        return await asyncio.shield(self._start)
 
     async def _launch(self) -> "Connected":
         playwright = await asyncio.to_thread(importlib.import_module, "playwright.async_api")

@@ -73,9 +73,8 @@ class PlaywrightBrowser:
 
     @asynccontextmanager
     async def _page(self) -> AsyncIterator["Page"]:
-        browser = await self._chromium.connected()
         # Opened and closed in tasks of their own: a cancelled call must leave no context behind.
-        opening = asyncio.create_task(browser.new_context(service_workers="block", accept_downloads=False))
+        opening = asyncio.create_task(self._chromium.new_context())
         try:
             context = await asyncio.shield(opening)
             yield await context.new_page()
@@ -114,8 +113,8 @@ async def _settle(page: "Page") -> None:
 async def _close(opening: "asyncio.Task[BrowserContext]") -> None:
     from playwright.async_api import Error
 
-    # What cannot be closed has gone with its browser, or will.
-    with suppress(Error, TimeoutError):
+    # What cannot be closed has gone with its browser, or never came; the call itself says why.
+    with suppress(Error, BrowserError, TimeoutError):
         async with asyncio.timeout(_CLOSE_SECONDS):
             await (await opening).close()
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langgraph.graph import END
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
@@ -76,7 +75,7 @@ class CoordinatorNode:
             locale = options.locale or _locale_of(answer) or ""
             return Command(goto="planner", update={**fresh, "locale": locale})
         reply = AIMessage(answer.text.strip(), name="coordinator", id=answer.id)
-        return Command(goto=END, update={**fresh, "messages": [reply]})
+        return Command(goto="__end__", update={**fresh, "messages": [reply]})
 
     async def _answer(self, state: State, options: RunOptions) -> AIMessage:
         capabilities = capabilities_of(self.model)

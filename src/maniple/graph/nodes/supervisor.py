@@ -134,7 +134,7 @@ def _mended(progress: Progress, failed: TrackedStep, choice: str | None) -> Prog
     help_step = PlannedStep(
         agent_name=choice,
         title=f"Help with: {failed.title}",
-        description=f"The step {failed.title!r} could not be done: {failed.result}\nProvide what it is missing.",
+        description=f"{failed.title!r} could not be done: {failed.result}\nProvide what it is missing.",
     )
     return again.inserted_before(failed.id, help_step)
 

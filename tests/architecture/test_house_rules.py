@@ -1,0 +1,61 @@
+"""The rules of the house that no linter knows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import maniple
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+HEAVY = {
+    "fastapi",
+    "playwright",
+    "uvicorn",
+    "xllamacpp",
+    "openai",
+    "langchain",
+    "langgraph",
+    "tavily",
+    "readabilipy",
+}
+
+
+def imported_by(statement: str) -> set[str]:
+    code = f"{statement}; import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_loads_no_framework_server_or_browser():
+    assert imported_by("import maniple") & HEAVY == set()
+
+
+def test_opening_a_team_loads_no_server_and_no_browser():
+    loaded = imported_by("import maniple; maniple.open_team; maniple.stream_run")
+    assert loaded & {"fastapi", "playwright", "uvicorn", "xllamacpp", "readabilipy", "tavily"} == set()
+
+
+def test_every_public_name_is_there():
+    assert {"open_team", "build_graph", "stream_run", "load_settings"} <= set(maniple.__all__)
+    assert [name for name in maniple.__all__ if getattr(maniple, name, None) is None] == []
+
+
+def test_no_file_is_longer_than_300_lines():
+    sizes = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in SOURCE.rglob("*.py")}
+    assert {str(path): size for path, size in sizes.items() if size > 300} == {}
+
+
+def test_every_module_says_what_it_is_for():
+    silent = [
+        str(path)
+        for path in SOURCE.rglob("*.py")
+        if path.name != "__init__.py" and not path.read_text(encoding="utf-8").startswith('"""')
+    ]
+    assert silent == []
+
+
+def test_the_import_contracts_hold():
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

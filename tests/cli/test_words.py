@@ -1,0 +1,55 @@
+import pytest
+
+from maniple.cli.words import arguments_line, counted, duration, one_line, result_line
+
+TRACEBACK = """before
+[stderr]
+Traceback (most recent call last):
+  File "/run/maniple/snippet", line 1, in <module>
+    import sympy
+ModuleNotFoundError: No module named 'sympy'
+[exit code 1]"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (185, "3 min 05 s"),
+    ],
+)
+def test_times_are_said_as_people_say_them(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_numbers_take_the_plural_they_need() -> None:
+    assert [counted(n, "token") for n in (0, 1, 1204)] == ["0 tokens", "1 token", "1,204 tokens"]
+
+
+def test_lines_are_joined_and_cut() -> None:
+    assert one_line("a  b\n\n  c\n") == "a b ⏎ c"
+    assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_a_single_argument_goes_without_its_name() -> None:
+    assert arguments_line({"code": "print(1)\nprint(2)"}) == "print(1) ⏎ print(2)"
+    assert arguments_line({"name": "a.txt", "lines": [1, 2]}) == "name=a.txt, lines=[1, 2]"
+    assert arguments_line({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        ("4\n", "4"),
+        ("", "(nothing)"),
+        (TRACEBACK, "ModuleNotFoundError: No module named 'sympy'"),
+        ("Traceback (most recent call last):\n  odd", "Traceback (most recent call last): ⏎ odd"),
+        ("ValueError: said without a traceback\nmore", "ValueError: said without a traceback ⏎ more"),
+    ],
+)
+def test_a_result_is_one_line_and_a_traceback_its_error(result: str, line: str) -> None:
+    assert result_line(result) == line

@@ -1,0 +1,141 @@
+"""Settings from files and the environment, and what is said of mistakes in them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from maniple.config import Settings, load_settings
+from maniple.config.sources import ALIASES
+from maniple.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(yaml: str = "", env_file: str = "", **environment: str) -> Settings:
+        (tmp_path / "conf.yaml").write_text(yaml, encoding="utf-8")
+        (tmp_path / ".env").write_text(env_file, encoding="utf-8")
+        paths = {"env_file": tmp_path / ".env", "environment": environment}
+        return load_settings(tmp_path / "conf.yaml", **paths)
+
+    return load
+
+
+def test_nothing_at_all_is_a_valid_configuration(load, tmp_path):
+    assert load() == load_settings(tmp_path / "no.yaml", env_file=tmp_path / "no.env", environment={})
+    assert load().models.basic is None
+
+
+def test_the_environment_wins_over_the_env_file_and_that_over_yaml(load):
+    yaml = "server: {port: 1, host: a}\nmodels: {basic: {model: a, base_url: http://y, temperature: 0.5}}"
+    env_file = "MANIPLE_SERVER__PORT=2\nBASIC_MODEL=b"
+    settings = load(yaml, env_file, BASIC_MODEL="c")
+    assert (settings.server.port, settings.server.host) == (2, "a")
+    assert settings.models.basic.model == "c"
+    assert (settings.models.basic.base_url, settings.models.basic.temperature) == ("http://y", 0.5)
+
+
+def test_langmanus_names_work(load):
+    settings = load(
+        "",
+        "BASIC_MODEL=b\nBASIC_API_KEY=k1\nREASONING_MODEL=r\nREASONING_BASE_URL=http://r\nVL_MODEL=v\n"
+        "TAVILY_API_KEY=t\nJINA_API_KEY=j\nCHROME_INSTANCE_PATH=/c\nCHROME_HEADLESS=False\nCHROME_PROXY_SERVER=p",
+    )
+    assert settings.models.basic.api_key.get_secret_value() == "k1"
+    assert (settings.models.reasoning.base_url, settings.models.vision.model) == ("http://r", "v")
+    assert settings.search.tavily_api_key.get_secret_value() == "t"
+    assert settings.fetch.jina_api_key.get_secret_value() == "j"
+    assert (settings.browser.executable, settings.browser.headless) == (Path("/c"), False)
+    assert settings.browser.proxy_server == "p"
+
+
+def test_empty_values_mean_not_set(load):
+    env_file = (ROOT / ".env.example").read_text(encoding="utf-8")
+    assert load("", env_file) == load()
+
+
+def test_a_key_alone_means_openais_usual_model(load):
+    assert load("", "BASIC_API_KEY=k").models.basic.model == "gpt-4o"
+
+
+@pytest.mark.parametrize(
+    ("yaml", "env_file", "words"),
+    [
+        ("a: [", "", "conf.yaml, line 1, column 5: this is not valid YAML"),
+        ("- a", "", "conf.yaml, line 1: the file must hold keys"),
+        (
+            "server:\n  prt: 1",
+            "",
+            "conf.yaml, line 2: server.prt: there is no such key; did you mean 'port'?",
+        ),
+        ("sever: {}", "", "conf.yaml, line 1: sever: there is no such key; did you mean 'server'?"),
+        ("server:\n  port: eighty", "", "conf.yaml, line 2: server.port: Input should be a valid integer"),
+        (
+            "team:\n  members:\n    - coder\n    - chef",
+            "",
+            "conf.yaml, line 4: team.members.1: Input should be",
+        ),
+        (
+            "",
+            "\n\nMANIPLE_SERVER__PORT=x",
+            ".env, line 3 (MANIPLE_SERVER__PORT): server.port: Input should be",
+        ),
+        (
+            "",
+            "BASIC_BASE_URL=http://x",
+            ".env, line 1 (BASIC_BASE_URL): models.basic: a model name is missing",
+        ),
+        ("models: {basic: {model: m, temperature: 3}}", "", "models.basic.temperature: Input should be less"),
+    ],
+)
+def test_each_mistake_is_named_with_its_file_line_and_key(load, yaml, env_file, words):
+    with pytest.raises(ConfigError) as caught:
+        load(yaml, env_file)
+    assert words in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(load):
+    with pytest.raises(ConfigError) as caught:
+        load("server: {port: x}", "", MANIPLE_TEAM__STEP_RETRIES="many")
+    assert "server.port" in str(caught.value)
+    assert "environment variable MANIPLE_TEAM__STEP_RETRIES: team.step_retries" in str(caught.value)
+
+
+def test_secrets_are_never_repeated(load):
+    settings = load("", "BASIC_API_KEY=sk-canary\nTAVILY_API_KEY=sk-canary")
+    assert "sk-canary" not in repr(settings)
+    with pytest.raises(ConfigError) as caught:
+        load("models: {basic: {model: [sk-canary], api_key: [sk-canary]}}")
+    assert "sk-canary" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_named(load, tmp_path):
+    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match=r"x\.yaml: cannot be read"):
+        load_settings(tmp_path / "x.yaml", env_file=tmp_path / "no", environment={})
+
+
+def keys_of(model: type[BaseModel]) -> set[str]:
+    names = set()
+    for name, field in model.model_fields.items():
+        names.add(name)
+        for one in (field.annotation, *getattr(field.annotation, "__args__", ())):
+            if isinstance(one, type) and issubclass(one, BaseModel) and one is not model:
+                names |= keys_of(one)
+    return names
+
+
+def test_the_shipped_files_explain_every_key_and_hold_the_defaults(tmp_path):
+    text = (ROOT / "conf.yaml").read_text(encoding="utf-8")
+    unexplained = {name for name in keys_of(Settings) if not re.search(rf"\b{name}\b", text)}
+    assert unexplained == set()
+    shipped = load_settings(ROOT / "conf.yaml", env_file=tmp_path / "no", environment={})
+    assert shipped == load_settings(tmp_path / "no", env_file=tmp_path / "no", environment={})
+
+
+def test_the_env_example_names_every_variable():
+    text = (ROOT / ".env.example").read_text(encoding="utf-8")
+    assert {name for name in ALIASES if not re.search(rf"^{name}=", text, re.M)} == set()
