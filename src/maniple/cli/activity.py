@@ -15,7 +15,7 @@ class Activity:
         self._text = "starting"
         self._since = time.monotonic()
         self._started = self._since
-        self._hint = "Ctrl-C cancels"
+        self._hint = " · Ctrl-C cancels"
         self._spinner = Spinner("dots", style="cyan")
 
     def begin(self, text: str) -> None:
@@ -23,17 +23,17 @@ class Activity:
         if text != self._text:
             self._text, self._since = text, time.monotonic()
 
-    def hint(self, text: str) -> None:
-        """Replace what the line says about keys."""
-        self._hint = text
+    def drop_hint(self) -> None:
+        """Say no more about keys."""
+        self._hint = ""
 
-    def __rich__(self) -> Spinner:
+    def __rich__(self) -> Text:
         now = time.monotonic()
-        line = Text.assemble(
-            (f"{self._text} · {duration(now - self._since)}", ""),
-            (f"   run {duration(now - self._started)} · {self._hint}", "dim"),
+        frame = self._spinner.render(now)
+        return Text.assemble(
+            frame if isinstance(frame, Text) else "",
+            f" {self._text} · {duration(now - self._since)}",
+            (f"   run {duration(now - self._started)}{self._hint}", "dim"),
             no_wrap=True,
             overflow="ellipsis",
         )
-        self._spinner.update(text=line)
-        return self._spinner

@@ -51,7 +51,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
                 search_before_planning=choices.search_first,
                 auto_accepted_plan=not choices.review,
             )
-            working = tuple(filter(runtime.graph.nodes.__contains__, settings.team.members))
+            working: list[Worker] = [name for name in settings.team.members if name in runtime.graph.nodes]
             yield Session(runs, working, lambda: screens.view(json=choices.json), options)
     finally:
         progress.close()

@@ -79,9 +79,9 @@ class TerminalView:
             handler(cleaned(event))
 
     def say(self, text: str) -> None:
-        """Say it in the live line and above it."""
+        """Say it above the live line, which has no more to say about keys then."""
         self._transcript.flush()
-        self._activity.hint(text)
+        self._activity.drop_hint()
         self._console.print(Text(text, style="yellow"))
 
     def finish(self, tally: Tally) -> None:

@@ -50,17 +50,20 @@ class TavilySearch:
 
 def _sentences(tavily: Any) -> dict[type[Exception], str]:
     errors = tavily.errors
+    garbled = "What answered is not Tavily's JSON; check search.tavily_base_url."
     slow = "Tavily took too long to answer; search again or go on without."
     return {
         errors.InvalidAPIKeyError: "Tavily refused the API key; correct TAVILY_API_KEY in .env.",
-        errors.UsageLimitExceededError: "Tavily wants fewer searches; wait a minute or go on without. {error}",
+        errors.UsageLimitExceededError: "Tavily wants fewer searches; wait or go on without. {error}",
         errors.ForbiddenError: "Tavily's plan does not cover this search; raise its limit. {error}",
         errors.BadRequestError: "Tavily did not understand the query; shorten or reword it. {error}",
         errors.TimeoutError: slow,
         TimeoutError: slow,
         httpx.HTTPStatusError: "Tavily failed: {error}. Search again later or go on without.",
-        httpx.HTTPError: "Tavily could not be reached: {error}. Check the network and search.tavily_base_url.",
-        ValueError: "Tavily's answer is not JSON; check search.tavily_base_url.",
+        httpx.HTTPError: "Tavily could not be reached: {error}. Check network and search.tavily_base_url.",
+        ValueError: garbled,
+        # Its client takes any JSON for an object.
+        AttributeError: garbled,
     }
 
 

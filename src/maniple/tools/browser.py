@@ -1,34 +1,60 @@
-"""`browser`: opens a page in a real browser."""
+"""`browser`: a page opened in a real browser, under the name and the result that LangManus's clients know."""
 
 import json
 import re
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from maniple.browser import Browser
+from maniple.browser import Browser, PageText
 from maniple.errors import BrowserError
 from maniple.tools.scope import thread_key
 
-_URL = re.compile(r"https?://[^\s<>\"'，。）)]+")
-MAX_CHARACTERS = 12_000
+# An address ends at white space, quotes, brackets and Chinese punctuation: none of them is in one as it is.
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]，。；：！？、（）【】《》「」“”‘’]+", re.IGNORECASE)
+_MAX_CHARACTERS = 12_000
+_MAX_LINKS = 30
 
 
 def browser_tool(browser: Browser) -> BaseTool:
-    """The tool; its result is JSON with `result_content` and, until runs are recorded, no GIF."""
+    """A call opens the first address in the instruction; nothing is clicked or typed yet.
+
+    It gives a JSON object `{result_content, generated_gif_path}`, the second null: nothing is recorded.
+    Raises `BrowserError` or `FetchError` when there is no address or the page cannot be opened.
+    """
 
     async def browse(instruction: str) -> str:
-        found = _URL.search(instruction)
-        if found is None:
-            raise BrowserError(
-                "The instruction names no page: give the full URL, such as https://example.com/"
-            )
-        page = await browser.read(found.group().rstrip(".,;"), thread=thread_key())
-        links = "\n".join(f"- {link.text}: {link.url}" for link in page.links[:50])
-        content = f"# {page.title}\n{page.url}\n\n{page.text[:MAX_CHARACTERS]}\n\nLinks:\n{links}"
-        return json.dumps({"result_content": content, "generated_gif_path": None}, ensure_ascii=False)
+        page = await browser.read(_address(instruction), thread=thread_key())
+        result = {"result_content": _shown(page), "generated_gif_path": None}
+        return json.dumps(result, ensure_ascii=False)
 
     return StructuredTool.from_function(
         coroutine=browse,
         name="browser",
-        description="Open the URL named in the instruction in a real browser and read the page. It cannot click yet.",
+        description="Open the first URL in the instruction in a browser that runs JavaScript; "
+        "gives its text and links. It cannot click or type.",
     )
+
+
+def _address(instruction: str) -> str:
+    found = _ADDRESS.search(instruction)
+    if found is None:
+        raise BrowserError(
+            "The instruction names no page; include a full address such as https://example.com."
+        )
+    address = found[0].rstrip(".,;:!?*_")
+    while address.endswith(")") and address.count(")") > address.count("("):
+        address = address[:-1].rstrip(".,;:!?*_")
+    return address
+
+
+def _shown(page: PageText) -> str:
+    text = page.text.strip() or "(The page shows no text.)"
+    if len(text) > _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS]}\n[Cut: the first {_MAX_CHARACTERS:,} of {len(text):,} characters.]"
+    status = f" (the server answered {page.status})" if page.status and page.status >= 400 else ""
+    parts = [f"# {page.title or page.url}", f"Source: {page.url}{status}", text]
+    if page.links:
+        links = [f"- [{link.text or link.url}]({link.url})" for link in page.links[:_MAX_LINKS]]
+        more = len(page.links) - len(links)
+        parts.append("\n".join(["Links:", *links, *([f"({more} more)"] if more > 0 else [])]))
+    return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""`crawl_tool`: reads one page."""
+"""`crawl_tool`: the readable part of a page."""
 
 from langchain_core.tools import BaseTool, StructuredTool
 
@@ -6,14 +6,17 @@ from maniple.crawler import Crawler
 
 
 def crawl_tool(crawler: Crawler) -> BaseTool:
-    """The tool; its result is the page's readable part as Markdown, headed by title and URL."""
+    """A call gives the page as Markdown under its title and its address.
+
+    Raises `FetchError` when the page cannot be read.
+    """
 
     async def crawl(url: str) -> str:
-        article = await crawler.crawl(url)
-        return f"# {article.title}\n{article.url}\n\n{article.markdown}"
+        article = await crawler.crawl(url.strip())
+        return f"# {article.title}\n\nSource: {article.url}\n\n{article.markdown}"
 
     return StructuredTool.from_function(
         coroutine=crawl,
         name="crawl_tool",
-        description="Read the main text of a web page as Markdown.",
+        description="Read a public web page as Markdown, by its full URL. No PDF, no JavaScript.",
     )

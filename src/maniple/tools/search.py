@@ -1,4 +1,4 @@
-"""`tavily_search`: the web search tool, by the name and in the shape that clients know."""
+"""`tavily_search`: web search under the name that LangManus's clients know, whoever answers."""
 
 import json
 from dataclasses import asdict
@@ -8,16 +8,21 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.search import SearchProvider
 
 
-def search_tool(provider: SearchProvider, *, limit: int = 5) -> BaseTool:
-    """The tool; its result is a JSON array of {title, url, content, score?}."""
+def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
+    """A search gives a JSON array of at most `limit` `{title, url, content, score?}`, best first.
+
+    Raises `SearchError` when the engine could not be asked.
+    """
 
     async def search(query: str) -> str:
-        hits = await provider.search(query, limit=limit)
-        found = [{key: value for key, value in asdict(hit).items() if value is not None} for hit in hits]
-        return json.dumps(found, ensure_ascii=False)
+        hits = [asdict(hit) for hit in await provider.search(query, limit=limit)]
+        for hit in hits:
+            if hit["score"] is None:
+                del hit["score"]
+        return json.dumps(hits, ensure_ascii=False)
 
     return StructuredTool.from_function(
         coroutine=search,
         name="tavily_search",
-        description="Search the web. Use short, specific queries. Returns titles, URLs and extracts.",
+        description="Search the web. Gives titles, URLs and extracts; read a page with crawl_tool.",
     )

@@ -1,0 +1,48 @@
+import json
+
+import pytest
+
+from maniple.errors import SearchError
+from maniple.search import SearchHit
+from maniple.tools.search import search_tool
+
+pytestmark = pytest.mark.anyio
+
+
+class Shelf:
+    """A search engine that knows two pages."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+
+    async def search(self, query: str, *, limit: int) -> list[SearchHit]:
+        self.asked.append((query, limit))
+        if query == "fail":
+            raise SearchError("The shelf fell down.")
+        return [
+            SearchHit("桥", "https://a.test/", "text", 0.9),
+            SearchHit("Two", "https://b.test/", "more"),
+        ]
+
+
+async def test_the_result_is_the_array_that_clients_know() -> None:
+    shelf = Shelf()
+    tool = search_tool(shelf, 5)
+    said = await tool.ainvoke({"query": "bridges"})
+    assert json.loads(said) == [
+        {"title": "桥", "url": "https://a.test/", "content": "text", "score": 0.9},
+        {"title": "Two", "url": "https://b.test/", "content": "more"},
+    ]
+    assert "桥" in said
+    assert shelf.asked == [("bridges", 5)]
+
+
+async def test_a_failing_engine_is_an_error_for_the_model() -> None:
+    with pytest.raises(SearchError, match="fell down"):
+        await search_tool(Shelf(), 5).ainvoke({"query": "fail"})
+
+
+def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
+    tool = search_tool(Shelf(), 5)
+    assert (tool.name, list(tool.args)) == ("tavily_search", ["query"])
+    assert len(tool.description.split()) < 25
