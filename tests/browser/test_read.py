@@ -1,7 +1,8 @@
 import asyncio
+import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -31,14 +32,22 @@ def children() -> set[int]:
     return below - {os.getpid()}
 
 
+def command_of(process: int) -> str:
+    """Its command line, empty when it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
 def chromium_processes() -> list[int]:
     """The main processes of Chromium that were started from here."""
-    found = []
-    for process in children():
-        command = Path(f"/proc/{process}/cmdline").read_bytes()
-        if b"--remote-debugging-pipe" in command and b"--type=" not in command and b"/bin/sh" not in command:
-            found.append(process)
-    return found
+    commands = {process: command_of(process) for process in children()}
+    return [
+        process
+        for process, command in commands.items()
+        if "--remote-debugging-pipe" in command and "--type=" not in command and "/bin/sh" not in command
+    ]
 
 
 def environment_of_chromium() -> bytes:
@@ -174,6 +183,30 @@ async def test_a_killed_browser_is_said_and_replaced(browser: Browser, site: Sit
     with pytest.raises(BrowserError, match="try again"):
         await reading
     assert (await browser.read(site.url, thread="t")).text == "Back again"
+
+
+@pytest.fixture
+async def playwright_may_complain(anyio_backend: str) -> AsyncIterator[None]:
+    """Playwright leaves a future that nobody reads when its own process ends; that fails no test."""
+    loop = asyncio.get_running_loop()
+    handler = loop.get_exception_handler()
+    loop.set_exception_handler(lambda *_: None)
+    yield
+    gc.collect()
+    loop.set_exception_handler(handler)
+
+
+@pytest.mark.usefixtures("playwright_may_complain")
+async def test_a_killed_driver_is_replaced_with_its_browser(guard: AddressGuard, site: Site) -> None:
+    site.pages["/"] = Reply("<p>Back again")
+    before = children()
+    async with open_browser(BrowserSettings(), guard.resolve) as browser:
+        assert not isinstance(browser, Unavailable)
+        await browser.read(site.url, thread="t")
+        [driver] = [process for process in children() - before if "playwright/driver" in command_of(process)]
+        os.kill(driver, signal.SIGKILL)
+        assert (await browser.read(site.url, thread="t")).text == "Back again"
+    await until(lambda: children() <= before)
 
 
 async def test_a_cancelled_call_closes_its_page_and_no_other(browser: Browser, site: Site) -> None:

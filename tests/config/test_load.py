@@ -88,6 +88,12 @@ def test_a_key_alone_means_openais_usual_model(load):
             "BASIC_BASE_URL=http://x",
             ".env, line 1 (BASIC_BASE_URL): models.basic: a model name is missing",
         ),
+        (
+            "",
+            "BASIC_MODEL=m\nBASIC_BASE_URL=http://x:port",
+            ".env, line 2 (BASIC_BASE_URL): models.basic.base_url",
+        ),
+        ("", "BASIC_MODEL=m\nBASIC_BASE_URL=http://[", "write it as https://host/v1"),
         ("models: {basic: {model: m, temperature: 3}}", "", "models.basic.temperature: Input should be less"),
     ],
 )

@@ -74,6 +74,17 @@ async def test_nothing_is_kept_between_two_fetches(site: Site, crawler: Crawler)
     assert not any("who=you" in head for _, _, head in site.requests)
 
 
+async def test_a_proxy_of_the_environment_is_not_asked(
+    site: Site, crawler: Crawler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.pages["/"] = Reply("<p>Direct.")
+    async with open_site({}) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        assert (await crawler.crawl(site.url)).markdown == "Direct."
+        assert proxy.requests == []
+
+
 async def test_compressed_pages_are_read(site: Site, crawler: Crawler) -> None:
     site.pages["/"] = Reply(gzip.compress(b"<p>Squeezed."), headers=(("Content-Encoding", "gzip"),))
     assert (await crawler.crawl(site.url)).markdown == "Squeezed."

@@ -34,7 +34,6 @@ async def test_what_is_rejected_or_ignored_is_found_missing():
     findings, _, _ = await found(reply("I am a teapot."), reject=["response_format", "stream_options"])
     assert {f for f, one in findings.items() if one.works is False} == {
         "stream_usage",
-        "tools",
         "json_schema",
         "json_object",
     }

@@ -4,12 +4,9 @@ Measured with the embedded model (`docs/design` and seed `models.md`): a free Re
 times of 6, one fenced program with one repair 10 times of 12.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
@@ -19,7 +16,7 @@ from langchain_core.tools import BaseTool
 from maniple.agents.task import StepFailed, Task, shortened
 from maniple.errors import ToolFailure
 from maniple.llms import ask
-from maniple.prompts import render
+from maniple.prompts import read_examples, render
 
 PROGRAM_TOKENS = 300
 REPORT_TOKENS = 260
@@ -31,12 +28,6 @@ _FAILURE = re.compile(r"\[(?:exit code|timeout|no output)|Traceback \(most recen
 def is_chinese(text: str) -> bool:
     """Say whether `text` holds Chinese characters; examples are given in the user's language."""
     return any("\u4e00" <= character <= "\u9fff" for character in text)
-
-
-def examples(name: str) -> list[tuple[str, Any]]:
-    """Return the worked examples of `prompts/compact/examples.json` under `name`."""
-    text = (files("maniple.prompts") / "compact" / "examples.json").read_text(encoding="utf-8")
-    return [(question, answer) for question, answer in json.loads(text)[name]]
 
 
 def worked(pairs: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:
@@ -56,7 +47,7 @@ class ProgramWriter:
     async def work(self, task: Task) -> str:
         if self.tool is None:
             raise StepFailed("there is no sandbox in this run, so no code can be executed")
-        pairs = [(question, f"```python\n{code}\n```") for question, code in examples("program")]
+        pairs = [(question, f"```python\n{code}\n```") for question, code in read_examples()["program"]]
         messages = [SystemMessage(render("compact/coder")), *worked(pairs), HumanMessage(task.request)]
         code, output, ran = "", "", False
         for _ in range(2):
@@ -68,7 +59,7 @@ class ProgramWriter:
             wrong = f"It failed:\n{output[-300:]}" if output else "It printed nothing. Use print."
             messages += [
                 AIMessage(f"```python\n{code}\n```"),
-                HumanMessage(f"{wrong}\nReply with the corrected code block."),
+                HumanMessage(f"{wrong}\nOnly the standard library is there. Reply with corrected code."),
             ]
         if not ran:
             raise StepFailed(f"the program failed twice:\n{shortened(output, RESULT_CHARACTERS)}")

@@ -142,6 +142,9 @@ def serve(
 @app.command()
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask the models what they can do: five short calls each.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Check what the team needs, and say how to get the rest.
@@ -151,7 +154,7 @@ def doctor(
     from maniple.cli.doctor import examine
     from maniple.cli.ending import run_to_status
 
-    raise typer.Exit(run_to_status(examine(config, as_json=json)))
+    raise typer.Exit(run_to_status(examine(config, as_json=json, probe=probe)))
 
 
 def _question(words: list[str], *, json: bool) -> str | None:

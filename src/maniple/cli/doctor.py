@@ -7,21 +7,36 @@ from rich.console import Console
 
 from maniple.cli import checks, endpoint_checks
 from maniple.cli.findings import Finding, as_json_line, can_answer, print_findings
+from maniple.cli.probing import check_capabilities
+from maniple.cli.screens import Screens
 from maniple.config import Settings
 
 
-async def examine(config: Path | None, *, as_json: bool) -> int:
-    """Look at everything, print what was found to stdout, and return the program's status."""
+async def examine(config: Path | None, *, as_json: bool, probe: bool = False) -> int:
+    """Look at everything, print what was found to stdout, and return the program's status.
+
+    `probe` also asks the models what they can do, which costs calls.
+    """
     findings = [checks.check_python()]
     finding, settings = checks.check_settings(config)
     findings.append(finding)
     if settings is not None:
         findings += await _check_all(settings)
+        if probe and can_answer(findings):
+            findings += await _probe(settings)
     if as_json:
         print(as_json_line(findings))
     else:
         print_findings(findings, Console())
     return 0 if can_answer(findings) else 1
+
+
+async def _probe(settings: Settings) -> list[Finding]:
+    progress = Screens.of_this_process().progress()
+    try:
+        return await check_capabilities(settings, progress)
+    finally:
+        progress.close()
 
 
 async def _check_all(settings: Settings) -> list[Finding]:

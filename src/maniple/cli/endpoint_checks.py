@@ -55,9 +55,8 @@ def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, Place]]:
 
 async def check_endpoint(model: ModelSettings, place: Place) -> Finding:
     """Ask one endpoint for its models."""
-    name = f"model {model.model!r}"
+    name = str(EndpointName.of(model.model, model.base_url, place.setting, place.env_prefix))
     try:
-        name = str(EndpointName.of(model.model, model.base_url, place.setting, place.env_prefix))
         async with asyncio.timeout(_TIMEOUT_SECONDS), httpx.AsyncClient(timeout=_TIMEOUT_SECONDS) as client:
             response = await client.send(_listing(client, model))
     except (httpx.HTTPError, TimeoutError) as error:
@@ -65,9 +64,6 @@ async def check_endpoint(model: ModelSettings, place: Place) -> Finding:
         return Finding(place.setting, place.failure, f"{name} is unreachable: {_reason(error)}", remedy)
     except UnicodeError:
         detail, remedy = "the key has characters that no key has", f"Correct {place.env_prefix}_API_KEY."
-        return Finding(place.setting, place.failure, detail, remedy)
-    except (httpx.InvalidURL, ValueError):
-        detail, remedy = "the URL is not one", f"Correct {place.env_prefix}_BASE_URL."
         return Finding(place.setting, place.failure, detail, remedy)
     return _judge(name, model.model, place, response)
 

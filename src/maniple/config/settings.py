@@ -7,9 +7,10 @@
 
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from maniple.types import AgentName, LLMType, Profile, Worker
 
@@ -25,6 +26,23 @@ def _blank_is_none(value: object) -> object:
 OptionalSecret = Annotated[SecretStr | None, BeforeValidator(_blank_is_none)]
 OptionalText = Annotated[str | None, BeforeValidator(_blank_is_none)]
 UserPath = Annotated[Path, BeforeValidator(lambda p: Path(p).expanduser() if isinstance(p, str) else p)]
+
+
+def _is_endpoint(url: str | None) -> str | None:
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        # The address itself is not repeated: a key may stand in it.
+        raise ValueError("this is no URL of an endpoint; write it as https://host/v1")
+    return url
+
+
+EndpointUrl = Annotated[str | None, BeforeValidator(_blank_is_none), AfterValidator(_is_endpoint)]
 
 
 class CapabilityOverrides(_Section):
@@ -43,7 +61,7 @@ class ModelSettings(_Section):
     """How to reach one chat model."""
 
     model: str = Field(min_length=1)
-    base_url: OptionalText = None
+    base_url: EndpointUrl = None
     api_key: OptionalSecret = None
     provider: Literal["openai", "azure"] = "openai"
     api_version: OptionalText = None

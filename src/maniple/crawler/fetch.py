@@ -57,6 +57,8 @@ class Fetcher:
                 timeout=self._settings.timeout_seconds,
                 follow_redirects=True,
                 max_redirects=self._settings.max_redirects,
+                # A proxy or a password that the environment names would be used past the check.
+                trust_env=False,
             ) as client,
             client.stream("GET", url) as response,
         ):

@@ -1,5 +1,6 @@
 """Chat models by type: `ChatModels.get("basic" | "reasoning" | "vision")`."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -56,14 +57,10 @@ async def open_chat_models(
     settings: ModelsSettings, capabilities_for: CapabilitiesFor = lambda url, model: Capabilities()
 ) -> AsyncIterator[ChatModels]:
     """Open the clients that `settings` describe, over one pool of connections; nothing is sent yet."""
-    async with httpx2.AsyncClient(limits=LIMITS, follow_redirects=True) as http:
-        connector = Connector(http, capabilities_for)
-        by_type: dict[LLMType, BaseChatModel] = {}
-        for kind in LLM_TYPES:
-            one: ModelSettings | None = getattr(settings, kind)
-            if one is not None:
-                by_type[kind] = connector.connect(one, f"models.{kind}", ENV_PREFIXES[kind])
-        yield ChatModels(by_type)
+    # In a thread: certificates are read from disk, and the OpenAI client takes a second to import.
+    http = await asyncio.to_thread(httpx2.AsyncClient, limits=LIMITS, follow_redirects=True)
+    async with http:
+        yield await asyncio.to_thread(Connector(http, capabilities_for).connect_all, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +69,15 @@ class Connector:
 
     http: httpx2.AsyncClient
     capabilities_for: CapabilitiesFor
+
+    def connect_all(self, settings: ModelsSettings) -> ChatModels:
+        """Return the chat model of each type that `settings` describe."""
+        by_type: dict[LLMType, BaseChatModel] = {}
+        for kind in LLM_TYPES:
+            one: ModelSettings | None = getattr(settings, kind)
+            if one is not None:
+                by_type[kind] = self.connect(one, f"models.{kind}", ENV_PREFIXES[kind])
+        return ChatModels(by_type)
 
     def connect(self, settings: ModelSettings, name: str, env_prefix: str) -> BaseChatModel:
         """Return the chat model that `settings` describe; `name` is where they stand."""

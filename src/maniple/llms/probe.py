@@ -39,7 +39,8 @@ class Probe:
 
     feature: Feature
     content: str | list[Any]
-    works: Callable[[AIMessage], bool]
+    works: Callable[[AIMessage], bool | None]
+    """None: the answer does not tell."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -64,7 +65,8 @@ PROBES: tuple[Probe, ...] = (
     Probe(
         "tools",
         "Call the tool ping.",
-        lambda answer: bool(answer.tool_calls),
+        # A model may know tools and still not care to call this one.
+        lambda answer: bool(answer.tool_calls) or None,
         {"tools": [{"type": "function", "function": _FUNCTION}]},
     ),
     Probe(
@@ -116,7 +118,10 @@ async def _found(model: BaseChatModel, one: Probe) -> Finding:
         # The client notes what an endpoint rejects by name; any other failure says nothing of the feature.
         rejected = error.code == "model_bad_request" and (believed and not capabilities.has(one.feature))
         return Finding(one.feature, False if rejected else None, str(error))
-    return Finding(one.feature, one.works(answer))
+    works = one.works(answer)
+    return Finding(
+        one.feature, works, "" if works is not None else "accepted, but the model made no use of it"
+    )
 
 
 async def _streamed(model: BaseChatModel, one: Probe) -> AIMessage:

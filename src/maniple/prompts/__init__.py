@@ -1,8 +1,10 @@
 """Prompts are Markdown files; this renders them."""
 
+import json
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -18,6 +20,23 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@cache
+def read_examples() -> dict[str, list[tuple[str, Any]]]:
+    """Return the worked examples for small models, by name: pairs of a question and its answer."""
+    text = (files(__name__) / "compact" / "examples.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def preload() -> None:
+    """Read every prompt now, so that no file is read while the team works."""
+    folder = files(__name__)
+    for path, prefix in ((folder, ""), (folder / "compact", "compact/")):
+        for file in path.iterdir():
+            if file.name.endswith(".md"):
+                _environment().get_template(f"{prefix}{file.name}")
+    read_examples()
 
 
 def render(name: str, **values: object) -> str:

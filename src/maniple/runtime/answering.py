@@ -1,5 +1,6 @@
 """Which model answers: the configured endpoint, one found on this machine, or the embedded one."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[t
     Raises `ModelError` when nothing is configured and the embedded model is turned off, and
     `EmbeddedModelError` when it cannot be had.
     """
-    learned = LearnedCapabilities(settings.cache_dir / LEARNED_FILE)
+    learned = await asyncio.to_thread(LearnedCapabilities, settings.cache_dir / LEARNED_FILE)
 
     def capabilities_for(url: str, model: str) -> Capabilities:
         def remember(features: Mapping[Feature, bool]) -> None:

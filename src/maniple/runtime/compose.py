@@ -1,5 +1,6 @@
 """The composition root: the one place where settings become objects."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, build_graph
 from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress, Silent
+from maniple.prompts import preload
 from maniple.runtime.answering import Answering, open_models
 from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
@@ -43,6 +45,7 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         models, answering = await stack.enter_async_context(open_models(settings, progress or Silent()))
         equipment = await open_equipment(settings, stack)
+        await asyncio.to_thread(preload)
         team = settings.team
         graph = build_graph(
             models,
@@ -66,7 +69,7 @@ async def open_team(
     Without settings they are read from `conf.yaml`, `.env` and the environment. Without a checkpointer the
     team inherits that of the graph it is embedded in.
     """
-    settings = settings or load_settings()
+    settings = settings or await asyncio.to_thread(load_settings)
     async with open_runtime(settings, checkpointer=checkpointer, progress=progress) as runtime:
         yield runtime.graph
 

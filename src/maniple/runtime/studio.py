@@ -1,5 +1,6 @@
 """The graph as `langgraph dev` and LangGraph Studio load it (`langgraph.json`)."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,5 +12,5 @@ from maniple.runtime.compose import open_team
 @asynccontextmanager
 async def team() -> AsyncIterator[Team]:
     """Open the team with the settings of the working directory; the server brings the checkpointer."""
-    async with open_team(load_settings()) as graph:
+    async with open_team(await asyncio.to_thread(load_settings)) as graph:
         yield graph

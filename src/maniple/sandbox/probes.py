@@ -5,7 +5,7 @@ import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -50,7 +50,7 @@ async def _probed(settings: SandboxSettings, search_path: str | None) -> Sandbox
     if isinstance(programs, Unavailable):
         return programs
     try:
-        sandbox = BubblewrapSandbox(settings, programs)
+        sandbox = await asyncio.to_thread(BubblewrapSandbox, settings, programs)
         escapes = await _find_escapes(sandbox, settings.processes)
     except (SandboxError, FileError, OSError) as error:
         return Unavailable(str(error), await asyncio.to_thread(_remedy))
@@ -65,8 +65,12 @@ async def _probed(settings: SandboxSettings, search_path: str | None) -> Sandbox
 
 async def _find_escapes(sandbox: Sandbox, processes: int) -> list[str] | Unavailable:
     """Let code inside try to get out: what it could do. Raises `SandboxError` if nothing runs at all."""
-    with _baits(processes) as (code, workspace):
-        completed = await sandbox.run_python(code, workspace=workspace)
+    with ExitStack() as stack:
+        code, workspace = await asyncio.to_thread(stack.enter_context, _baits(processes))
+        try:
+            completed = await sandbox.run_python(code, workspace=workspace)
+        finally:
+            await asyncio.to_thread(stack.close)
     *escapes, last = completed.stdout.splitlines() or [""]
     if last != "end of probes":
         reason = f"The sandbox's own test did not finish: {completed.text()}"

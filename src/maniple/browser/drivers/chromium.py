@@ -46,6 +46,7 @@ class Chromium:
         self._lock = asyncio.Lock()
         self._resources = AsyncExitStack()
         self._start: asyncio.Task[Connected] | None = None
+        self._failed: asyncio.Task[Connected] | None = None
         self._closed = False
 
     async def new_context(self) -> "BrowserContext":
@@ -57,14 +58,13 @@ class Chromium:
         """
         from playwright.async_api import Error
 
-        browser = await self._connected()
+        start = await self._started()
         try:
-            return await browser.new_context(**_CONTEXT)
+            return await start.result().new_context(**_CONTEXT)
         except Error:
-            # It may have ended a moment ago, before anybody was told; a new one will do.
-            if browser.is_connected():
-                raise
-        return await (await self._connected()).new_context(**_CONTEXT)
+            # It or Playwright's process may have ended a moment ago, before anybody was told.
+            self._failed = start
+        return await (await self._started()).result().new_context(**_CONTEXT)
 
     async def aclose(self) -> None:
         """End the browser and everything it started."""
@@ -75,15 +75,17 @@ class Chromium:
                 await asyncio.wait([self._start])
             await self._resources.aclose()
 
-    async def _connected(self) -> "Connected":
+    async def _started(self) -> "asyncio.Task[Connected]":
         async with self._lock:
             if self._closed:
                 raise BrowserError("The browser has been closed; start a new run.")
-            if self._start is None or _is_over(self._start):
+            start = self._start
+            if start is None or start is self._failed or _is_over(start):
                 await self._resources.aclose()
-                self._start = asyncio.create_task(self._launch())
+                self._start = start = asyncio.create_task(self._launch())
         # Others may wait for the same start: one that is cancelled must not take it with it.
-        return await asyncio.shield(self._start)
+        await asyncio.shield(start)
+        return start
 
     async def _launch(self) -> "Connected":
         playwright = await asyncio.to_thread(importlib.import_module, "playwright.async_api")

@@ -11,11 +11,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from maniple.agents.compact import examples, worked
+from maniple.agents.compact import worked
 from maniple.errors import ModelError
 from maniple.graph.state import RunOptions, State, conversation_of, request_of
 from maniple.llms import Shape, ask, ask_for, capabilities_of, prompting_of
-from maniple.prompts import render
+from maniple.prompts import read_examples, render
 from maniple.types import Worker
 
 HANDOFF_TOOL: dict[str, Any] = {
@@ -97,7 +97,9 @@ class CoordinatorNode:
     async def _compact(self, state: State) -> tuple[str, AIMessage | None]:
         """Return whom the request is for, and the reply when it is small talk."""
         request = request_of(state)
-        pairs = [(question, Sorted(kind=kind).model_dump_json()) for question, kind in examples("route")]
+        pairs = [
+            (question, Sorted(kind=kind).model_dump_json()) for question, kind in read_examples()["route"]
+        ]
         messages = [SystemMessage(render("compact/coordinator")), *worked(pairs), HumanMessage(request)]
         sort, _ = await ask_for(self.model, messages, SORTED)
         if sort.kind != "chat":

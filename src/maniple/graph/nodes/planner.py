@@ -10,12 +10,12 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import briefs, shortened
-from maniple.agents.compact import examples, is_chinese, worked
+from maniple.agents.compact import is_chinese, worked
 from maniple.errors import PlanError, SearchError
 from maniple.graph.plan import Plan, Progress, compact_plan_shape, normalised, plan_shape
 from maniple.graph.state import RunOptions, State, conversation_of, request_of
 from maniple.llms import Shape, ShapeError, ask_for, prompting_of
-from maniple.prompts import render
+from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
 from maniple.types import Worker
 
@@ -65,7 +65,7 @@ class PlannerNode:
         request = request_of(state)
         pairs = [
             (question, Plan.model_validate(plan).as_text())
-            for question, plan in examples("plan_zh" if is_chinese(request) else "plan_en")
+            for question, plan in read_examples()["plan_zh" if is_chinese(request) else "plan_en"]
         ]
         system = SystemMessage(render("compact/planner", members=members))
         messages = [system, *worked(pairs), HumanMessage(request)]
