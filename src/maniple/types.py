@@ -1,5 +1,6 @@
 """Names shared by every layer."""
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 LLMType = Literal["basic", "reasoning", "vision"]
@@ -18,3 +19,14 @@ Profile = Literal["standard", "compact"]
 
 StepStatus = Literal["not_started", "in_progress", "completed", "failed", "skipped"]
 RunStatus = Literal["completed", "failed", "cancelled", "interrupted", "budget_exhausted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why something the team could use is not there, and the command or setting that mends it."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} To mend it: {self.remedy}"

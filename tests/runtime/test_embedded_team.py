@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.timeout(1_200)]
 
 
 def ask(question: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run `main.py` for a user without any key or file; only the model's file is not fetched anew each time."""
+    """Run `main.py` for a user without any key or file; the model's file is fetched once for all tests."""
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from maniple.browser.page import Unavailable
 from maniple.config.settings import BrowserSettings
+from maniple.types import Unavailable
 
 # The shell first: half the memory of the whole browser, and it asks Google for nothing.
 _HEADLESS = ("chromium-headless-shell",)

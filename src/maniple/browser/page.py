@@ -45,14 +45,3 @@ class Resolve(Protocol):
     async def __call__(self, host: str, port: int, /) -> str:
         """The IP address to connect to instead of `host`; raises `FetchError` when there must be none."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Why there is no browser, and the command or setting that mends it."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason} To mend it: {self.remedy}"

@@ -8,16 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from maniple.browser import Unavailable as BrowserUnavailable
 from maniple.browser.executable import find_executable
 from maniple.cli.findings import Finding
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
 from maniple.llms.embedded.files import QWEN_CODER
-from maniple.sandbox import Unavailable as SandboxUnavailable
 from maniple.sandbox import open_sandbox
-from maniple.search import Unavailable as SearchUnavailable
 from maniple.search import open_search
+from maniple.types import Unavailable
 
 _OLDEST_PYTHON = (3, 11)
 _LITTLE_SPACE_BYTES = 200_000_000
@@ -76,7 +74,7 @@ def check_model_file(settings: Settings, needed: bool) -> Finding:
 async def check_sandbox(settings: Settings) -> Finding:
     """Start the sandbox and let code try to get out of it."""
     async with open_sandbox(settings.sandbox) as sandbox:
-        if isinstance(sandbox, SandboxUnavailable):
+        if isinstance(sandbox, Unavailable):
             return Finding("sandbox", "warning", f"{sandbox.reason} Code is not run.", sandbox.remedy)
     return Finding("sandbox", "ok", f"{settings.sandbox.backend} withstood its probes")
 
@@ -84,7 +82,7 @@ async def check_sandbox(settings: Settings) -> Finding:
 async def check_search(settings: Settings) -> Finding:
     """Look for a search engine; it is not asked, since that may cost money."""
     async with open_search(settings.search) as search:
-        if isinstance(search, SearchUnavailable):
+        if isinstance(search, Unavailable):
             return Finding("web search", "warning", search.reason, search.remedy)
     return Finding("web search", "ok", f"there is a key for {type(search).__name__.removesuffix('Search')}")
 
@@ -94,7 +92,7 @@ async def check_browser(settings: Settings) -> Finding:
     if not settings.browser.enabled:
         return Finding("browser", "ok", "turned off (browser.enabled)")
     found = await asyncio.to_thread(find_executable, settings.browser)
-    if isinstance(found, BrowserUnavailable):
+    if isinstance(found, Unavailable):
         return Finding("browser", "warning", found.reason, found.remedy)
     return Finding("browser", "ok", str(found))
 

@@ -5,21 +5,18 @@ from dataclasses import dataclass
 
 from langchain_core.tools import BaseTool
 
-from maniple.browser import Unavailable as BrowserUnavailable
 from maniple.browser import open_browser
 from maniple.config import Settings
 from maniple.crawler import AddressGuard, Crawler
 from maniple.runtime.workers import Toolbox
-from maniple.sandbox import Unavailable as SandboxUnavailable
 from maniple.sandbox import Workspaces, open_sandbox
 from maniple.search import SearchProvider, open_search
-from maniple.search import Unavailable as SearchUnavailable
 from maniple.tools.browser import browser_tool
 from maniple.tools.code import code_tools
 from maniple.tools.crawl import crawl_tool
 from maniple.tools.files import file_tools
 from maniple.tools.search import search_tool
-from maniple.types import Worker
+from maniple.types import Unavailable, Worker
 
 WORKSPACES = "workspaces"
 
@@ -48,16 +45,16 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         "file_manager": file_tools(workspaces),
     }
     missing: dict[Worker, str] = {}
-    provider = None if isinstance(search, SearchUnavailable) else search
-    if isinstance(search, SearchUnavailable):
+    provider = None if isinstance(search, Unavailable) else search
+    if isinstance(search, Unavailable):
         missing["researcher"] = str(search)
     else:
         tools["researcher"].insert(0, search_tool(search, limit=settings.search.max_results))
-    if isinstance(sandbox, SandboxUnavailable):
+    if isinstance(sandbox, Unavailable):
         missing["coder"] = str(sandbox)
     else:
         tools["coder"] = code_tools(sandbox, workspaces)
-    if isinstance(browser, BrowserUnavailable):
+    if isinstance(browser, Unavailable):
         missing["browser"] = str(browser)
     else:
         tools["browser"] = [browser_tool(browser)]

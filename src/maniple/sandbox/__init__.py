@@ -1,9 +1,10 @@
 """Runs code and shell commands that a model wrote where they can harm nobody, or not at all."""
 
-from maniple.sandbox.backend import Completed, Sandbox, Unavailable
+from maniple.sandbox.backend import Completed, Sandbox
 from maniple.sandbox.bubblewrap import BubblewrapSandbox
 from maniple.sandbox.probes import open_sandbox
 from maniple.sandbox.workspace import FileHead, Workspace, Workspaces
+from maniple.types import Unavailable
 
 __all__ = [
     "BubblewrapSandbox",

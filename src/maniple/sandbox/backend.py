@@ -48,14 +48,3 @@ class Sandbox(Protocol):
     async def run_python(self, code: str, *, workspace: Path) -> Completed: ...
 
     async def run_bash(self, command: str, *, workspace: Path) -> Completed: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Why nothing may run here, and the command or setting that mends it."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason} To mend it: {self.remedy}"

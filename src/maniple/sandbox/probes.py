@@ -11,10 +11,11 @@ from pathlib import Path
 
 from maniple.config.settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
-from maniple.sandbox.backend import Sandbox, Unavailable
+from maniple.sandbox.backend import Sandbox
 from maniple.sandbox.bubblewrap import ENVIRONMENT, BubblewrapSandbox
 from maniple.sandbox.programs import find_programs
 from maniple.sandbox.workspace import Workspaces
+from maniple.types import Unavailable
 
 # (file, value that forbids user namespaces, what allows them)
 _SWITCHES = (
@@ -26,6 +27,7 @@ _SWITCHES = (
         "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
     ),
 )
+
 _CONTAINER = (
     "allow user namespaces here; for a Docker container that is `docker run --privileged`, or an ordinary "
     "user inside with `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maniple.sandbox.account import sandbox_account
-from maniple.sandbox.backend import Unavailable
+from maniple.types import Unavailable
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 _PACKAGES = {

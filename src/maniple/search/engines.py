@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 from maniple.config.settings import SearchSettings
-from maniple.search.provider import SearchProvider, Unavailable
+from maniple.search.provider import SearchProvider
 from maniple.search.tavily import TavilySearch
+from maniple.types import Unavailable
 
 
 @asynccontextmanager

@@ -27,14 +27,3 @@ class SearchProvider(Protocol):
             SearchError: the engine could not be asked.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Why there is no search, and the setting that mends it."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason} To mend it: {self.remedy}"
