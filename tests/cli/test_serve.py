@@ -68,3 +68,12 @@ async def test_a_taken_port_is_a_sentence(server: OpenAIServer, tmp_path: Path) 
     assert process.returncode == 2
     assert f"Cannot serve on 127.0.0.1, port {port}: Address already in use." in notes.decode()
     assert "Traceback" not in notes.decode()
+
+
+async def test_a_server_beyond_this_machine_refuses_to_start(server: OpenAIServer, tmp_path: Path) -> None:
+    env = environment(tmp_path, server.base_url)
+    process = await start(SERVER, "--host", "0.0.0.0", "--port", "0", folder=tmp_path, env=env)
+    _, notes = await process.communicate()
+    assert process.returncode == 2
+    assert "there is no login" in notes.decode()
+    assert "--insecure" in notes.decode()

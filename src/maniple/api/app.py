@@ -19,11 +19,11 @@ from maniple.api.limits import BodyLimit
 from maniple.api.schemas import ChatRequest, Health, TeamMember, TeamMembers
 from maniple.api.sse import stream
 from maniple.config import Settings
+from maniple.config.settings import LOOPBACK_HOSTS
 from maniple.llms.embedded import Progress
 from maniple.runs import Runs, TooManyRuns, open_runs
 from maniple.runtime import Runtime, open_runtime
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 RETRY_AFTER_SECONDS = 5
 _RECORDING = re.compile(r"[A-Za-z0-9_-]{1,128}\.gif")
 
@@ -57,9 +57,9 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
 
 def _guard(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(BodyLimit, max_bytes=settings.server.max_body_bytes)
-    if settings.server.host in LOOPBACK:
+    if settings.server.is_loopback:
         # A web page can name a loopback address by a domain of its own; such a Host is refused.
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK_HOSTS, "[::1]"])
     if settings.server.cors_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -117,6 +117,9 @@ def serve(
         int | None,
         typer.Option(min=0, max=65535, help="Port; 0: a free one.  [default: server.port, 8000]"),
     ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Serve beyond this machine although there is no login.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Serve the team over HTTP.
@@ -134,7 +137,8 @@ def serve(
     from maniple.cli.ending import run_to_status
     from maniple.cli.serve import serve as serve_until_stopped
 
-    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    options = {"host": host, "port": port, "insecure": insecure or None}
+    given = {name: value for name, value in options.items() if value is not None}
     settings = settings.model_copy(update={"server": settings.server.model_copy(update=given)})
     raise typer.Exit(run_to_status(serve_until_stopped(settings)))
 

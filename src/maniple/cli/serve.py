@@ -14,7 +14,6 @@ from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
 
 _GRACE_SECONDS = 5
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class _Server(uvicorn.Server):
@@ -30,6 +29,7 @@ class _Server(uvicorn.Server):
 
 async def serve(settings: Settings) -> int:
     """Serve until SIGINT or SIGTERM; raises the `ManipleError` that keeps the team from opening."""
+    _refuse_strangers(settings.server)
     screens = Screens.of_this_process()
     progress = screens.progress()
     with await asyncio.to_thread(_bind, settings.server) as listener:
@@ -42,11 +42,19 @@ async def serve(settings: Settings) -> int:
             async with app.router.lifespan_context(app):
                 progress.close()
                 announce(app.state.runtime.answering, app.state.runtime.notices, screens)
-                _say_where(listener, settings.server.host, screens)
+                _say_where(listener, settings.server, screens)
                 await _Server(_configuration(app)).serve(sockets=[listener])
         finally:
             progress.close()
     return 0
+
+
+def _refuse_strangers(server: ServerSettings) -> None:
+    if not server.is_loopback and not server.insecure:
+        raise ConfigError(
+            f"{server.host} can be reached from other machines, and there is no login: everyone there could use "
+            "the team and your keys. Serve on 127.0.0.1 behind a proxy that asks for one, or say --insecure."
+        )
 
 
 def _bind(settings: ServerSettings) -> socket.socket:
@@ -76,9 +84,9 @@ def _configuration(app: object) -> uvicorn.Config:
     )
 
 
-def _say_where(listener: socket.socket, host: str, screens: Screens) -> None:
+def _say_where(listener: socket.socket, server: ServerSettings, screens: Screens) -> None:
     port = listener.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
+    shown = f"[{server.host}]" if ":" in server.host else server.host
     screens.note(f"Serving on http://{shown}:{port} (documented at /docs). Ctrl-C stops.")
-    if host not in _LOOPBACK:
-        screens.note("Everyone who can reach this address can use the team: there is no login.", "yellow")
+    if not server.is_loopback:
+        screens.note("INSECURE: everyone who can reach this address can use the team and your keys.", "red")

@@ -14,6 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from maniple.types import AgentName, LLMType, Profile, Worker
 
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
@@ -165,6 +167,13 @@ class ServerSettings(_Section):
     max_body_bytes: int = Field(default=1_000_000, gt=0)
     ping_seconds: float = Field(default=15, gt=0)
     max_runs: int = Field(default=100, gt=0)
+    insecure: bool = False
+    """Serve beyond this machine although there is no login."""
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        return self.host in LOOPBACK_HOSTS
 
 
 class Settings(_Section):
