@@ -16,7 +16,6 @@ from maniple.prompts import preload
 from maniple.runtime.answering import Answering, open_models
 from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
-from maniple.types import LLM_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,8 @@ async def open_runtime(
             search=equipment.search,
             checkpointer=checkpointer,
         )
-        yield Runtime(graph, settings, answering, (*_borrowed(models), *equipment.notices))
+        borrowed = () if answering.embedded else _borrowed(models)
+        yield Runtime(graph, settings, answering, (*borrowed, *equipment.notices))
 
 
 @asynccontextmanager
@@ -75,9 +75,9 @@ async def open_team(
 
 
 def _borrowed(models: ChatModels) -> tuple[str, ...]:
-    """Say once which model types have no model of their own, where some have."""
-    own = len(LLM_TYPES) - len(models.borrowed())
-    if own < 2:
-        return ()  # one model for everything is the usual case and needs no words
-    words = "model is configured; the basic one takes its place."
-    return tuple(f"No {kind} {words}" for kind in models.borrowed())
+    """Say once which model types have no model of their own."""
+    kinds = models.borrowed()
+    if not kinds:
+        return ()
+    place = "their places" if len(kinds) > 1 else "its place"
+    return (f"No {' and no '.join(kinds)} model is configured; the basic one takes {place}.",)

@@ -54,7 +54,8 @@ class SupervisorNode:
         failed = self._worth_another_try(progress)
         if failed is None and self.mode == "plan":
             return progress
-        if progress.decisions_left == 0:
+        # A small model cannot judge a failure: the report says what is missing.
+        if progress.decisions_left == 0 or prompting_of(self.model) == "compact":
             return progress if failed is None else progress.skipped_to_report()
         choice = await self._ask(state, progress, members)
         progress = progress.model_copy(update={"decisions_left": progress.decisions_left - 1})
@@ -75,8 +76,6 @@ class SupervisorNode:
 
     async def _ask(self, state: State, progress: Progress, members: Sequence[Worker]) -> str | None:
         """Return the model's choice; `None` when it named nobody, so that the plan decides."""
-        if prompting_of(self.model) == "compact":
-            return "reporter"  # too small to judge a failure: the report says what is missing
         team = [*members, FINISH]
         schema = {
             "type": "object",

@@ -1,0 +1,60 @@
+"""What the guides show is run as it stands."""
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.openai_server import SIMPLE, serving
+from tests.serving import ROOT, environment
+
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
+GUIDES = ("README.md", "docs/embedding.md")
+
+
+def snippets() -> list[tuple[str, str]]:
+    found = []
+    for guide in GUIDES:
+        for number, code in enumerate(_PYTHON.findall((ROOT / guide).read_text(encoding="utf-8")), start=1):
+            found.append((f"{guide} {number}", code))
+    return found
+
+
+def as_program(code: str) -> str:
+    """Return the snippet as a program; one that awaits at its top level is put into a function."""
+    if "asyncio.run(" in code:
+        return code
+    body = textwrap.indent(code, "    ")
+    return f"import asyncio\n\nasync def main():\n{body}\n\nasyncio.run(main())\n"
+
+
+def test_there_are_snippets():
+    assert len(snippets()) >= 2
+
+
+@pytest.mark.parametrize(("name", "code"), snippets(), ids=[name for name, _ in snippets()])
+def test_a_snippet_runs_as_it_stands(name: str, code: str, tmp_path: Path):
+    with serving(SIMPLE) as server:
+        program = as_program(code)
+        ast.parse(program)
+        env = environment(server.base_url, tmp_path)
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+        )
+    assert done.returncode == 0, done.stderr
+    assert "final_session_state" in done.stdout
+
+
+def test_every_relative_link_of_the_guides_leads_somewhere():
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    broken = [
+        f"{page.name}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []

@@ -1,0 +1,125 @@
+"""Each worker with its real tools: sandbox, workspace, Chromium, pages and a search over loopback."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+from pydantic import SecretStr
+
+from maniple.config import FetchSettings, ModelSettings, ModelsSettings, SearchSettings, Settings
+from maniple.runtime import Runtime, open_runtime, stream_run
+from tests.crawler.web import Reply, Site, open_site
+from tests.openai_server import OpenAIServer, call, reply, serving
+from tests.team import checked, data, plan, status, step
+
+pytestmark = pytest.mark.anyio
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+PAGE = Reply(
+    "<html><title>Prices</title><body><h1>Prices</h1><p>" + "Tea costs 3 euros. " * 20 + "</p></body></html>"
+)
+FOUND = {"results": [{"title": "Tea", "url": "https://tea.test/", "content": "Tea is 3.", "score": 0.9}]}
+SEARCH = Reply(json.dumps(FOUND), "application/json")
+
+
+def script(worker: str, *replies: dict) -> dict:
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(step(worker), step("reporter"))))],
+        worker: list(replies),
+        "reporter": [reply("# Report")],
+    }
+
+
+@asynccontextmanager
+async def team(told: dict, folder: Path, site: Site) -> AsyncIterator[tuple[Runtime, OpenAIServer]]:
+    with serving(told) as server:
+        basic = ModelSettings(model="m", base_url=server.base_url, max_retries=0)
+        settings = Settings(
+            models=ModelsSettings(basic=basic),
+            fetch=FetchSettings(allow_private=LOOPBACK),
+            search=SearchSettings(tavily_api_key=SecretStr("k"), tavily_base_url=site.url),
+            data_dir=folder / "data",
+            cache_dir=folder / "cache",
+        )
+        async with open_runtime(settings) as runtime:
+            yield runtime, server
+
+
+@pytest.fixture
+async def site(anyio_backend: str) -> AsyncIterator[Site]:
+    async with open_site({"/": PAGE, "/search": SEARCH}) as site:
+        yield site
+
+
+async def results(told: dict, folder: Path, site: Site) -> list[str]:
+    async with team(told, folder, site) as (runtime, _):
+        events = stream_run(runtime.graph, [HumanMessage("What does tea cost?")], thread_id="t")
+        frames = checked([event async for event in events])
+    assert status(frames) == "completed", frames
+    return [one["tool_result"] for one in data(frames, "tool_call_result")]
+
+
+async def test_the_researcher_searches_and_reads(tmp_path, site):
+    calls = [call("tavily_search", query="tea"), call("crawl_tool", url=site.url + "/"), reply("3 euros")]
+    hits, article = await results(script("researcher", *calls), tmp_path, site)
+    assert json.loads(hits) == [
+        {"title": "Tea", "url": "https://tea.test/", "content": "Tea is 3.", "score": 0.9}
+    ]
+    assert "Tea costs 3 euros." in article
+    assert site.url in article
+
+
+async def test_the_coder_computes_and_uses_the_shell(tmp_path, site):
+    calls = [
+        call("python_repl_tool", code="print(2**10)"),
+        call("bash_tool", cmd="echo $((6*7))"),
+        reply("ok"),
+    ]
+    assert await results(script("coder", *calls), tmp_path, site) == ["1024", "42"]
+
+
+async def test_the_browser_reads_a_page_in_chromium(tmp_path, site):
+    calls = [call("browser", instruction=f"Open {site.url}/ and read the price"), reply("3 euros")]
+    (result,) = await results(script("browser", *calls), tmp_path, site)
+    assert "Tea costs 3 euros." in json.loads(result)["result_content"]
+    assert json.loads(result)["generated_gif_path"] is None
+
+
+async def test_the_file_manager_writes_where_the_coder_reads(tmp_path, site):
+    told = script("file_manager", call("write_file", path="notes.md", content="# Tea\n"), reply("written"))
+    told["planner"] = [reply(json.dumps(plan(step("file_manager"), step("coder"), step("reporter"))))]
+    told["coder"] = [call("bash_tool", cmd="cat notes.md"), reply("read")]
+    assert (await results(told, tmp_path, site))[1] == "# Tea"
+    assert [path.read_text(encoding="utf-8") for path in (tmp_path / "data").rglob("notes.md")] == ["# Tea\n"]
+
+
+async def test_what_is_absent_is_a_notice_and_nobody_plans_with_it(tmp_path):
+    with serving(script("coder", reply("no sandbox"))) as server:
+        settings = Settings.model_validate(
+            {
+                "models": {"basic": {"model": "m", "base_url": server.base_url}},
+                "sandbox": {"backend": "off"},
+                "browser": {"enabled": False},
+                "data_dir": tmp_path / "data",
+                "cache_dir": tmp_path / "cache",
+            }
+        )
+        async with open_runtime(settings) as runtime:
+            events = stream_run(runtime.graph, [HumanMessage("1+3=?")])
+            frames = checked([event async for event in events])
+        prompts = {str(r["messages"][0]["content"])[:30]: r for r in server.requests}
+    assert status(frames) == "completed"
+    assert [
+        any(word in notice for notice in runtime.notices) for word in ("TAVILY", "sandbox", "browser")
+    ] == [
+        True,
+        True,
+        True,
+    ]
+    assert "- browser:" not in next(str(r) for name, r in prompts.items() if "planner" in name)
+    coder = next(r for name, r in prompts.items() if "coder" in name)
+    assert "tools" not in coder
+    assert "you cannot execute anything" in str(coder["messages"])
