@@ -53,7 +53,8 @@ def _refuse_strangers(server: ServerSettings) -> None:
     if not server.is_loopback and not server.insecure:
         raise ConfigError(
             f"{server.host} can be reached from other machines, and there is no login: everyone there could "
-            "use the team and your keys. Serve on 127.0.0.1 behind a proxy that asks for one, or say --insecure."
+            "use the team and your keys. Serve on 127.0.0.1, behind a proxy that asks for one, "
+            "or say --insecure."
         )
 
 

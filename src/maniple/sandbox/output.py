@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import FileIO
+from typing import cast
 
 # An endless writer would keep the event loop reading: past the limit it gets a pipe (64 KiB) per pause.
 _PAUSE_SECONDS = 0.005
@@ -23,8 +24,8 @@ class Capture(asyncio.Protocol):
         self.closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.ReadTransport)
-        self._transport = transport
+        # uvloop's transports have its methods and not its name.
+        self._transport = cast(asyncio.ReadTransport, transport)
 
     def data_received(self, data: bytes) -> None:
         self._total += len(data)
