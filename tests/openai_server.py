@@ -134,7 +134,13 @@ def _stream(completion: Json, reply: Json) -> list[bytes]:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode()
+    text = json.dumps(value, ensure_ascii=False)
+    # Half a character goes as its escape, as some endpoints send it.
+    return (text if text.isascii() or _is_whole(text) else json.dumps(value)).encode()
+
+
+def _is_whole(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _error(message: str, status: int, code: str | None = None, headers: Json | None = None) -> JSONResponse:

@@ -317,3 +317,11 @@ async def test_pictures_are_left_out_for_a_model_that_cannot_see():
     async with scripted_team(blind) as it:
         frames = await it.run(messages=[message])
     assert said(frames) == "I cannot see."
+
+
+async def test_halves_of_characters_from_a_model_break_nothing():
+    coder = [call("python_repl_tool", code="print('\ud83d')"), {"chunks": ["a\ud83d", "\ude00b", "\udc00"]}]
+    async with scripted_team({**WORK, "coder": coder}) as it:
+        frames = await it.run()
+    assert status(frames) == "completed"
+    json.dumps(frames, ensure_ascii=False).encode()

@@ -24,6 +24,7 @@ from maniple.events.model import (
     WorkflowStarted,
 )
 from maniple.events.sequence import Sequencer
+from maniple.text import whole
 from maniple.types import AGENTS, RunStatus
 
 SILENT = frozenset({"supervisor"})
@@ -108,7 +109,7 @@ class Translator:
         self._messages += [as_chat_message(message) for message in said]
         lane = self._sequencer.lane(key)
         if lane is not None:
-            answer, message_id = (said[-1].text, said[-1].id or "") if said else ("", "")
+            answer, message_id = (whole(said[-1].text), said[-1].id or "") if said else ("", "")
             yield from self._sequencer.close(key, lane.end(answer, message_id))
         if plan := update.get("plan"):
             event = _plan_changed(plan)
@@ -154,13 +155,13 @@ class Translator:
         match raw["event"]:
             case "on_tool_start":
                 given = data.get("input")
-                arguments = given if isinstance(given, dict) else {"input": given}
+                arguments = whole(given if isinstance(given, dict) else {"input": given})
                 started = lane.tool_started(call, raw.get("parent_ids") or (), raw["name"], arguments)
                 yield from self._sequencer.tell(key, started)
             case "on_tool_end":
                 yield from self._sequencer.tell(key, lane.tool_ended(call, _result(data.get("output"))))
             case "on_tool_error":
-                words = failure_words(data["error"]) if data.get("error") else "The tool failed."
+                words = whole(failure_words(data["error"])) if data.get("error") else "The tool failed."
                 yield from self._sequencer.tell(key, lane.tool_ended(call, words))
 
 
@@ -192,7 +193,7 @@ def as_chat_message(message: BaseMessage) -> ChatMessage:
     content: Any = message.content
     if isinstance(content, list):
         content = [part if isinstance(part, dict) else {"type": "text", "text": part} for part in content]
-    return ChatMessage(role=role, content=content)
+    return ChatMessage(role=role, content=whole(content))
 
 
 def _agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -225,14 +226,15 @@ def _spoken(lane: Lane, call: str, chunk: Any) -> Iterator[Event]:
     if not isinstance(chunk, AIMessageChunk):
         return
     message_id = chunk.id or call
-    yield from lane.reasoning(call, message_id, chunk.additional_kwargs.get("reasoning_content") or "")
-    yield from lane.text(call, message_id, chunk.text)
+    thought = chunk.additional_kwargs.get("reasoning_content") or ""
+    yield from lane.reasoning(call, message_id, whole(thought))
+    yield from lane.text(call, message_id, whole(chunk.text))
 
 
 def _result(output: Any) -> str:
     if isinstance(output, ToolMessage):
-        return output.text
-    return output if isinstance(output, str) else str(output)
+        return whole(output.text)
+    return whole(output if isinstance(output, str) else str(output))
 
 
 def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:

@@ -17,6 +17,7 @@ from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
 from maniple.llms.failures import MALFORMED, EndpointName, model_error
 from maniple.llms.images import has_images
+from maniple.text import whole
 from maniple.types import Profile
 
 # DeepSeek and vLLM say `reasoning_content`; Ollama, OpenRouter and newer vLLM say `reasoning`.
@@ -104,7 +105,7 @@ class EndpointModel(BaseChatOpenAI):
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
-        payload = super()._get_request_payload(input_, stop=stop, **kwargs)
+        payload = whole(super()._get_request_payload(input_, stop=stop, **kwargs))
         for message in payload.get("messages", ()):
             message.pop("name", None)  # our agents' names; several endpoints refuse the field
         if self._is_another_host() and "max_completion_tokens" in payload:
@@ -140,6 +141,9 @@ class EndpointModel(BaseChatOpenAI):
             chunk, default_chunk_class, base_generation_info
         )
         choices = chunk.get("choices") or ()
+        if converted is not None and isinstance(converted.message.content, str):
+            # Half a character could neither be kept in a checkpoint nor told to a client.
+            converted.message.content = whole(converted.message.content)
         if converted is not None and choices:
             _keep_reasoning(converted.message, choices[0].get("delta") or {})
         return converted

@@ -1,0 +1,26 @@
+"""Text that can be sent and stored: halves of characters are what no decoder takes."""
+
+from typing import Any
+
+
+def whole(value: Any) -> Any:
+    """Return `value` with every string in it made of whole characters.
+
+    Models and tools may hand over halves (lone UTF-16 surrogates): two that belong together are joined,
+    one alone becomes U+FFFD.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else _joined(value)
+    if isinstance(value, dict):
+        return {whole(key): whole(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole(one) for one in value]
+    return value
+
+
+def _joined(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
