@@ -132,3 +132,30 @@ async def test_the_service_describes_itself(client):
     paths = (await client.get("/openapi.json")).json()["paths"]
     assert {"/api/chat/stream", "/api/team_members", "/healthz"} <= set(paths)
     assert (await client.get("/docs")).status_code == 200
+
+
+@pytest.mark.parametrize("content", [b"NaN", b"1e999", b'[{"type": "text", "text": NaN}]', b"[" * 5_000])
+async def test_what_json_can_say_and_no_answer_repeat_is_refused_all_the_same(client, content):
+    body = b'{"messages": [{"role": "user", "content": ' + content + b"}]}"
+    headers = {"content-type": "application/json"}
+    response = await client.post("/api/chat/stream", content=body, headers=headers)
+    assert response.status_code in (400, 422)
+    assert response.json()["detail"]
+
+
+async def test_a_refusal_does_not_repeat_a_long_body(client):
+    response = await client.post("/api/chat/stream", json={"messages": "x" * 100_000})
+    assert response.status_code == 422
+    assert len(response.content) < 1_000
+    small = await client.post("/api/chat/stream", json={"messages": "x"})
+    assert small.json()["detail"][0]["input"] == "x"
+
+
+async def test_half_a_character_from_a_client_is_taken_as_a_sign_of_it(client, model):
+    model.reset(SIMPLE)
+    body = b'{"messages": [{"role": "user", "content": "1+3=? \\ud83d"}]}'
+    response = await client.post(
+        "/api/chat/stream", content=body, headers={"content-type": "application/json"}
+    )
+    assert response.status_code == 200
+    assert '"status": "completed"' in response.text

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import anyio
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from sse_starlette import EventSourceResponse
@@ -16,6 +17,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from maniple.agents import ROLES
 from maniple.api.limits import BodyLimit
+from maniple.api.refusals import refuse
 from maniple.api.schemas import ChatRequest, Health, TeamMember, TeamMembers
 from maniple.api.sse import stream
 from maniple.config import Settings
@@ -50,6 +52,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
         lifespan=lifespan,
     )
     app.state.settings = settings
+    app.add_exception_handler(RequestValidationError, refuse)
     _guard(app, settings)
     _add_routes(app)
     return app

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from maniple.graph import RunOptions
 from maniple.runs import RunRequest
+from maniple.text import whole
 from maniple.types import WORKERS, Worker
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {
@@ -42,8 +43,8 @@ class ChatMessageIn(BaseModel):
         """Return the message for the graph; an unknown role speaks for the user."""
         kind = _MESSAGE_TYPES.get(self.role.casefold(), HumanMessage)
         if isinstance(self.content, str):
-            return kind(self.content)
-        return kind(content=[part.as_langchain() for part in self.content])
+            return kind(whole(self.content))
+        return kind(content=whole([part.as_langchain() for part in self.content]))
 
 
 class ChatRequest(BaseModel):
