@@ -6,6 +6,7 @@ endpoint that rejects a feature is remembered as lacking it, and the next reques
 calls instead, and `models.*.capabilities` in the settings overrides either.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -62,9 +63,19 @@ class Capabilities:
             self.on_learned(dict(self.known))
 
 
+# "Your tool call's arguments are no JSON" is a complaint about a message, not about tools.
+_REFUSAL = re.compile(
+    r"support|unknown|unrecogni[sz]ed|unexpected|unavailable|disabled|cannot|can't|does not|doesn't|only"
+    r"|not (?:allowed|permitted|available|implemented|accepted|enabled|valid)|extra (?:input|field|param)"
+    r"|invalid (?:parameter|field|argument|option|value)|requires|must not"
+)
+
+
 def rejected_feature(message: str, sent: set[Feature]) -> Feature | None:
-    """Return the feature that an endpoint's 4xx `message` complains about, if we did send it."""
+    """Return the feature that an endpoint's 4xx `message` refuses, if we did send it."""
     text = message.casefold()
+    if not _REFUSAL.search(text):
+        return None
     for word, feature in _REJECTION_WORDS:
         if word in text:
             if feature in sent:
