@@ -94,3 +94,10 @@ async def test_a_broken_endpoint_is_no_missing_capability():
 async def test_an_endless_answer_is_not_parsed():
     with pytest.raises(ShapeError, match="at most 100000 are read"):
         await point({"other": [{"chunks": ["{" * 200_001]}]})
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("text", ["{" * 500 + "x" * 15_000, '{"title": "' + 'a"b ' * 4_000, "[" * 50_000])
+async def test_a_hostile_answer_does_not_hold_up_the_run(text):
+    with pytest.raises(ShapeError):
+        await point({"other": [{"chunks": [text]}]})

@@ -5,13 +5,13 @@ call: it becomes one. To an endpoint that rejects `tools`, they are described in
 calls and results are shown as text, and its JSON is read as the call.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
-import json_repair
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import (
     AIMessage,
@@ -25,11 +25,10 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.errors import ModelError
-from maniple.llms import capabilities_of
+from maniple.llms import capabilities_of, read_json
 
-_FENCE = re.compile(
-    r"\A\s*(?:```(?:json|tool_call)?|<tool_call>)?\s*(\{.*\})\s*(?:```|</tool_call>)?\s*\Z", re.S
-)
+_OPENING = re.compile(r"\A(?:```(?:json|tool_call)?|<tool_call>)\s*")
+_CLOSINGS = ("```", "</tool_call>")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "action_input")
 
@@ -45,12 +44,12 @@ class TextToolCalls(AgentMiddleware[Any, Any]):
         capabilities = capabilities_of(request.model)
         if capabilities.has("tools"):
             try:
-                return _with_calls(await handler(request), request.tools)
+                return await _with_calls(await handler(request), request.tools)
             except ModelError as error:
                 # Rejected and noted just now: go on in text.
                 if error.code != "model_bad_request" or capabilities.has("tools"):
                     raise
-        return _with_calls(await handler(_in_text(request)), request.tools)
+        return await _with_calls(await handler(_in_text(request)), request.tools)
 
 
 def _in_text(request: ModelRequest) -> ModelRequest:
@@ -86,17 +85,25 @@ def _joined_system(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [SystemMessage("\n\n".join(reversed(system))), *rest]
 
 
-def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[str, Any]]) -> ModelResponse:
+async def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[str, Any]]) -> ModelResponse:
     names = {tool.name if isinstance(tool, BaseTool) else tool.get("name", "") for tool in tools}
-    result = [salvaged(m, names) if isinstance(m, AIMessage) else m for m in response.result]
+    # In a thread: what a model wrote may take its time to be repaired.
+    result = [
+        await asyncio.to_thread(salvaged, m, names) if isinstance(m, AIMessage) and not m.tool_calls else m
+        for m in response.result
+    ]
     return ModelResponse(result=result, structured_response=response.structured_response)
 
 
 def salvaged(message: AIMessage, names: set[str]) -> AIMessage:
     """Return `message` with the tool call that its text spells out, if it does name one of `names`."""
-    if message.tool_calls or not (found := _FENCE.match(message.text)):
+    text = _unfenced(message.text)
+    if message.tool_calls or not (text.startswith("{") and text.endswith("}")):
         return message
-    value = json_repair.loads(found.group(1))
+    try:
+        value = read_json(text)
+    except ValueError:
+        return message
     if not isinstance(value, dict):
         return message
     name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), None)
@@ -105,3 +112,10 @@ def salvaged(message: AIMessage, names: set[str]) -> AIMessage:
         return message
     call = {"name": name, "args": arguments, "id": f"call_{uuid4().hex}", "type": "tool_call"}
     return message.model_copy(update={"content": "", "tool_calls": [call]})
+
+
+def _unfenced(text: str) -> str:
+    text = _OPENING.sub("", text.strip(), count=1)
+    for closing in _CLOSINGS:
+        text = text.removesuffix(closing).rstrip()
+    return text

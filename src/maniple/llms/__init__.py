@@ -1,6 +1,7 @@
 from maniple.llms.calls import ask, broke_off, capabilities_of
 from maniple.llms.capabilities import FEATURES, Capabilities, Feature
 from maniple.llms.models import ChatModels, open_chat_models, prompting_of
+from maniple.llms.repair import read_json
 from maniple.llms.structured import Shape, ShapeError, ask_for
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "capabilities_of",
     "open_chat_models",
     "prompting_of",
+    "read_json",
 ]

@@ -5,12 +5,12 @@ with grammars is held to the grammar first. What an endpoint rejects is remember
 is tried at once. Text is repaired, and a model that still missed the shape is shown its mistake once.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-import json_repair
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, ValidationError
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from maniple.errors import ModelError
 from maniple.llms.calls import ask, capabilities_of
 from maniple.llms.capabilities import Capabilities, Feature
+from maniple.llms.repair import read_json
 
 T = TypeVar("T", bound=BaseModel)
 MAX_ANSWER_CHARACTERS = 100_000
@@ -55,7 +56,7 @@ async def ask_for(
     conversation = list(messages)
     answer = await _ask_by_best_means(model, conversation, shape)
     try:
-        return check(_read(answer, shape)), answer
+        return check(await _read(answer, shape)), answer
     except ValueError as mistake:
         # An empty assistant message is refused by several endpoints.
         said = _text_of(answer)[:2000] or "(nothing)"
@@ -67,7 +68,7 @@ async def ask_for(
         ]
     second = await _ask_by_best_means(model, conversation, shape)
     try:
-        return check(_read(second, shape)), second
+        return check(await _read(second, shape)), second
     except ValueError as mistake:
         raise ShapeError(_words(mistake), _text_of(second)) from mistake
 
@@ -118,16 +119,16 @@ def _text_of(answer: AIMessage) -> str:
     return answer.text
 
 
-def _read(answer: AIMessage, shape: Shape[T]) -> T:
+async def _read(answer: AIMessage, shape: Shape[T]) -> T:
     text = _text_of(answer)
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise ValueError(f"the answer has {len(text)} characters; at most {MAX_ANSWER_CHARACTERS} are read")
     try:
         return shape.model.model_validate_json(text)
     except ValidationError:
-        repaired = json_repair.loads(text[text.find("{") :] if "{" in text else "")
-    if isinstance(repaired, dict):
-        return shape.model.model_validate(repaired)
+        value = await asyncio.to_thread(read_json, text)
+    if isinstance(value, dict):
+        return shape.model.model_validate(value)
     raise ValueError("it is not a JSON object")
 
 

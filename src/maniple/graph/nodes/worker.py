@@ -14,8 +14,8 @@ from maniple.graph.plan import PlannedStep, Progress, TrackedStep
 from maniple.graph.state import RunOptions, State, progress_of, request_of
 from maniple.types import Worker
 
-_FAILED = re.compile(r"\A[\s*#_`]*STEP FAILED\b[\s:*_`]*", re.I)
-_NEEDS = re.compile(r"^[\s*#_`]*NEEDS:\s*(.+)$", re.I | re.M)
+_FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
+_NEEDS = re.compile(r"^[ \t*#_`]{0,20}NEEDS:\s*(.+)$", re.I | re.M)
 
 
 @dataclass(frozen=True, slots=True)
