@@ -113,3 +113,19 @@ async def test_a_conversation_without_a_thread_is_forgotten():
         await told(paused)
         threads = set(it.team.checkpointer.storage)
     assert threads == {paused.thread_id}, "what waits for an answer is kept"
+
+
+async def test_cancelling_in_the_middle_of_a_fast_stream_is_never_lost():
+    fast = {"chunks": ["word "] * 5_000, "delay_seconds": 0.001}
+    async with scripted_team({**SIMPLE, "reporter": [fast]}) as it, open_runs(it.team) as runs:
+        for number in range(20):
+            run = runs.start(QUESTION)
+            pieces = 0
+            seen = []
+            async with asyncio.timeout(10):
+                async for _, event in run.events():
+                    seen.append(event)
+                    pieces += event.type == "message"
+                    if pieces == 6 + number:
+                        run.cancel()
+            assert status(checked(seen)) == "cancelled"

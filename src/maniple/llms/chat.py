@@ -1,7 +1,9 @@
 """Chat models on OpenAI-compatible endpoints: reasoning, fallbacks, errors people can act on."""
 
-from collections.abc import AsyncIterator
-from typing import Any
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, cast
 
 import httpx2
 import openai
@@ -39,6 +41,8 @@ class EndpointModel(BaseChatOpenAI):
     endpoint: EndpointName = Field(exclude=True)
     capabilities: Capabilities = Field(default_factory=Capabilities, exclude=True)
     prompting: Profile = Field(default="standard", exclude=True)
+    chunk_seconds: float = Field(default=120, exclude=True)
+    """How long the stream may say nothing; comments that keep it alive are nothing."""
     fallback_models: tuple[Any, ...] = Field(default=(), exclude=True)
 
     async def _astream(
@@ -51,15 +55,21 @@ class EndpointModel(BaseChatOpenAI):
         kwargs["stream_usage"] = self.capabilities.has("stream_usage")
         started = False
         try:
-            async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
-                started = True
-                yield chunk
+            stream = super()._astream(messages, stop, run_manager, **kwargs)
+            async with aclosing(cast("AsyncGenerator[ChatGenerationChunk]", stream)) as chunks:
+                while (chunk := await self._next(chunks)) is not None:
+                    started = True
+                    yield chunk
         except _ENDPOINT_FAILURES as error:
             failure = self._understand(error, messages, kwargs, mid_stream=started)
             if started:
                 raise failure from error
             async for chunk in self._instead(failure, messages, stop, run_manager, kwargs):
                 yield chunk
+
+    async def _next(self, chunks: AsyncIterator[ChatGenerationChunk]) -> ChatGenerationChunk | None:
+        async with asyncio.timeout(self.chunk_seconds):
+            return await anext(chunks, None)
 
     async def _instead(
         self,

@@ -106,7 +106,9 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
         "temperature": settings.temperature,
         "max_retries": settings.max_retries,
         "timeout": settings.timeout_seconds,
-        "stream_chunk_timeout": settings.timeout_seconds,
+        # LangChain's own watch over chunks loses cancellations on Python 3.11 (`asyncio.wait_for`).
+        "stream_chunk_timeout": None,
+        "chunk_seconds": settings.timeout_seconds,
         "use_responses_api": False,
         "prompting": settings.profile,
     }
