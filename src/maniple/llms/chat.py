@@ -22,6 +22,9 @@ from maniple.llms.images import has_images
 from maniple.text import whole
 from maniple.types import Profile
 
+# The SDK honours a Retry-After up to this.
+LONGEST_WAIT_SECONDS = 60.0
+
 # DeepSeek and vLLM say `reasoning_content`; Ollama, OpenRouter and newer vLLM say `reasoning`.
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 
@@ -57,7 +60,7 @@ class EndpointModel(BaseChatOpenAI):
         try:
             stream = super()._astream(messages, stop, run_manager, **kwargs)
             async with aclosing(cast("AsyncGenerator[ChatGenerationChunk]", stream)) as chunks:
-                while (chunk := await self._next(chunks)) is not None:
+                while (chunk := await self._next(chunks, first=not started)) is not None:
                     started = True
                     yield chunk
         except _ENDPOINT_FAILURES as error:
@@ -67,8 +70,12 @@ class EndpointModel(BaseChatOpenAI):
             async for chunk in self._instead(failure, messages, stop, run_manager, kwargs):
                 yield chunk
 
-    async def _next(self, chunks: AsyncIterator[ChatGenerationChunk]) -> ChatGenerationChunk | None:
-        async with asyncio.timeout(self.chunk_seconds):
+    async def _next(
+        self, chunks: AsyncIterator[ChatGenerationChunk], *, first: bool
+    ) -> ChatGenerationChunk | None:
+        # Before the first come the SDK's own tries, each with its time-out and a wait.
+        tries = 1 + (self.max_retries or 0) if first else 1
+        async with asyncio.timeout(tries * self.chunk_seconds + (tries - 1) * LONGEST_WAIT_SECONDS):
             return await anext(chunks, None)
 
     async def _instead(
