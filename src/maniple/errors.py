@@ -53,6 +53,13 @@ class ModelError(ManipleError):
         super().__init__(message)
         self.code = code
         self.retryable = retryable
+        self.broke_off = False
+        """The answer had begun, or its waiting: what the SDK does not ask for again by itself."""
+
+    def hide(self, secret: str) -> None:
+        """Take `secret` out of the message."""
+        if len(secret) >= 6:
+            self.args = (str(self).replace(secret, "***"),)
 
 
 class PlanError(ManipleError):

@@ -1,6 +1,9 @@
 """Text that can be sent and stored: halves of characters are what no decoder takes."""
 
+import re
 from typing import Any
+
+_THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.S)
 
 
 def whole(value: Any) -> Any:
@@ -24,3 +27,8 @@ def _joined(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def without_thoughts(text: str) -> str:
+    """Return an answer without the `<think>` block that some models put before it."""
+    return _THOUGHTS.sub("", text, count=1).strip()

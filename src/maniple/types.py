@@ -14,6 +14,9 @@ AgentName = Literal[
 ]
 AGENTS: tuple[AgentName, ...] = get_args(AgentName)
 
+AGENT_MARK = "maniple_agent"
+"""The metadata by which events tell our nodes from those of a graph that embeds the team."""
+
 Profile = Literal["standard", "compact"]
 """How a model is talked to: `compact` is for models of a few billion parameters at most."""
 

@@ -77,3 +77,19 @@ async def test_a_server_beyond_this_machine_refuses_to_start(server: OpenAIServe
     assert process.returncode == 2
     assert "there is no login" in notes.decode()
     assert "--insecure" in notes.decode()
+
+
+async def test_a_stopping_server_tells_every_client_the_end(tmp_path: Path) -> None:
+    with serving({**SIMPLE, "coder": [{"hang": True}]}) as model:
+        async with service(tmp_path, model.base_url) as (url, process):
+            async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as client:
+                body = {"messages": [{"role": "user", "content": "1+3=?"}]}
+                answer = asyncio.create_task(client.post("/api/chat/stream", json=body))
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1, 20)
+                process.send_signal(signal.SIGTERM)
+                text = (await answer).text
+            async with asyncio.timeout(20):
+                status = await process.wait()
+    assert '"status": "cancelled"' in text
+    assert text.rstrip().rpartition("event: ")[2].startswith("final_session_state")
+    assert status == 0

@@ -15,6 +15,11 @@ Raw = dict[str, Any]
 AGENTS = ("coordinator", "planner", "supervisor", "researcher", "coder", "reporter")
 
 
+def _agent_in(ns: str) -> str:
+    """The mark that a node of ours leaves in all its events."""
+    return [one.split(":")[0] for one in ns.split("|") if one.split(":")[0] in AGENTS][-1]
+
+
 def raw(event: str, name: str, ns: str, run_id: str, *, data: Raw | None = None, **more: Any) -> Raw:
     return {
         "event": event,
@@ -22,7 +27,7 @@ def raw(event: str, name: str, ns: str, run_id: str, *, data: Raw | None = None,
         "run_id": run_id,
         "tags": more.get("tags", []),
         "parent_ids": more.get("parents", []),
-        "metadata": {"langgraph_checkpoint_ns": ns, "langgraph_step": 3},
+        "metadata": {"langgraph_checkpoint_ns": ns, "langgraph_step": 3, "maniple_agent": _agent_in(ns)},
         "data": data or {},
     }
 

@@ -94,3 +94,35 @@ async def test_a_review_pauses_the_parent_and_resumes_it():
         assert paused["__interrupt__"][0].value["kind"] == "plan_review"
         done = await parent.ainvoke(Command(resume="accept"), config, context=options)
     assert done["messages"][-1].text == "# Report"
+
+
+async def test_a_pause_is_told_through_the_parents_stream():
+    from maniple.graph import RunOptions
+
+    graph = StateGraph(MessagesState, context_schema=RunOptions)
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        parent = graph.add_node("team", it.team).add_edge(START, "team").compile(checkpointer=InMemorySaver())
+        raw = parent.astream_events(
+            {"messages": [HumanMessage("1+3=?")]},
+            {"configurable": {"thread_id": "p"}},
+            context=RunOptions(auto_accepted_plan=False),
+            version="v2",
+        )
+        events = translate(raw, run_id="r", thread_id="p", messages=[HumanMessage("1+3=?")])
+        frames = checked([event async for event in events])
+    assert data(frames, "interrupt")[0]["kind"] == "plan_review"
+    assert data(frames, "run_status")[0]["status"] == "interrupted"
+
+
+async def test_nodes_of_the_parent_with_our_names_are_not_taken_for_ours():
+    async def planner(state: MessagesState):
+        return {"messages": HumanMessage("1+3=?")}
+
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        graph = StateGraph(MessagesState).add_node("planner", planner).add_node("researcher", it.team)
+        graph.add_edge(START, "planner").add_edge("planner", "researcher")
+        raw = graph.compile().astream_events({"messages": []}, version="v2")
+        events = translate(raw, run_id="r", thread_id="t", messages=[HumanMessage("1+3=?")])
+        frames = checked([event async for event in events])
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    assert len(frames[-1][1]["messages"]) == 4

@@ -187,7 +187,7 @@ async def test_the_supervisor_is_asked_after_each_step_when_set_so():
         frames = await it.run()
         prompts = it.prompts("supervisor")
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
-    assert len(prompts) == 3
+    assert len(prompts) == 2, "after the report there is nothing to ask"
     assert (
         "Response from coder:\n\n<response>\nIt is 4.\n</response>\n\n*Please execute the next step.*"
         in prompts[1]
@@ -325,3 +325,69 @@ async def test_halves_of_characters_from_a_model_break_nothing():
         frames = await it.run()
     assert status(frames) == "completed"
     json.dumps(frames, ensure_ascii=False).encode()
+
+
+async def test_a_plan_of_twelve_steps_is_worked_through():
+    members = ["coder", "researcher"] * 6
+    long = script(*(step(name) for name in members[:11]), step("reporter"), researcher=[reply("found")])
+    async with scripted_team({**long, "coder": [reply("done")]}) as it:
+        frames = await it.run()
+    assert agents(frames) == ["coordinator", "planner", *members[:11], "reporter"]
+    assert status(frames) == "completed"
+
+
+async def test_a_report_that_came_out_empty_is_written_again():
+    roles = {"reporter": [reply(" "), REPORT], "supervisor": [reply('{"next": "reporter"}')]}
+    async with scripted_team({**WORK, **roles}) as it:
+        frames = await it.run()
+    assert agents(frames)[-2:] == ["reporter", "reporter"]
+    assert frames[-1][1]["messages"][-1]["content"].startswith("# Report")
+
+
+@pytest.mark.parametrize(
+    "text", ["# Cake\n\nNeeds: 2 eggs\nand flour", "# Cake\nNEEDS: 2 eggs", "STEP FAILED: no"]
+)
+async def test_a_report_may_say_what_it_likes(text):
+    async with scripted_team({**WORK, "reporter": [reply(text)]}) as it:
+        frames = await it.run()
+    assert agents(frames)[-2:] == ["coder", "reporter"]
+    assert [s["status"] for s in data(frames, "plan")[-1]["steps"]] == ["completed", "completed"]
+
+
+async def test_a_user_with_a_name_is_heard():
+    async with scripted_team(WORK) as it:
+        await it.run(messages=[HumanMessage("1+3=?", name="alice")])
+        assert "1+3=?" in it.prompts("coordinator")[0]
+        assert "Request: 1+3=?" in it.prompts("coder")[0]
+
+
+async def test_a_picture_comes_back_in_the_form_in_which_it_was_sent():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    message = HumanMessage(content=[{"type": "text", "text": "what is it?"}, picture])
+    async with scripted_team({"coordinator": [reply("A dot.")]}) as it:
+        frames = await it.run(messages=[message])
+    sent_back = frames[-1][1]["messages"][0]["content"]
+    assert sent_back[1] == {"type": "image", "image_url": "data:image/png;base64,AAAA"}
+
+
+async def test_thoughts_in_the_text_neither_hand_over_nor_spoil_a_plan():
+    greeting = reply("<think>no need for handoff_to_planner here {x}</think>Hello!")
+    async with scripted_team({"coordinator": [greeting]}) as it:
+        frames = await it.run("hi")
+    assert said(frames) == "Hello!"
+    thinking = reply("<think>{maybe}</think>" + json.dumps(plan(step("coder"))))
+    async with scripted_team(script(planner=[thinking])) as it:
+        assert status(await it.run()) == "completed"
+        assert len(it.prompts("planner")) == 1
+
+
+async def test_broken_arguments_are_mended_and_a_cut_call_is_not_run():
+    broken = {"tool_calls": [{"name": "python_repl_tool", "arguments": '{"code": "print(4)"'}]}
+    async with scripted_team({**WORK, "coder": [broken, reply("It is 4.")]}) as it:
+        frames = await it.run()
+    assert data(frames, "tool_call")[0]["tool_input"] == {"code": "print(4)"}
+    cut = {**broken, "finish_reason": "length"}
+    async with scripted_team({**WORK, "coder": [cut], "supervisor": [reply('{"next": "reporter"}')]}) as it:
+        frames = await it.run()
+        assert "length limit in the middle of a tool call" in it.prompts("reporter")[0]
+    assert data(frames, "tool_call") == []

@@ -1,5 +1,6 @@
 """Chat models against a real HTTP server that misbehaves on demand."""
 
+import json
 import logging
 
 import pytest
@@ -8,6 +9,7 @@ from langchain_core.messages import HumanMessage
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.errors import ModelError
 from maniple.llms import ask, capabilities_of, open_chat_models
+from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 
 pytestmark = pytest.mark.anyio
@@ -153,9 +155,45 @@ async def test_without_any_model_the_error_says_what_to_set():
 
 
 async def test_azure_deployments_are_asked_at_their_own_path():
-    with serving({"other": [reply("x")]}) as server:
-        url = server.base_url.removesuffix("/v1")
-        azure = settings(url, provider="azure", api_key="k")
-        async with open_chat_models(azure) as models:
-            with pytest.raises(ModelError, match="does not exist"):
+    async with open_site({"/openai/deployments/m/chat/completions": Reply("{}", "application/json")}) as site:
+        async with open_chat_models(settings(site.url, provider="azure", api_key="k" * 8)) as models:
+            with pytest.raises(ModelError):
                 await models.get("basic").ainvoke(QUESTION)
+    method, path, head = site.requests[0]
+    assert (method, path) == ("POST", "/openai/deployments/m/chat/completions?api-version=2024-10-21")
+    assert "api-key: kkkkkkkk" in head.lower()
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+async def test_an_answer_that_is_no_stream_is_named_and_the_fallback_asked(kind):
+    page = Reply('{"object": "no completion"}', kind)
+    with serving({"other": [reply("from the second")]}) as server:
+        async with open_site({"/chat/completions": page}) as site:
+            error = None
+            async with open_chat_models(settings(site.url)) as models:
+                with pytest.raises(ModelError, match="not a chat completion") as error:
+                    _ = [chunk async for chunk in models.get("basic").astream(QUESTION)]
+            assert error.value.code == "model_bad_response"
+            fallback = {"model": "n", "base_url": server.base_url}
+            async with open_chat_models(settings(site.url, fallbacks=[fallback])) as models:
+                chunks = [chunk async for chunk in models.get("basic").astream(QUESTION)]
+    assert "".join(chunk.text for chunk in chunks) == "from the second"
+
+
+async def test_a_stream_that_ends_before_the_answer_does_was_cut():
+    choice = {"index": 0, "delta": {"role": "assistant", "content": "half a rep"}, "finish_reason": None}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    half = f"data: {json.dumps(chunk)}\n\n"
+    async with open_site({"/chat/completions": Reply(half, "text/event-stream")}) as site:
+        async with open_chat_models(settings(site.url)) as models:
+            with pytest.raises(ModelError) as caught:
+                _ = [chunk async for chunk in models.get("basic").astream(QUESTION)]
+    assert caught.value.code == "model_stream_cut"
+
+
+async def test_a_key_that_the_endpoint_repeats_is_hidden():
+    error = await failure(
+        [{"status": 400, "error": "Bad header: Bearer sk-canary-0123"}], api_key="sk-canary-0123"
+    )
+    assert "sk-canary" not in str(error)
+    assert "***" in str(error)

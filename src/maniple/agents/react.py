@@ -24,6 +24,7 @@ from maniple.agents.text_tools import TextToolCalls
 from maniple.agents.tool_failures import tool_failures
 from maniple.llms import broke_off
 from maniple.prompts import render
+from maniple.text import without_thoughts
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class ReactAgent:
 
 def _answer(messages: Sequence[BaseMessage]) -> str:
     last = messages[-1]
-    return last.text.strip() if isinstance(last, AIMessage) else ""
+    return without_thoughts(last.text) if isinstance(last, AIMessage) else ""
 
 
 def build_react_agent(

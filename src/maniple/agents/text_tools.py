@@ -8,7 +8,7 @@ calls and results are shown as text, and its JSON is read as the call.
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
@@ -28,6 +28,10 @@ from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 
 _OPENING = re.compile(r"\A(?:```(?:json|tool_call)?|<tool_call>)\s*")
+_CUT_CALL = (
+    "STEP FAILED: the answer reached its length limit in the middle of a tool call "
+    "(models.*.max_output_tokens)."
+)
 _CLOSINGS = ("```", "</tool_call>")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "action_input")
@@ -89,10 +93,38 @@ async def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[s
     names = {tool.name if isinstance(tool, BaseTool) else tool.get("name", "") for tool in tools}
     # In a thread: what a model wrote may take its time to be repaired.
     result = [
-        await asyncio.to_thread(salvaged, m, names) if isinstance(m, AIMessage) and not m.tool_calls else m
+        await asyncio.to_thread(understood, m, names) if isinstance(m, AIMessage) else m
         for m in response.result
     ]
     return ModelResponse(result=result, structured_response=response.structured_response)
+
+
+def understood(message: AIMessage, names: set[str]) -> AIMessage:
+    """Return `message` with the tool calls it meant: spelled out, broken or without an id."""
+    if message.response_metadata.get("finish_reason") == "length" and (
+        message.tool_calls or message.invalid_tool_calls
+    ):
+        # What is left of the arguments may parse, and would be half a program or half a file.
+        return message.model_copy(update={"content": _CUT_CALL, "tool_calls": [], "invalid_tool_calls": []})
+    mended = [call for one in message.invalid_tool_calls if (call := _mended(one, names)) is not None]
+    calls = [{**call, "id": call.get("id") or _new_id()} for call in (*message.tool_calls, *mended)]
+    if calls:
+        return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+    return salvaged(message, names)
+
+
+def _mended(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
+    try:
+        arguments = read_json(call.get("args") or "")
+    except ValueError:
+        return None
+    if call.get("name") not in names or not isinstance(arguments, dict):
+        return None
+    return {"name": call["name"], "args": arguments, "id": call.get("id"), "type": "tool_call"}
+
+
+def _new_id() -> str:
+    return f"call_{uuid4().hex}"
 
 
 def salvaged(message: AIMessage, names: set[str]) -> AIMessage:
@@ -110,7 +142,7 @@ def salvaged(message: AIMessage, names: set[str]) -> AIMessage:
     arguments = next((value[key] for key in _ARGUMENT_KEYS if isinstance(value.get(key), dict)), None)
     if name not in names or arguments is None:
         return message
-    call = {"name": name, "args": arguments, "id": f"call_{uuid4().hex}", "type": "tool_call"}
+    call = {"name": name, "args": arguments, "id": _new_id(), "type": "tool_call"}
     return message.model_copy(update={"content": "", "tool_calls": [call]})
 
 

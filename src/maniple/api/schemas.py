@@ -67,7 +67,7 @@ class ChatRequest(BaseModel):
     @field_validator("team_members")
     @classmethod
     def _known(cls, names: list[str] | None) -> list[str] | None:
-        unknown = [name for name in names or () if name not in WORKERS]
+        unknown = [whole(name) for name in names or () if name not in WORKERS]
         if unknown:
             raise ValueError(f"no such team member: {', '.join(unknown)}; known are {', '.join(WORKERS)}")
         return names

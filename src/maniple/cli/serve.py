@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
@@ -14,17 +14,36 @@ from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
 
 _GRACE_SECONDS = 5
+# The last frames are on their way to the sockets; a stream is cut when the server begins to exit.
+_FLUSH_SECONDS = 0.3
 
 
 class _Server(uvicorn.Server):
     """uvicorn, which leaves signals to this program: the team has to be closed after it."""
 
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._drain = drain
+        self._leaving: asyncio.Task[None] | None = None
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
+            loop.add_signal_handler(number, self._leave, number)
         yield
+
+    def _leave(self, number: int) -> None:
+        """Let the runs end, so that every client hears the end of its stream; a second signal hurries."""
+        if self._leaving is not None:
+            self.handle_exit(number, None)
+            return
+        self._leaving = asyncio.create_task(self._drain_and_exit(number))
+
+    async def _drain_and_exit(self, number: int) -> None:
+        await self._drain()
+        await asyncio.sleep(_FLUSH_SECONDS)
+        self.handle_exit(number, None)
 
 
 async def serve(settings: Settings) -> int:
@@ -43,7 +62,8 @@ async def serve(settings: Settings) -> int:
                 progress.close()
                 announce(app.state.runtime.answering, app.state.runtime.notices, screens)
                 _say_where(listener, settings.server, screens)
-                await _Server(_configuration(app)).serve(sockets=[listener])
+                drain = app.state.runs.drain
+                await _Server(_configuration(app), drain).serve(sockets=[listener])
         finally:
             progress.close()
     return 0
@@ -65,6 +85,7 @@ def _bind(settings: ServerSettings) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
+        listener.listen(128)
     except OSError as error:
         listener.close()
         raise ConfigError(

@@ -5,12 +5,13 @@
 (see `maniple.config.sources.ALIASES`).
 """
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from maniple.types import AgentName, LLMType, Profile, Worker
 
@@ -25,8 +26,12 @@ def _blank_is_none(value: object) -> object:
     return None if value == "" else value
 
 
-OptionalSecret = Annotated[SecretStr | None, BeforeValidator(_blank_is_none)]
+OptionalSecret = Annotated[
+    SecretStr | None, BeforeValidator(lambda v: _blank_is_none(v.strip() if isinstance(v, str) else v))
+]
 OptionalText = Annotated[str | None, BeforeValidator(_blank_is_none)]
+# YAML reads 2024-10-21 as a date.
+ApiVersion = Annotated[OptionalText, BeforeValidator(lambda v: str(v) if isinstance(v, date) else v)]
 UserPath = Annotated[Path, BeforeValidator(lambda p: Path(p).expanduser() if isinstance(p, str) else p)]
 
 
@@ -66,7 +71,9 @@ class ModelSettings(_Section):
     base_url: EndpointUrl = None
     api_key: OptionalSecret = None
     provider: Literal["openai", "azure"] = "openai"
-    api_version: OptionalText = None
+    api_version: Annotated[OptionalText, BeforeValidator(lambda v: str(v) if isinstance(v, date) else v)] = (
+        None
+    )
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     max_output_tokens: int | None = Field(default=None, gt=0)
     context_tokens: int | None = Field(default=None, gt=0)
@@ -75,6 +82,12 @@ class ModelSettings(_Section):
     profile: Profile = "standard"
     capabilities: CapabilityOverrides = CapabilityOverrides()
     fallbacks: tuple["ModelSettings", ...] = ()
+
+    @model_validator(mode="after")
+    def _azure_has_a_url(self) -> "ModelSettings":
+        if self.provider == "azure" and self.base_url is None:
+            raise ValueError("azure needs base_url, the address of your resource")
+        return self
 
 
 class ModelsSettings(_Section):

@@ -25,7 +25,7 @@ from maniple.events.model import (
 )
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
-from maniple.types import AGENTS, RunStatus
+from maniple.types import AGENT_MARK, AGENTS, RunStatus
 
 SILENT = frozenset({"supervisor"})
 _AGENTS = frozenset(AGENTS)
@@ -47,6 +47,7 @@ class Translator:
         self._plan: PlanChanged | None = None
         self._running: dict[str, str] = {}
         self._clock: dict[str, float] = {}
+        self._pauses: dict[str, Any] = {}
 
     def open(self) -> Iterator[Event]:
         """Yield the first event of every stream."""
@@ -54,10 +55,12 @@ class Translator:
 
     def feed(self, raw: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events that `raw` stands for: none, one or several."""
+        kind = raw["event"]
+        if kind == "on_chain_stream":
+            self._note_pauses(raw["data"].get("chunk"))
         key, agent = _agent_of(raw.get("metadata") or {})
         if agent is None:
             return
-        kind = raw["event"]
         if kind == "on_chain_start" and _is_node(raw, key, agent):
             yield from self._node_started(raw, key, agent)
         elif kind == "on_chain_end" and _is_node(raw, key, agent):
@@ -68,11 +71,19 @@ class Translator:
             yield from self._tool(raw, key)
 
     def close(self, status: RunStatus, error: Exception | None = None) -> Iterator[Event]:
-        """End the run: close what is open, say what went wrong, hand back the conversation."""
+        """End the run: close what is open, say what went wrong, hand back the conversation.
+
+        A run that completed with a pause is `interrupted`, and tells what it waits for.
+        """
         agent = self._sequencer.speaking() or next(reversed(self._running.values()), None)
         yield from self._sequencer.close_all()
+        if status == "completed" and self._pauses:
+            status = "interrupted"
         if status != "completed":
             yield from self._start_workflow()
+        if status == "interrupted":
+            for interrupt_id, value in self._pauses.items():
+                yield _interrupted(interrupt_id, value)
         if error is not None:
             yield _failed(error, agent)
         yield RunStatusChanged(status=status)
@@ -80,13 +91,10 @@ class Translator:
             yield WorkflowEnded(workflow_id=self._run_id, messages=self._messages)
         yield SessionState(messages=self._messages)
 
-    def interrupted(self, interrupt_id: str, value: Any) -> Iterator[Event]:
-        """Tell of a pause that waits for the user."""
-        yield from self._start_workflow()
-        payload = dict(value) if isinstance(value, Mapping) else {"value": value}
-        kind = payload.pop("kind", "question")
-        options = ["accept", "edit", "reply"] if kind == "plan_review" else []
-        yield Interrupted(interrupt_id=interrupt_id, kind=kind, payload=payload, options=options)
+    def _note_pauses(self, chunk: Any) -> None:
+        if isinstance(chunk, Mapping):
+            for pause in chunk.get("__interrupt__") or ():
+                self._pauses[pause.id] = pause.value
 
     def _start_workflow(self) -> Iterator[Event]:
         if not self._workflow_started:
@@ -192,17 +200,33 @@ def as_chat_message(message: BaseMessage) -> ChatMessage:
     role = {"human": "user", "ai": "assistant"}.get(message.type, message.type)
     content: Any = message.content
     if isinstance(content, list):
-        content = [part if isinstance(part, dict) else {"type": "text", "text": part} for part in content]
+        content = [_part(part) for part in content]
     return ChatMessage(role=role, content=whole(content))
 
 
+def _part(part: Any) -> dict[str, Any]:
+    """Return a part of a message as clients send it, so that they can send it back."""
+    match part:
+        case {"type": "image_url", "image_url": {"url": url}}:
+            return {"type": "image", "image_url": url}
+        case dict():
+            return part
+        case _:
+            return {"type": "text", "text": str(part)}
+
+
 def _agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the innermost agent of a checkpoint namespace, and the namespace up to it."""
+    """Return the agent that an event belongs to, and the checkpoint namespace up to its node.
+
+    Any segment of the namespace may be the agent's; the mark keeps a parent's node of the same name apart.
+    """
+    agent = metadata.get(AGENT_MARK)
+    if agent not in _AGENTS:
+        return "", None
     segments = str(metadata.get("langgraph_checkpoint_ns") or "").split("|")
     for length in range(len(segments), 0, -1):
-        name = segments[length - 1].split(":")[0]
-        if name in _AGENTS:
-            return "|".join(segments[:length]), name
+        if segments[length - 1].split(":")[0] == agent:
+            return "|".join(segments[:length]), agent
     return "", None
 
 
@@ -241,6 +265,13 @@ def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
     fields = PlanStepView.model_fields
     steps = [PlanStepView(**{name: step[name] for name in fields}) for step in plan["steps"]]
     return PlanChanged(title=plan["title"], steps=steps)
+
+
+def _interrupted(interrupt_id: str, value: Any) -> Interrupted:
+    payload = dict(value) if isinstance(value, Mapping) else {"value": value}
+    kind = payload.pop("kind", "question")
+    options = ["accept", "edit", "reply"] if kind == "plan_review" else []
+    return Interrupted(interrupt_id=interrupt_id, kind=kind, payload=payload, options=options)
 
 
 def _failed(error: Exception, agent: str | None) -> Failed:

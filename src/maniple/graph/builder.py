@@ -14,7 +14,7 @@ from maniple.graph.nodes import CoordinatorNode, PlannerNode, ReviewNode, Superv
 from maniple.graph.state import RunOptions, State
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
-from maniple.types import WORKERS, AgentName, LLMType, Worker
+from maniple.types import AGENT_MARK, WORKERS, AgentName, LLMType, Worker
 
 Team = CompiledStateGraph[Any, RunOptions, Any, Any]
 
@@ -56,12 +56,14 @@ def build_graph(
     )
     supervisor = SupervisorNode(model_of("supervisor"), available, rules.supervisor, rules.step_retries)
     graph = StateGraph(State, context_schema=RunOptions)
-    graph.add_node("coordinator", CoordinatorNode(model_of("coordinator"), available))
-    graph.add_node("planner", planner)
+    coordinator = CoordinatorNode(model_of("coordinator"), available)
+    graph.add_node("coordinator", coordinator, metadata={AGENT_MARK: "coordinator"})
+    graph.add_node("planner", planner, metadata={AGENT_MARK: "planner"})
     graph.add_node("review", ReviewNode(available, rules.max_plan_steps))
-    graph.add_node("supervisor", supervisor, destinations=(*available, END))
+    mark = {AGENT_MARK: "supervisor"}
+    graph.add_node("supervisor", supervisor, metadata=mark, destinations=(*available, END))
     for name in available:
-        graph.add_node(name, WorkerNode(name, workers[name], available))
+        graph.add_node(name, WorkerNode(name, workers[name], available), metadata={AGENT_MARK: name})
     graph.add_edge(START, "coordinator")
     compiled = graph.compile(checkpointer=checkpointer, name="maniple")
     return compiled.with_config(recursion_limit=RECURSION_LIMIT)

@@ -9,7 +9,7 @@ from langgraph.graph import MessagesState
 from langgraph.runtime import Runtime
 
 from maniple.graph.plan import Progress
-from maniple.types import WORKERS, Worker
+from maniple.types import AGENTS, WORKERS, Worker
 
 HISTORY_MESSAGES = 20
 
@@ -67,7 +67,7 @@ class RunOptions:
 def request_of(state: State) -> str:
     """Return the text of the user's newest message."""
     for message in reversed(state["messages"]):
-        if isinstance(message, HumanMessage) and message.name is None:
+        if isinstance(message, HumanMessage) and message.name not in AGENTS:
             return message.text
     return state["messages"][-1].text if state["messages"] else ""
 
@@ -78,7 +78,7 @@ def conversation_of(state: State) -> list[BaseMessage]:
     for message in state["messages"][-5 * HISTORY_MESSAGES :]:
         if message.name in ("coordinator", "reporter"):
             said.append(AIMessage(message.text))
-        elif message.name is None and message.type != "system":
+        elif message.name not in AGENTS and message.type != "system":
             said.append(message)
     return said[-HISTORY_MESSAGES:]
 

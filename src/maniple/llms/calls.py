@@ -22,7 +22,7 @@ def broke_off(error: BaseException) -> bool:
     The SDK has already retried what failed before the first word (429, 5xx, timeouts, honouring
     Retry-After); what remains is an answer that broke off or was garbled half-way.
     """
-    return isinstance(error, ModelError) and error.code in ("model_stream_cut", "model_bad_response")
+    return isinstance(error, ModelError) and (error.broke_off or error.code == "model_bad_response")
 
 
 def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
@@ -21,6 +21,9 @@ from maniple.llms.failures import MALFORMED, EndpointName, model_error
 from maniple.llms.images import has_images
 from maniple.text import whole
 from maniple.types import Profile
+
+# Most refuse a feature with 400 or 422; OpenRouter says 404, llama.cpp without templates 500.
+_REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
 
 # The SDK honours a Retry-After up to this.
 LONGEST_WAIT_SECONDS = 60.0
@@ -56,13 +59,18 @@ class EndpointModel(BaseChatOpenAI):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         kwargs["stream_usage"] = self.capabilities.has("stream_usage")
-        started = False
+        started = finished = False
         try:
             stream = super()._astream(messages, stop, run_manager, **kwargs)
             async with aclosing(cast("AsyncGenerator[ChatGenerationChunk]", stream)) as chunks:
                 while (chunk := await self._next(chunks, first=not started)) is not None:
                     started = True
+                    finished = finished or _is_finished(chunk)
                     yield chunk
+            if not started:
+                raise ValueError("the answer was empty")
+            if not finished:
+                raise httpx2.RemoteProtocolError("the stream ended before the answer did")
         except _ENDPOINT_FAILURES as error:
             failure = self._understand(error, messages, kwargs, mid_stream=started)
             if started:
@@ -90,12 +98,14 @@ class EndpointModel(BaseChatOpenAI):
             models: tuple[EndpointModel, ...] = (self,)
         else:
             models = self.fallback_models
+        started = False
         for number, model in enumerate(models, start=1):
             try:
                 async for chunk in model._astream(messages, stop, run_manager, **kwargs):
+                    started = True
                     yield chunk
-            except ModelError as error:
-                if error.code == "model_stream_cut" or number == len(models):
+            except ModelError:
+                if started or number == len(models):
                     raise
                 continue
             return
@@ -145,10 +155,15 @@ class EndpointModel(BaseChatOpenAI):
         mid_stream: bool = False,
     ) -> ModelError:
         failure = model_error(error, self.endpoint, mid_stream=mid_stream)
-        if isinstance(error, openai.APIStatusError) and 400 <= error.status_code < 500:
+        failure.broke_off = mid_stream or isinstance(error, TimeoutError)
+        if isinstance(self.openai_api_key, SecretStr):
+            # Some endpoints repeat the request's headers in their complaint.
+            failure.hide(self.openai_api_key.get_secret_value())
+        if isinstance(error, openai.APIStatusError) and error.status_code in _REFUSALS:
             feature = rejected_feature(str(error), _features_sent(messages, kwargs))
             if feature is not None:
                 self.capabilities.learn(feature, False)
+                failure.code = "model_bad_request"
         return failure
 
     def _convert_chunk_to_generation_chunk(
@@ -183,6 +198,10 @@ class AzureEndpointModel(EndpointModel, AzureChatOpenAI):
     """An Azure OpenAI deployment."""
 
 
+def _is_finished(chunk: ChatGenerationChunk) -> bool:
+    return bool((chunk.generation_info or {}).get("finish_reason"))
+
+
 def _keep_reasoning(message: BaseMessage, source: dict[str, Any]) -> None:
     for name in _REASONING_FIELDS:
         text = source.get(name)
@@ -198,7 +217,8 @@ def _features_sent(messages: list[BaseMessage], kwargs: dict[str, Any]) -> set[F
         sent.add("vision")
     if body.get("stream_usage"):
         sent.add("stream_usage")
-    if body.get("tools"):
+    # A refusal of `tool_choice` says nothing of tools.
+    if body.get("tools") and not body.get("tool_choice"):
         sent.add("tools")
     if "parallel_tool_calls" in body:
         sent.add("parallel_tools")

@@ -18,6 +18,7 @@ from maniple.types import LLM_TYPES, LLMType, Profile
 
 ENV_PREFIXES: Mapping[LLMType, str] = {"basic": "BASIC", "reasoning": "REASONING", "vision": "VL"}
 
+OPENAI_URL = "https://api.openai.com/v1"
 AZURE_API_VERSION = "2024-10-21"
 LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50)
 
@@ -128,7 +129,8 @@ def _client(settings: ModelSettings, options: dict[str, Any]) -> BaseChatModel:
             api_version=settings.api_version or AZURE_API_VERSION,
             **options,
         )
-    return OpenAIEndpointModel(base_url=settings.base_url, **options)
+    # Said outright, since the client would otherwise follow OPENAI_BASE_URL with our key.
+    return OpenAIEndpointModel(base_url=settings.base_url or OPENAI_URL, **options)
 
 
 def _set_by_hand(settings: ModelSettings) -> dict[Feature, bool]:

@@ -19,6 +19,7 @@ from maniple.errors import ModelError
 from maniple.llms.calls import ask, capabilities_of
 from maniple.llms.capabilities import Capabilities, Feature
 from maniple.llms.repair import read_json
+from maniple.text import without_thoughts
 
 T = TypeVar("T", bound=BaseModel)
 MAX_ANSWER_CHARACTERS = 100_000
@@ -85,8 +86,8 @@ async def _ask_by_best_means(
         try:
             return await ask(model, messages, **options)
         except ModelError as error:
-            # Rejected and noted: go on with the next means. Anything else is a real failure.
-            if error.code != "model_bad_request" or feature is None or capabilities.has(feature):
+            # Rejected: go on with the next means, the last of which is plain text.
+            if error.code != "model_bad_request" or feature is None:
                 raise
     raise AssertionError("plain text is always tried last")
 
@@ -116,7 +117,7 @@ def _means(shape: Shape[Any]) -> Iterator[tuple[Feature | None, dict[str, Any]]]
 def _text_of(answer: AIMessage) -> str:
     if answer.tool_calls:
         return json.dumps(answer.tool_calls[0]["args"], ensure_ascii=False)
-    return answer.text
+    return without_thoughts(answer.text)
 
 
 async def _read(answer: AIMessage, shape: Shape[T]) -> T:

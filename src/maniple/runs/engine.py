@@ -1,6 +1,7 @@
 """Runs in this process: each is a task of its own, so no client's leaving ends it by accident."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -86,6 +87,7 @@ class Runs:
         self._max_runs = max_runs
         self._running: dict[asyncio.Task[None], Run] = {}
         self._threads: dict[str, asyncio.Lock] = {}
+        self._turns: Counter[str] = Counter()
 
     def start(self, request: RunRequest) -> Run:
         """Start a run; raises `TooManyRuns` when the limit is reached."""
@@ -95,6 +97,7 @@ class Runs:
             )
         run_id = str(uuid4())
         run = Run(run_id, request.thread_id or run_id)
+        self._turns[run.thread_id] += 1
         task = run.begin(self._turn(run, request))
         self._running[task] = run
         task.add_done_callback(self._running.pop)
@@ -117,11 +120,14 @@ class Runs:
             options=request.options,
             gate=self._thread(run.thread_id),
         )
-        async for event in events:
-            interrupted = interrupted or event.type == "interrupt"
-            yield event
-        ends_here = request.thread_id is None and not interrupted
-        await self._forget([run.thread_id] if ends_here else [])
+        try:
+            async for event in events:
+                interrupted = interrupted or event.type == "interrupt"
+                yield event
+        finally:
+            self._turns[run.thread_id] -= 1
+            ends_here = request.thread_id is None and not interrupted
+            await self._forget([run.thread_id] if ends_here else [])
 
     def _thread(self, thread_id: str) -> asyncio.Lock:
         lock = self._threads.pop(thread_id, None) or asyncio.Lock()
@@ -130,10 +136,11 @@ class Runs:
 
     async def _forget(self, gone: list[str]) -> None:
         """Drop conversations nobody can continue, and the oldest beyond what is kept in memory."""
-        idle = [name for name, lock in self._threads.items() if not lock.locked() and name not in gone]
+        idle = [name for name in self._threads if self._turns[name] == 0 and name not in gone]
         too_many = len(self._threads) - len(gone) - KEPT_THREADS
         for name in (*gone, *idle[: max(0, too_many)]):
             self._threads.pop(name, None)
+            self._turns.pop(name, None)
             if isinstance(self._team.checkpointer, BaseCheckpointSaver):
                 await self._team.checkpointer.adelete_thread(name)
 

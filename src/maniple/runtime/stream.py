@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 
 from maniple.events import Event, Translator
-from maniple.graph import RunOptions, Team
+from maniple.graph import RECURSION_LIMIT, RunOptions, Team
 from maniple.types import RunStatus
 
 
@@ -43,8 +43,6 @@ async def stream_run(
     try:
         async with gate or nullcontext():
             async for event in _work(team, messages, thread_id, options or RunOptions(), translator):
-                if event.type == "interrupt":
-                    status = "interrupted"
                 yield event
     except asyncio.CancelledError as cancellation:
         status, cancelled = "cancelled", cancellation
@@ -63,7 +61,8 @@ async def _work(
     options: RunOptions,
     translator: Translator,
 ) -> AsyncIterator[Event]:
-    config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+    # `astream_events` would put LangGraph's default of 25 in the place of the graph's own limit.
+    config: RunnableConfig = {"configurable": {"thread_id": thread_id}, "recursion_limit": RECURSION_LIMIT}
     keeps = isinstance(team.checkpointer, BaseCheckpointSaver)
     given: Any = {"messages": list(messages)}
     keeping: dict[str, Any] = {}
@@ -75,10 +74,6 @@ async def _work(
     async with aclosing(cast("AsyncGenerator[Any]", raw_events)) as stream:
         async for raw in stream:
             for event in translator.feed(raw):
-                yield event
-    if keeps:
-        for pause in (await team.aget_state(config)).interrupts:
-            for event in translator.interrupted(pause.id, pause.value):
                 yield event
 
 

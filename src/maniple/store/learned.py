@@ -26,7 +26,8 @@ class LearnedCapabilities:
 
     def learned(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
         """Remember them; the future is done when they are on disk."""
-        self._entries[f"{url} {model}"] = {"at": time.time(), "features": dict(features)}
+        known = {**self.of(url, model), **features}
+        self._entries[f"{url} {model}"] = {"at": time.time(), "features": known}
         text = json.dumps(self._entries, indent=1)
         return asyncio.get_running_loop().run_in_executor(None, _write, self._path, text)
 
@@ -44,7 +45,10 @@ def _fresh(entries: dict[str, dict]) -> dict[str, dict]:
     return {
         name: entry
         for name, entry in entries.items()
-        if isinstance(entry, dict) and isinstance(entry.get("features"), dict) and entry.get("at", 0) > oldest
+        if isinstance(entry, dict)
+        and isinstance(entry.get("features"), dict)
+        and isinstance(entry.get("at"), int | float)
+        and entry["at"] > oldest
     }
 
 

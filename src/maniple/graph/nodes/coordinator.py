@@ -16,6 +16,7 @@ from maniple.errors import ModelError
 from maniple.graph.state import RunOptions, State, conversation_of, request_of
 from maniple.llms import Shape, ask, ask_for, capabilities_of, prompting_of
 from maniple.prompts import read_examples, render
+from maniple.text import without_thoughts
 from maniple.types import Worker
 
 HANDOFF_TOOL: dict[str, Any] = {
@@ -74,7 +75,7 @@ class CoordinatorNode:
         if answer is None or is_handoff(answer):
             locale = options.locale or _locale_of(answer) or ""
             return Command(goto="planner", update={**fresh, "locale": locale})
-        reply = AIMessage(answer.text.strip(), name="coordinator", id=answer.id)
+        reply = AIMessage(without_thoughts(answer.text), name="coordinator", id=answer.id)
         return Command(goto="__end__", update={**fresh, "messages": [reply]})
 
     async def _answer(self, state: State, options: RunOptions) -> AIMessage:
@@ -110,9 +111,10 @@ class CoordinatorNode:
 
 def is_handoff(answer: AIMessage) -> bool:
     """Say whether the coordinator handed over, by tool call or in words; an empty answer counts too."""
-    if any(call["name"] == "handoff_to_planner" for call in answer.tool_calls):
+    # Whatever it tried to call, it wanted the team.
+    if answer.tool_calls or answer.invalid_tool_calls:
         return True
-    text = answer.text.strip()
+    text = without_thoughts(answer.text)
     return not text or _HANDOFF_TEXT.search(text) is not None
 
 

@@ -54,9 +54,11 @@ class SupervisorNode:
         failed = self._worth_another_try(progress)
         if failed is None and self.mode == "plan":
             return progress
+        if failed is None and progress.current() is None:
+            return progress  # the report is written
         # A small model cannot judge a failure: the report says what is missing.
         if progress.decisions_left == 0 or prompting_of(self.model) == "compact":
-            return progress if failed is None else progress.skipped_to_report()
+            return progress if failed is None else _mended(progress, failed, "reporter")
         choice = await self._ask(state, progress, members)
         progress = progress.model_copy(update={"decisions_left": progress.decisions_left - 1})
         if failed is not None:
@@ -125,10 +127,10 @@ def _given_up(progress: Progress, step: TrackedStep) -> bool:
 
 def _mended(progress: Progress, failed: TrackedStep, choice: str | None) -> Progress:
     """Apply the model's answer to a step that failed."""
-    if choice in ("reporter", FINISH):
+    if failed.agent_name != "reporter" and choice in ("reporter", FINISH):
         return progress.skipped_to_report()
     again = progress.with_step(failed.id, status="not_started")
-    if choice is None or choice == failed.agent_name:
+    if choice in (None, FINISH, failed.agent_name):
         return again
     help_step = PlannedStep(
         agent_name=choice,

@@ -15,7 +15,7 @@ from maniple.graph.state import RunOptions, State, progress_of, request_of
 from maniple.types import Worker
 
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
-_NEEDS = re.compile(r"^[ \t*#_`]{0,20}NEEDS:\s*(.+)$", re.I | re.M)
+_NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +32,28 @@ class WorkerNode:
         team = RunOptions.of(runtime, state).enabled(self.available)
         task = _task(state, progress, step, team)
         try:
-            text, done = outcome_of(await self.agent.work(task))
+            answer = await self.agent.work(task)
+            # A report is what it is, whatever words stand in it.
+            text, done = (answer, True) if self.name == "reporter" and answer else outcome_of(answer)
         except StepFailed as failure:
             text, done = str(failure), False
-        answer = HumanMessage(text, name=self.name)
+        message = HumanMessage(text, name=self.name)
         status = "completed" if done else "failed"
         progress = progress.with_step(step.id, status=status, result=text)
-        return Command(goto="supervisor", update={"messages": [answer], "plan": progress.to_state()})
+        return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
 
 
 def outcome_of(text: str) -> tuple[str, bool]:
     """Return a worker's answer and whether its step is done.
 
-    An empty answer, one that begins with `STEP FAILED:` and one that asks for something with
+    An empty answer, one that begins with `STEP FAILED:` and one whose last line asks for something with
     `NEEDS:` are not.
     """
     if not text:
         return "the member gave no answer", False
     if found := _FAILED.match(text):
         return text[found.end() :] or "the member gave no reason", False
-    return text, _NEEDS.search(text) is None
+    return text, _NEEDS.match(text.rstrip().rpartition("\n")[2]) is None
 
 
 def _unplanned(name: Worker, state: State) -> TrackedStep:
