@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langgraph.types import Command
 
 from maniple.events import Translator
+from maniple.types import AGENTS as ALL
 from tests.grammar import Client
 
 Raw = dict[str, Any]
@@ -17,7 +18,7 @@ AGENTS = ("coordinator", "planner", "supervisor", "researcher", "coder", "report
 
 def _agent_in(ns: str) -> str:
     """The mark that a node of ours leaves in all its events."""
-    return [one.split(":")[0] for one in ns.split("|") if one.split(":")[0] in AGENTS][-1]
+    return [one.split(":")[0] for one in ns.split("|") if one.split(":")[0] in ALL][-1]
 
 
 def raw(event: str, name: str, ns: str, run_id: str, *, data: Raw | None = None, **more: Any) -> Raw:
