@@ -197,3 +197,13 @@ async def test_a_key_that_the_endpoint_repeats_is_hidden():
     )
     assert "sk-canary" not in str(error)
     assert "***" in str(error)
+
+
+async def test_a_reasoning_model_is_left_its_own_temperature():
+    with serving({"other": [reply("x")]}) as server:
+        each = {"model": "m", "base_url": server.base_url}
+        both = ModelsSettings.model_validate({"basic": each, "reasoning": each})
+        async with open_chat_models(both) as models:
+            await models.get("basic").ainvoke(QUESTION)
+            await models.get("reasoning").ainvoke(QUESTION)
+        assert ["temperature" in request for request in server.requests] == [True, False]

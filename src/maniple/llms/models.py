@@ -77,6 +77,9 @@ class Connector:
         for kind in LLM_TYPES:
             one: ModelSettings | None = getattr(settings, kind)
             if one is not None:
+                if kind == "reasoning" and "temperature" not in one.model_fields_set:
+                    # Reasoning models refuse any but their own.
+                    one = one.model_copy(update={"temperature": None})
                 by_type[kind] = self.connect(one, f"models.{kind}", ENV_PREFIXES[kind])
         return ChatModels(by_type)
 
