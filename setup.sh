@@ -32,8 +32,11 @@ if [ ${#missing[@]} -gt 0 ]; then
     say "installing ${missing[*]} (Debian packages)"
     export DEBIAN_FRONTEND=noninteractive
     "${as_root[@]}" apt-get update -qq >/dev/null || say "apt-get update failed; trying with the lists that are there"
-    "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
-      say "not everything could be installed; \`maniple doctor\` says what is missing"
+    # One by one: apt-get installs nothing at all when it does not know one of the names.
+    for package in "${missing[@]}"; do
+      "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
+        say "$package could not be installed; \`maniple doctor\` says what is missing without it"
+    done
   else
     say "please install: ${missing[*]}. Without bubblewrap no code is executed, without Chromium no page is opened."
   fi
@@ -43,6 +46,8 @@ fi
   { say "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"; exit 1; }
 
 # --- .venv ------------------------------------------------------------------------------------------------------
+# What an interruption left half-made is made anew.
+if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then rm -rf .venv; fi
 [ -x .venv/bin/python ] || { say "making .venv with $("$python" --version)"; "$python" -m venv .venv; }
 wanted="$mode $(cksum < pyproject.toml)"
 # What `dev` installed serves `run` too.

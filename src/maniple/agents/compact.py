@@ -96,6 +96,9 @@ class ShortReport:
     model: BaseChatModel
 
     async def work(self, task: Task) -> str:
+        if task.results and not any(result.done for result in task.results):
+            # Left to itself, a small model would make up what nobody found.
+            return "\n\n".join(result.text for result in task.results)
         results = "\n".join(shortened(result.text, RESULT_CHARACTERS) for result in task.results)
         messages = [
             SystemMessage(render("compact/reporter", chinese=is_chinese(task.request))),

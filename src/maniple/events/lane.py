@@ -105,9 +105,11 @@ class Lane:
 
     def end(self, answer: str = "", message_id: str = "") -> Iterator[Event]:
         """End the turn, closing whatever is open. A held agent's `answer` is shown now."""
+        # A report that no model wrote says what is missing; clients must see it, too.
+        unspoken = self._held or (self.name == "reporter" and self._pairs == 0)
         if self._pairs == 0:
             yield from self._open_pair()
-        if self._held and answer:
+        if unspoken and answer:
             yield from self._spoken(answer, message_id)
         yield from self._close_pair()
         for call in list(self._tools):
