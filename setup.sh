@@ -47,7 +47,7 @@ fi
 
 # --- .venv ------------------------------------------------------------------------------------------------------
 # What an interruption left half-made is made anew.
-if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then rm -rf .venv; fi
+if [ ! -f .venv/pyvenv.cfg ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then rm -rf .venv; fi
 [ -x .venv/bin/python ] || { say "making .venv with $("$python" --version)"; "$python" -m venv .venv; }
 wanted="$mode $(cksum < pyproject.toml)"
 # What `dev` installed serves `run` too.
