@@ -10,11 +10,10 @@ from maniple.cli.findings import Finding, Status
 from maniple.config import ModelSettings, Settings
 from maniple.llms.embedded import find_local_server
 from maniple.llms.failures import EndpointName
-from maniple.llms.models import ENV_PREFIXES
+from maniple.llms.models import AZURE_API_VERSION, ENV_PREFIXES
 from maniple.types import LLM_TYPES, LLMType
 
 _TIMEOUT_SECONDS = 5.0
-_AZURE_VERSION = "2024-10-21"
 _LISTED_NAMES = 5
 
 
@@ -91,7 +90,7 @@ def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
     key = model.api_key.get_secret_value() if model.api_key else "not-needed"
     base = (model.base_url or "https://api.openai.com/v1").rstrip("/")
     if model.provider == "azure":
-        version = {"api-version": model.api_version or _AZURE_VERSION}
+        version = {"api-version": model.api_version or AZURE_API_VERSION}
         return client.build_request("GET", f"{base}/openai/models", params=version, headers={"api-key": key})
     return client.build_request("GET", f"{base}/models", headers={"authorization": f"Bearer {key}"})
 
