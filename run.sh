@@ -1,5 +1,9 @@
 #!/usr/bin/env bash
 # Set up what is missing and talk to the team: `bash run.sh` or `bash run.sh "1+3=?"`.
+# From wherever it is called, the settings are conf.yaml and .env in this folder.
 set -euo pipefail
-bash "$(dirname "$0")/setup.sh"
-exec "$(dirname "$0")/.venv/bin/maniple" chat "$@"
+here=$(CDPATH='' cd -P -- "$(dirname -- "$0")" && pwd)
+bash "$here/setup.sh" </dev/null # a question may come from the input
+config=()
+[ . -ef "$here" ] || config=(--config "$here/conf.yaml")
+exec "$here/.venv/bin/maniple" chat "${config[@]}" "$@"

@@ -3,19 +3,39 @@
 #   bash setup.sh          what running needs
 #   bash setup.sh dev      and what the tests need
 set -euo pipefail
-cd "$(dirname "$0")"
+CDPATH='' cd -P -- "$(dirname -- "$0")"
 mode=${1:-run}
-say() { printf '\033[2m[setup]\033[0m %s\n' "$*" >&2; }
+
+dim='' plain=''
+if [ -t 2 ] && [ -z "${NO_COLOR:-}" ]; then dim=$'\033[2m' plain=$'\033[0m'; fi
+say() { printf '%s[setup]%s %s\n' "$dim" "$plain" "$*" >&2; }
+fail() { say "$@"; exit 1; }
+[ "$mode" = run ] || [ "$mode" = dev ] || fail "unknown mode $mode; say: bash setup.sh, or bash setup.sh dev"
+
+# One set-up at a time. What it starts holds the lock too: nothing is made anew beneath a pip that outlived its set-up.
+exec 9<setup.sh
+if command -v flock >/dev/null && ! flock -n 9; then
+  say "waiting for another set-up of this folder to end"
+  flock 9 || :
+fi
 
 # --- system packages: the sandbox, the browser, and what builds .venv -------------------------------------------
+refused=()  # what could not be installed before, and is not tried again
+[ ! -f .venv/.maniple-refused ] || mapfile -t refused < .venv/.maniple-refused
 missing=()
-command -v bwrap >/dev/null || missing+=(bubblewrap)
-command -v make >/dev/null || missing+=(make)
-browser=
-for name in chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome; do
-  command -v "$name" >/dev/null && browser=$name && break
-done
-[ -n "$browser" ] || missing+=(chromium-headless-shell)
+want() { [[ " ${refused[*]} " == *" $1 "* ]] || missing+=("$1"); }
+
+has_browser() {
+  local name
+  for name in chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome; do
+    command -v "$name" >/dev/null && return
+  done
+  compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/ms-playwright/chromium*" >/dev/null
+}
+
+command -v bwrap >/dev/null || want bubblewrap
+command -v make >/dev/null || want make
+has_browser || want chromium-headless-shell
 
 python=
 for name in "${PYTHON:-}" python3.13 python3.12 python3.11 python3; do
@@ -25,43 +45,104 @@ done
 [ -n "$python" ] || missing+=(python3)
 { [ -n "$python" ] && "$python" -c 'import ensurepip, venv' 2>/dev/null; } || missing+=(python3-venv)
 
-if [ ${#missing[@]} -gt 0 ]; then
-  as_root=()
+without() {
+  case $1 in
+    bubblewrap) echo "Without it no code is executed. To get it: sudo apt-get install $1" ;;
+    chromium*) echo "Without it no page is opened in a browser. To get it: sudo apt-get install $1" \
+      "(or .venv/bin/playwright install chromium-headless-shell)" ;;
+    make) echo "\`make test\` needs it. To get it: sudo apt-get install $1" ;;
+    *) echo "Python needs it to make .venv." ;;
+  esac
+}
+
+absent() {  # PACKAGE REASON
+  say "$1 could not be installed: $2. $(without "$1")"
+  case $1 in python3*) ;; *) refused+=("$1") ;; esac
+}
+
+install_packages() {
+  local as_root=() why='' apt package said
   [ "$(id -u)" = 0 ] || as_root=(sudo)
-  if command -v apt-get >/dev/null && { [ ${#as_root[@]} = 0 ] || command -v sudo >/dev/null; }; then
-    say "installing ${missing[*]} (Debian packages)"
-    export DEBIAN_FRONTEND=noninteractive
-    "${as_root[@]}" apt-get update -qq >/dev/null || say "apt-get update failed; trying with the lists that are there"
-    # One by one: apt-get installs nothing at all when it does not know one of the names.
-    for package in "${missing[@]}"; do
-      "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
-        say "$package could not be installed; \`maniple doctor\` says what is missing without it"
-    done
-  else
-    say "please install: ${missing[*]}. Without bubblewrap no code is executed, without Chromium no page is opened."
+  if ! command -v apt-get >/dev/null; then
+    why="there is no apt-get here"
+  elif [ ${#as_root[@]} -gt 0 ] && ! command -v sudo >/dev/null; then
+    why="that takes root, and there is no sudo here"
+  elif ! "${as_root[@]}" true; then
+    why="that takes root, and sudo does not give it"
   fi
-fi
+  if [ -n "$why" ]; then
+    for package; do absent "$package" "$why"; done
+    return
+  fi
+  say "installing $* (Debian packages)"
+  apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get -qq -o DPkg::Lock::Timeout=300)
+  # What an interruption left unpacked is finished first; else apt-get refuses to work.
+  "${as_root[@]}" dpkg --configure -a >/dev/null 2>&1 || :
+  "${apt[@]}" update >/dev/null 2>&1 || say "apt-get update failed; trying with the lists that are there"
+  # One by one: apt-get installs nothing at all when it does not know one of the names.
+  for package; do
+    said=$("${apt[@]}" install -y --fix-broken --no-remove --no-install-recommends "$package" 2>&1 >/dev/null) ||
+      absent "$package" "$(tail -n 1 <<< "${said:-apt-get failed}")"
+  done
+}
+[ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+
 [ -n "$python" ] || python=python3
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-  { say "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"; exit 1; }
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+  fail "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"
 
 # --- .venv ------------------------------------------------------------------------------------------------------
-# What an interruption left half-made is made anew.
-if [ ! -f .venv/pyvenv.cfg ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then rm -rf .venv; fi
-[ -x .venv/bin/python ] || { say "making .venv with $("$python" --version)"; "$python" -m venv .venv; }
+unfinished=.venv/.maniple-unfinished
+
+# Not one that was interrupted in the making, whose Python has gone, or whose scripts name the folder's former place.
+is_sound() {
+  [ -f .venv/pyvenv.cfg ] && [ ! -e "$unfinished" ] && .venv/bin/python -c 'import pip' 2>/dev/null || return
+  [ ! -e .venv/bin/maniple ] ||
+    grep -qF -e "#!$PWD/.venv/bin/" -e "exec' $PWD/.venv/bin/" -e "exec' \"$PWD/.venv/bin/" .venv/bin/maniple
+}
+
+if ! is_sound; then
+  [ ! -e .venv ] || say "making .venv anew: the one here is unfinished, was moved, or has lost its Python"
+  rm -rf .venv
+  mkdir .venv
+  touch "$unfinished"
+  say "making .venv with $("$python" --version)"
+  "$python" -m venv .venv || fail "$python could not make .venv; the lines above say why"
+fi
+[ ${#refused[@]} = 0 ] || printf '%s\n' "${refused[@]}" > .venv/.maniple-refused
+
+said=
+install() { said=$(.venv/bin/python -m pip --quiet --disable-pip-version-check install "$@" 2>&1); }
+
+give_up() {
+  rm -f "$unfinished"  # pip has cleaned up after itself
+  say "pip says: $(grep -i error <<< "$said" | tail -n 1 || tail -n 1 <<< "$said")"
+  case $said in
+    *"No space left"*) fail "Not set up: the disk is full. Make room (.venv takes $size MB), then run the same command again." ;;
+    *"Retrying ("*) fail "Not set up: pip cannot reach its index. Look at the network, then run the same command again." ;;
+    *) fail "Not set up. Look at the network and at the free space on the disk, then run the same command again." ;;
+  esac
+}
+
+# pip says the same of a package that does not exist and of an index that it cannot reach, but then it has retried.
+lacks_engine() { [[ $said == *"No matching distribution found for xllamacpp"* && $said != *"Retrying ("* ]]; }
+
 wanted="$mode $(cksum < pyproject.toml)"
 # What `dev` installed serves `run` too.
-if ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" .venv/.maniple-setup 2>/dev/null; then
-  say "installing maniple and what it needs into .venv (about 350 MB; a minute or two the first time)"
+if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" .venv/.maniple-setup 2>/dev/null; then
+  size=460 group=()
+  [ "$mode" != dev ] || { size=760 group=(--group dev); }
+  say "installing maniple and what it needs into .venv (about $size MB; a minute or two the first time)"
   started=$SECONDS
-  pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
-  "${pip[@]}" install --upgrade 'pip>=25.1'
-  group=()
-  [ "$mode" = dev ] && group=(--group dev)
-  "${pip[@]}" install -e '.[local]' "${group[@]}" || {
-    say "without the engine of the embedded model, which has no package for this machine"
-    "${pip[@]}" install -e . "${group[@]}"
-  }
-  echo "$wanted" >> .venv/.maniple-setup
+  touch "$unfinished"
+  install --upgrade 'pip>=25.1' || give_up
+  if ! install --only-binary xllamacpp -e '.[local]' "${group[@]}"; then
+    lacks_engine || give_up
+    install -e . "${group[@]}" || give_up
+    say "This machine gets no embedded model: its engine, xllamacpp, has no package for it. Put the endpoint of" \
+      "another model into .env: BASIC_API_KEY, BASIC_MODEL and, unless it is OpenAI's, BASIC_BASE_URL."
+  fi
+  echo "$wanted" > .venv/.maniple-setup
+  rm -f "$unfinished"
   say "done after $((SECONDS - started)) s"
 fi

@@ -1,7 +1,6 @@
 """A real server process of maniple over a scripted endpoint, and clients that read its stream."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -13,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
+from tests.environment import environment
+
+__all__ = ["ROOT", "Frame", "ServerProcess", "environment", "frames_of", "server_process", "stream"]
 
 ROOT = Path(__file__).parents[1]
 _ADDRESS = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
@@ -30,20 +33,6 @@ class ServerProcess:
         """Return the resident memory of the server itself."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
-
-
-def environment(base_url: str, home: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a fresh user who configured `base_url`."""
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "BASIC_MODEL": "scripted",
-        "BASIC_API_KEY": "sk-canary-0123456789",
-        "BASIC_BASE_URL": base_url,
-        "MANIPLE_DATA_DIR": str(home / "data"),
-        "MANIPLE_CACHE_DIR": str(home / "cache"),
-        **more,
-    }
 
 
 @contextmanager

@@ -20,7 +20,7 @@ async def test_without_the_engine_nothing_is_fetched_and_the_error_says_how_to_i
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     cache_dir = tmp_path / "cache"
-    with pytest.raises(EmbeddedModelError, match=r"pip install 'maniple\[local\]'.*BASIC_API_KEY"):
+    with pytest.raises(EmbeddedModelError, match=r"pip install -e '\.\[local\]'.*BASIC_API_KEY"):
         async with open_embedded(EmbeddedSettings(), cache_dir, Silent()):
             pass
     assert not cache_dir.exists()

@@ -2,9 +2,10 @@
 
 from maniple.errors import EmbeddedModelError
 
+INSTALL_ENGINE = "`.venv/bin/python -m pip install -e '.[local]'` in your clone of maniple"
 REMEDY = (
     "You can use any OpenAI-compatible endpoint instead: set BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL. "
-    "Or name a GGUF file that you have in embedded.model_file."
+    "Or name a GGUF file that you have in embedded.model_file; it needs the same engine, xllamacpp."
 )
 
 

@@ -23,7 +23,7 @@ from maniple.llms.embedded.files import QWEN_CODER
 from maniple.llms.embedded.job import ticking
 from maniple.llms.embedded.process import stop_process
 from maniple.llms.embedded.progress import Progress
-from maniple.llms.embedded.remedy import embedded_error
+from maniple.llms.embedded.remedy import INSTALL_ENGINE, embedded_error
 
 # By its path and not as a module: `-m` would import the packages above it, LangChain too, into the child.
 _CHILD = str(Path(__file__).with_name("child.py"))
@@ -41,7 +41,10 @@ async def open_embedded(
     Fetches the file first where it is missing (`ensure_model_file`). Raises ConfigError, EmbeddedModelError.
     """
     if importlib.util.find_spec("xllamacpp") is None:
-        raise embedded_error("The local model's engine is missing: run `pip install 'maniple[local]'`.")
+        raise embedded_error(
+            "The local model's engine, xllamacpp, is not installed. Where this machine has a package for it, "
+            f"install it: {INSTALL_ENGINE}."
+        )
     file = await ensure_model_file(settings, cache_dir, progress)
     name = QWEN_CODER.title if settings.model_file is None else file.stem
     api_key = secrets.token_urlsafe(24)

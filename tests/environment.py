@@ -1,0 +1,30 @@
+"""The environment of tests: nobody's settings but those that a test makes."""
+
+import os
+from pathlib import Path
+
+from maniple.config.sources import ALIASES, PREFIX
+
+# What the libraries below us read by themselves, too.
+_PREFIXES = (PREFIX, "OPENAI_", "AZURE_OPENAI_", "LANGCHAIN_", "LANGSMITH_", "LANGGRAPH_", "OTEL_")
+_TERMINAL = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES"}
+
+
+def configures(name: str) -> bool:
+    """Whether an environment variable of this name changes what the program does."""
+    return name in ALIASES or name in _TERMINAL or name.startswith(_PREFIXES)
+
+
+def environment(base_url: str, home: Path | str, **more: str) -> dict[str, str]:
+    """Return the whole environment of a fresh user in `home` who configured the model at `base_url`."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "BASIC_MODEL": "scripted",
+        "BASIC_API_KEY": "sk-canary-0123456789",
+        "BASIC_BASE_URL": base_url,
+        "MANIPLE_DATA_DIR": f"{home}/data",
+        "MANIPLE_CACHE_DIR": f"{home}/cache",
+        **more,
+    }
