@@ -145,3 +145,28 @@ def test_the_shipped_files_explain_every_key_and_hold_the_defaults(tmp_path):
 def test_the_env_example_names_every_variable():
     text = (ROOT / ".env.example").read_text(encoding="utf-8")
     assert {name for name in ALIASES if not re.search(rf"^{name}=", text, re.M)} == set()
+
+
+def test_runs_are_set_like_everything_else(load):
+    runs = load(
+        "runs: {approval: [bash_tool], budget: {tokens: 10, cost: 0.5}}",
+        "MANIPLE_RUNS__BUDGET__SECONDS=60",
+        MANIPLE_RUNS__APPROVAL="bash_tool, write_file",
+    ).runs
+    assert runs.approval == ("bash_tool", "write_file")
+    assert (runs.budget.tokens, runs.budget.cost, runs.budget.seconds) == (10, 0.5, 60)
+    assert (runs.budget.model_calls, runs.drain_seconds) == (None, 5)
+
+
+@pytest.mark.parametrize("yaml", ["budget: {tokens: 0}", "budget: {cost: -1}", "drain_seconds: -1"])
+def test_a_limit_that_nothing_could_keep_is_refused(load, yaml):
+    with pytest.raises(ConfigError, match=r"line 2: runs\."):
+        load(f"runs:\n  {yaml}")
+
+
+def test_prices_and_questions_have_their_bounds(load):
+    basic = "models:\n  basic: {model: m, price_input: 2.5, price_output: 10}"
+    assert load(basic).models.basic.price_output == 10
+    for wrong in ("team:\n  max_questions: -1", "team:\n  max_clarifications: 9", basic.replace("10", "-1")):
+        with pytest.raises(ConfigError, match="line 2"):
+            load(wrong)

@@ -1,10 +1,14 @@
 from maniple.config.load import load_settings
-from maniple.config.settings import (
-    BrowserSettings,
+from maniple.config.model_settings import (
+    CapabilityOverrides,
     EmbeddedSettings,
-    FetchSettings,
     ModelSettings,
     ModelsSettings,
+)
+from maniple.config.run_settings import BudgetSettings, RunsSettings, StoreSettings
+from maniple.config.settings import (
+    BrowserSettings,
+    FetchSettings,
     SandboxSettings,
     SearchSettings,
     ServerSettings,
@@ -14,14 +18,18 @@ from maniple.config.settings import (
 
 __all__ = [
     "BrowserSettings",
+    "BudgetSettings",
+    "CapabilityOverrides",
     "EmbeddedSettings",
     "FetchSettings",
     "ModelSettings",
     "ModelsSettings",
+    "RunsSettings",
     "SandboxSettings",
     "SearchSettings",
     "ServerSettings",
     "Settings",
+    "StoreSettings",
     "TeamSettings",
     "load_settings",
 ]

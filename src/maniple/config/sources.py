@@ -1,12 +1,12 @@
 """Read settings from files and the environment, remembering where each value stands."""
 
+import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from dotenv.parser import Original, parse_stream
 
 from maniple.errors import ConfigError
@@ -36,16 +36,41 @@ ALIASES: Mapping[str, Keys] = {
 }
 """LangManus's variable names, and where each belongs."""
 
+LIBRARIES: Mapping[str, Keys] = {
+    **{
+        f"{prefix}_{name}": ("telemetry", "langsmith", key)
+        for prefix in ("LANGCHAIN", "LANGSMITH")
+        for name, key in (
+            ("TRACING", "enabled"),
+            ("TRACING_V2", "enabled"),
+            ("API_KEY", "api_key"),
+            ("ENDPOINT", "endpoint"),
+            ("PROJECT", "project"),
+        )
+    },
+    "OTEL_EXPORTER_OTLP_ENDPOINT": ("telemetry", "otlp_endpoint"),
+    "OTEL_EXPORTER_OTLP_HEADERS": ("telemetry", "otlp_headers"),
+    "OTEL_SERVICE_NAME": ("telemetry", "service_name"),
+}
+"""Variables of libraries below us, which from `.env` alone would not reach them.
+
+Apart from `ALIASES`: these libraries read many more, and none of those is a slip.
+"""
+
 PREFIX = "MANIPLE_"
-_LIST_KEYS = {"members", "allow_private", "cors_origins"}
+_LIST_KEYS = {"members", "allow_private", "cors_origins", "approval"}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A tree of values, and where each of them is written: `conf.yaml, line 12` and so on."""
+    """A tree of values, and where each of them is written: `conf.yaml, line 12` and so on.
+
+    `strangers` are the variables that are not ours, by name.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[Keys, str] = field(default_factory=dict)
+    strangers: dict[str, str] = field(default_factory=dict)
 
     def put(self, keys: Keys, value: Any, place: str) -> None:
         """Set one value, making the levels above it; a level set to a plain value gives way."""
@@ -60,44 +85,28 @@ class Source:
 
     def over(self, below: "Source") -> "Source":
         """Return this source laid over `below`: dictionaries merge, anything else replaces."""
-        return Source(_merge(below.values, self.values), {**below.places, **self.places})
+        return Source(
+            _merge(below.values, self.values),
+            {**below.places, **self.places},
+            {**below.strangers, **self.strangers},
+        )
 
 
-def read_yaml(path: Path) -> Source:
-    """Read a YAML file; an absent one is empty. Raises `ConfigError` naming line and column."""
+def text_of(path: Path) -> str | None:
+    """Return a file's text, or None when there is none; raises `ConfigError` for one that is no text."""
     try:
-        text = path.read_text(encoding="utf-8")
+        # Windows editors begin a file with a mark that would else belong to the first name.
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return Source()
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(
-            f"{path}{_yaml_place(error)}: this is not valid YAML: {_yaml_problem(error)}"
-        ) from error
-    if values is None:
-        return Source()
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}, line 1: the file must hold keys with values, such as `models:`")
-    # A section whose keys are all commented out reads as nothing: it is as good as absent.
-    present = {key: value for key, value in values.items() if value is not None}
-    return Source(present, dict(_places(root, path, ())))
 
 
 def read_dotenv(path: Path) -> Source:
     """Read a `.env` file; an absent one is empty."""
-    try:
-        with path.open(encoding="utf-8") as stream:
-            bindings = list(parse_stream(stream))
-    except FileNotFoundError:
-        return Source()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
     source = Source()
-    for binding in bindings:
+    for binding in parse_stream(io.StringIO(text_of(path) or "")):
         place = f"{path}, line {_line_of(binding.original)}"
         if binding.error:
             raise ConfigError(f"{place}: this is not NAME=value")
@@ -123,12 +132,14 @@ def _line_of(original: Original) -> int:
 def _put_variable(source: Source, name: str, value: str, place: str) -> None:
     if not value:
         return  # `NAME=` in .env.example means: not set
-    if keys := ALIASES.get(name):
+    if keys := ALIASES.get(name) or LIBRARIES.get(name):
         source.put(keys, value, f"{place} ({name})" if name not in place else place)
     elif name.startswith(PREFIX):
         parts = tuple(part.lower() for part in name.removeprefix(PREFIX).split("__"))
         parsed = _parse_list(value) if parts[-1] in _LIST_KEYS else value
         source.put(parts, parsed, f"{place} ({name})" if name not in place else place)
+    else:
+        source.strangers[name] = place
 
 
 def _parse_list(value: str) -> list[str]:
@@ -141,26 +152,3 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
         under = merged.get(key)
         merged[key] = _merge(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
     return merged
-
-
-def _places(node: yaml.Node | None, path: Path, keys: Keys) -> Iterator[tuple[Keys, str]]:
-    """Yield where each key of a YAML tree stands; lists are addressed by position."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            below = (*keys, key.value)
-            yield below, f"{path}, line {key.start_mark.line + 1}"
-            yield from _places(value, path, below)
-    elif isinstance(node, yaml.SequenceNode):
-        for position, value in enumerate(node.value):
-            below = (*keys, position)
-            yield below, f"{path}, line {value.start_mark.line + 1}"
-            yield from _places(value, path, below)
-
-
-def _yaml_place(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    return getattr(error, "problem", None) or str(error).splitlines()[0]

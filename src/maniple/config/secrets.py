@@ -1,0 +1,69 @@
+"""Which values of the settings are secrets, wherever they stand."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import BaseModel, SecretStr
+
+PLACEHOLDERS = frozenset(
+    {"", "changeme", "dummy", "empty", "lm-studio", "no-key", "none", "not-needed", "null", "ollama"}
+    | {"placeholder", "sk-dummy", "sk-no-key-required", "unused"}
+)
+"""What stands for a key where a local server wants none: words that may be told and must not be masked."""
+
+_SAYS_SECRET = re.compile(r"auth|credential|key|passw|secret|sig|token", re.I)
+_SCHEME = re.compile(r"^(basic|bearer|token) +", re.I)
+
+
+def secrets_of(settings: Any) -> Iterator[str]:
+    """Yield every secret in a tree of settings, some more than once.
+
+    That is each `SecretStr`, the credentials in each URL, and the text under each name that says so in a
+    mapping, such as the headers of a server. The embedded model's key is none of them: it is made for one
+    process and this machine only.
+    """
+    for secret in _found(settings):
+        if secret.casefold() not in PLACEHOLDERS:
+            yield secret
+
+
+def _found(value: Any) -> Iterator[str]:
+    match value:
+        case SecretStr():
+            yield from _bare(value.get_secret_value())
+        case BaseModel():
+            yield from _found([one for _, one in value])
+        case dict():
+            yield from _found(list(value.values()))
+            yield from _named(value)
+        case list() | tuple() | set() | frozenset():
+            for one in value:
+                yield from _found(one)
+        case str() if "://" in value:
+            yield from _in_url(value)
+
+
+def _named(values: Mapping[Any, Any]) -> Iterator[str]:
+    for name, one in values.items():
+        if isinstance(one, str) and _SAYS_SECRET.search(str(name)):
+            yield from _bare(one)
+
+
+def _bare(secret: str) -> set[str]:
+    """Return the secret with and without the blanks around it, and the scheme of an Authorization header."""
+    return {secret, secret.strip(), _SCHEME.sub("", secret.strip())}
+
+
+def _in_url(url: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    # A name alone is a token, as in https://TOKEN@host.
+    if secret := parts.password or parts.username:
+        yield from {secret, unquote(secret)}
+    for name, value in parse_qsl(parts.query):
+        if _SAYS_SECRET.search(name):
+            yield value

@@ -1,0 +1,76 @@
+"""The kinds of values that settings have: what is accepted, and the words for what is not."""
+
+import ipaddress
+import unicodedata
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, SecretStr
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach `host`: localhost, 127.0.0.0/8 or ::1."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
+def _blank_is_none(value: object) -> object:
+    return None if value == "" else value
+
+
+def _trimmed(value: object) -> object:
+    return _blank_is_none(value.strip()) if isinstance(value, str) else value
+
+
+def _day_is_text(value: object) -> object:
+    return str(value) if isinstance(value, date) else value
+
+
+def _is_sendable(key: SecretStr | None) -> SecretStr | None:
+    """Refuse a key that no HTTP header can carry, naming the wrong character and never the key."""
+    for position, character in enumerate(key.get_secret_value() if key else "", start=1):
+        if not (character.isascii() and character.isprintable()):
+            name = unicodedata.name(character, "a control character")
+            raise ValueError(
+                f"character {position} of this key is {name} (U+{ord(character):04X}), which no key has; "
+                "copy the key again from the provider, without quotes around it"
+            )
+    return key
+
+
+def _is_endpoint(url: str | None) -> str | None:
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        # The address itself is not repeated: a key may stand in it.
+        raise ValueError("this is no URL of an endpoint; write it as https://host/v1")
+    return url
+
+
+def _at_home(path: object) -> object:
+    if not isinstance(path, str):
+        return path
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(
+            "there is no home directory for the ~ at its beginning; write the whole path"
+        ) from None
+
+
+OptionalText = Annotated[str | None, BeforeValidator(_blank_is_none)]
+OptionalSecret = Annotated[SecretStr | None, BeforeValidator(_trimmed)]
+ApiKey = Annotated[OptionalSecret, AfterValidator(_is_sendable)]
+# YAML reads 2024-10-21 as a date.
+ApiVersion = Annotated[OptionalText, BeforeValidator(_day_is_text)]
+EndpointUrl = Annotated[str | None, BeforeValidator(_blank_is_none), AfterValidator(_is_endpoint)]
+UserPath = Annotated[Path, BeforeValidator(_at_home)]
