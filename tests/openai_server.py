@@ -5,7 +5,9 @@ As a process: `python -m tests.openai_server --port 0 --script FILE.json` prints
 
 A script maps a role to its replies in order; each conversation has its own counters, and the last reply
 repeats. The role is what a prompt says after "You are the", else "other"; the conversation is the word after
-`#run=`, else "". The key `reject` lists request fields that get a 400. A reply is a dict of any of:
+`#run=`, else "". The key `reject` lists request fields that get a 400; with `by_history` the turn is what
+the request's own messages say (one more than the answers among them), so that a call asked for again gets the
+same reply again. A reply is a dict of any of:
     text             content, sent in word-sized pieces; `{run}` is the conversation, anywhere in a reply
     chunks           content, sent in exactly these pieces
     reasoning        str or list of str, sent as `reasoning_content` before the content
@@ -17,6 +19,7 @@ repeats. The role is what a prompt says after "You are the", else "other"; the c
     hang             True: never answer
     cut_after        drop the connection after so many pieces, or early in an answer in one body
     malformed_after  send what is no JSON after so many pieces, or early in an answer in one body
+    error_after      send a chunk with the reply's `error` (a dict) after so many pieces, or as the one body
     times            use this reply so many times before the next one
 Also: GET /v1/models, /admin/stats, /admin/requests; POST /admin/reset, whose body replaces the script.
 """
@@ -232,6 +235,8 @@ class OpenAIServer:
             return {"status": 400, "error": f"The script has no replies for the role {role}."}, ""
         turn = self._turns[run, role]
         self._turns[run, role] += 1
+        if self._script.get("by_history"):
+            turn = sum(message["role"] == "assistant" for message in body["messages"])
         replies = [reply for reply in self._script[role] for _ in range(reply.get("times", 1))]
         due = json.dumps(replies[min(turn, len(replies) - 1)])
         return json.loads(due.replace("{run}", run)), f"{run}_{role}_{turn}"
@@ -255,6 +260,9 @@ class OpenAIServer:
         *parts, ending = _stream(completion, reply) if stream else (b"{", _json(completion)[1:])
         if "malformed_after" in reply:
             parts[min(reply["malformed_after"], len(parts) - 1)] += b"data: {not json\n\n"
+        if "error_after" in reply:
+            told = _json({"error": reply["error"]})
+            parts, ending = (parts[: reply["error_after"]], b"data: %b\n\n" % told) if stream else ([], told)
         for index, part in enumerate(parts[: reply.get("cut_after", len(parts)) + 1]):
             await asyncio.sleep(reply.get("delay_seconds", 0) if index > 1 or not stream else 0)
             await send({"type": "http.response.body", "body": part, "more_body": True})

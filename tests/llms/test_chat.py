@@ -1,5 +1,6 @@
 """Chat models against a real HTTP server that misbehaves on demand."""
 
+import asyncio
 import json
 import logging
 
@@ -207,3 +208,116 @@ async def test_a_reasoning_model_is_left_its_own_temperature():
             await models.get("basic").ainvoke(QUESTION)
             await models.get("reasoning").ainvoke(QUESTION)
         assert ["temperature" in request for request in server.requests] == [True, False]
+
+
+async def test_types_with_the_same_model_learn_together():
+    each = {"model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    by_hand = {**each, "capabilities": {"vision": False}, "fallbacks": [{**each, "model": "n"}]}
+    types = ModelsSettings.model_validate(
+        {"basic": each, "vision": by_hand, "reasoning": {**each, "model": "n"}}
+    )
+    async with open_chat_models(types) as models:
+        basic, vision, reasoning = (models.get(kind) for kind in ("basic", "vision", "reasoning"))
+        assert capabilities_of(basic) is capabilities_of(vision)
+        assert capabilities_of(vision.fallback_models[0]) is capabilities_of(reasoning)
+        assert capabilities_of(basic) is not capabilities_of(reasoning)
+        assert not capabilities_of(basic).has("vision")
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_when_no_model_answers_each_is_named_with_its_reason(streaming):
+    with serving({"other": [{"status": 401}]}) as first, serving({"other": [{"status": 500}]}) as second:
+        fallbacks = [
+            {"model": "n", "base_url": second.base_url, "max_retries": 0},
+            {"model": "o", "base_url": "http://127.0.0.1:9/v1", "max_retries": 0},
+        ]
+        async with open_chat_models(settings(first.base_url, fallbacks=fallbacks)) as models:
+            with pytest.raises(ModelError) as caught:
+                await models.get("basic").ainvoke(QUESTION, stream=streaming)
+    words = str(caught.value)
+    assert words.startswith(
+        f"None of the 3 models answered. (1) Model 'm' at {first.base_url} refused the API key"
+    )
+    assert f"(2) Model 'n' at {second.base_url} failed with HTTP 500" in words
+    assert "(3) Model 'o' at http://127.0.0.1:9/v1 cannot be reached" in words
+    assert "is models.basic.fallbacks[1].base_url right?" in words
+    assert (caught.value.code, caught.value.retryable) == ("model_auth", True)
+    assert len(words) < 1000
+
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+async def parallel_fields(reject=(), *, streaming=True, **options) -> list[object]:
+    """Return `parallel_tool_calls` of the requests of two calls with tools and one without."""
+    with serving({"other": [reply("x")], "reject": list(reject)}) as server:
+        async with open_chat_models(settings(server.base_url, **options)) as models:
+            for tools in ({"tools": [TOOL]}, {"tools": [TOOL]}, {}):
+                await models.get("basic").ainvoke(QUESTION, stream=streaming, **tools)
+        return [request.get("parallel_tool_calls", "absent") for request in server.requests]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_one_tool_at_a_time_is_asked_for_when_set_by_hand_and_tools_are_offered(streaming):
+    by_hand = {"capabilities": {"parallel_tools": False}}
+    assert await parallel_fields(streaming=streaming, **by_hand) == [False, False, "absent"]
+    assert await parallel_fields(streaming=streaming) == ["absent"] * 3
+    assert await parallel_fields(streaming=streaming, capabilities={"parallel_tools": True}) == ["absent"] * 3
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_endpoint_that_refuses_the_field_is_asked_without_it(streaming):
+    sent = await parallel_fields(
+        ["parallel_tool_calls"], streaming=streaming, capabilities={"parallel_tools": False}
+    )
+    assert sent == [False, "absent", "absent", "absent"]
+
+
+async def test_a_fallback_gets_only_the_fields_that_it_takes_itself():
+    with serving({"other": [{"status": 500}]}) as first, serving({"other": [reply("x")]}) as second:
+        fallback = {"model": "n", "base_url": second.base_url, "capabilities": {"stream_usage": False}}
+        options = {"fallbacks": [fallback], "capabilities": {"parallel_tools": False}}
+        async with open_chat_models(settings(first.base_url, **options)) as models:
+            await models.get("basic").ainvoke(QUESTION, stream=True, tools=[TOOL])
+        assert first.requests[0].keys() - second.requests[0].keys() == {
+            "stream_options",
+            "parallel_tool_calls",
+        }
+
+
+SLOW = {"text": "a b c d e f g h", "delay_seconds": 0.05}
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+async def test_a_stream_that_is_left_gives_its_connection_back_at_once(fallback):
+    with serving({"other": [SLOW]}) as server:
+        options = {"fallbacks": [{"model": "n", "base_url": server.base_url}]} if fallback else {}
+        url = "http://127.0.0.1:9/v1" if fallback else server.base_url
+        async with open_chat_models(settings(url, **options)) as models:
+            model = models.get("basic")
+            stream = model._astream(QUESTION)
+            assert await anext(stream)
+            pool = model.http_async_client._transport._pool
+            assert [one.is_idle() for one in pool.connections] == [False]
+            await stream.aclose()
+            assert [one for one in pool.connections if not one.is_idle()] == []
+        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
+
+
+async def test_a_run_that_is_cancelled_gives_its_connection_back_at_once():
+    with serving({"other": [SLOW]}) as server:
+        async with open_chat_models(settings(server.base_url)) as models:
+            model, begun = models.get("basic"), asyncio.Event()
+
+            async def listen() -> None:
+                async for _ in model.astream(QUESTION):
+                    begun.set()
+
+            listening = asyncio.create_task(listen())
+            await begun.wait()
+            listening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await listening
+            assert [
+                one for one in model.http_async_client._transport._pool.connections if not one.is_idle()
+            ] == []

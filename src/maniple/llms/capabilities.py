@@ -54,6 +54,11 @@ class Capabilities:
         """Say whether to use `feature`: set by hand, else learned, else the usual case."""
         return self.fixed.get(feature, self.known.get(feature, _UNTIL_KNOWN[feature]))
 
+    @property
+    def one_tool_at_a_time(self) -> bool:
+        """Whether to ask for one call at a time: set by hand, and the endpoint takes the field that asks."""
+        return self.fixed.get("parallel_tools") is False and self.known.get("parallel_tools") is not False
+
     def learn(self, feature: Feature, works: bool) -> None:
         """Remember what a real call showed."""
         if self.known.get(feature) == works:

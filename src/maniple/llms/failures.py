@@ -1,7 +1,10 @@
 """Turn what the OpenAI SDK and HTTP raise into `ModelError`s that say what to do."""
 
 import asyncio
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -12,10 +15,15 @@ from maniple.errors import ModelError, ModelErrorCode
 # A body that is not a chat completion surfaces as one of these from the SDK's or LangChain's parsing.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
+REASON_CHARACTERS = 300
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointName:
-    """How an endpoint is called in messages to people; never holds a key."""
+    """How an endpoint is called in messages to people; never holds a key.
+
+    `env_prefix` is empty for a fallback, which only `conf.yaml` can set.
+    """
 
     model: str
     url: str
@@ -30,6 +38,10 @@ class EndpointName:
         port = f":{parts.port}" if parts.port else ""
         return cls(model, f"{parts.scheme}://{host}{port}{parts.path}", setting, env_prefix)
 
+    def name_of(self, key: str) -> str:
+        """Return where a person sets `key`: a variable, or for a fallback, which has none, its setting."""
+        return f"{self.env_prefix}_{key.upper()}" if self.env_prefix else f"{self.setting}.{key}"
+
     def __str__(self) -> str:
         return f"model {self.model!r} at {self.url}"
 
@@ -43,8 +55,8 @@ def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = 
             return _refused(error, endpoint)
         case openai.NotFoundError():
             return _error(
-                f"{endpoint} does not exist ({_reason(error)}). Check {endpoint.env_prefix}_MODEL and "
-                f"{endpoint.env_prefix}_BASE_URL; many servers want the URL to end in /v1.",
+                f"{endpoint} does not exist ({_reason(error)}). Check {endpoint.name_of('model')} and "
+                f"{endpoint.name_of('base_url')}; many servers want the URL to end in /v1.",
                 "model_not_found",
             )
         case openai.RateLimitError():
@@ -63,6 +75,22 @@ def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = 
             )
         case _:
             return _less_common(error, endpoint, mid_stream=mid_stream)
+
+
+def none_answered(failures: Sequence[ModelError]) -> ModelError:
+    """Return one error for an endpoint and its fallbacks, which all failed: each is named with its reason."""
+    first = failures[0]
+    if len(failures) == 1:
+        return first
+    each = (textwrap.shorten(str(failure), REASON_CHARACTERS, placeholder="…") for failure in failures)
+    reasons = " ".join(f"({number}) {reason}" for number, reason in enumerate(each, start=1))
+    together = ModelError(
+        f"None of the {len(failures)} models answered. {reasons}",
+        code=cast("ModelErrorCode", first.code),
+        retryable=any(failure.retryable for failure in failures),
+    )
+    together.broke_off = any(failure.broke_off for failure in failures)
+    return together
 
 
 def _less_common(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
@@ -86,23 +114,24 @@ def _less_common(error: Exception, endpoint: EndpointName, *, mid_stream: bool) 
                 return _cut(endpoint)
             return _error(
                 f"{endpoint} cannot be reached ({_reason(error)}). Is it running, and is "
-                f"{endpoint.env_prefix}_BASE_URL right?",
+                f"{endpoint.name_of('base_url')} right?",
                 "model_unreachable",
                 retryable=True,
             )
         case _:
             return _error(
                 f"{endpoint} answered with something that is not a chat completion ({_reason(error)}). "
-                f"Check that {endpoint.env_prefix}_BASE_URL is an OpenAI-compatible endpoint.",
+                f"Check that {endpoint.name_of('base_url')} is an OpenAI-compatible endpoint.",
                 "model_bad_response",
                 retryable=True,
             )
 
 
 def _refused(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError:
+    variable = f"{endpoint.name_of('api_key')} in .env, or " if endpoint.env_prefix else ""
     return _error(
-        f"{endpoint} refused the API key (HTTP {error.status_code}). Set {endpoint.env_prefix}_API_KEY in "
-        f".env, or {endpoint.setting}.api_key in conf.yaml.",
+        f"{endpoint} refused the API key (HTTP {error.status_code}). Set {variable}"
+        f"{endpoint.setting}.api_key in conf.yaml.",
         "model_auth",
     )
 
@@ -126,4 +155,4 @@ def _reason(error: Exception) -> str:
     while isinstance(error, openai.APIConnectionError) and cause.__cause__ is not None:
         cause = cause.__cause__
     lines = str(cause).strip().splitlines()
-    return lines[0].removesuffix(".")[:300] if lines else type(cause).__name__
+    return lines[0].removesuffix(".")[:REASON_CHARACTERS] if lines else type(cause).__name__

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -60,13 +61,15 @@ async def open_chat_models(
     """Open the clients that `settings` describe, over one pool of connections; nothing is sent yet."""
     # In a thread: certificates are read from disk, and the OpenAI client takes a second to import.
     http = await asyncio.to_thread(httpx2.AsyncClient, limits=LIMITS, follow_redirects=True)
+    # One model at one endpoint can do the same whatever type it serves as.
+    shared = cache(capabilities_for)
     async with http:
-        yield await asyncio.to_thread(Connector(http, capabilities_for).connect_all, settings)
+        yield await asyncio.to_thread(Connector(http, shared).connect_all, settings)
 
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Makes the clients of endpoints and of their fallbacks."""
+    """Makes the clients of endpoints and of their fallbacks; what is set by hand for a model adds up."""
 
     http: httpx2.AsyncClient
     capabilities_for: CapabilitiesFor
@@ -84,12 +87,15 @@ class Connector:
         return ChatModels(by_type)
 
     def connect(self, settings: ModelSettings, name: str, env_prefix: str) -> BaseChatModel:
-        """Return the chat model that `settings` describe; `name` is where they stand."""
+        """Return the chat model that `settings` describe.
+
+        `name` is where they stand; `env_prefix` begins the variables that set them, if there are any.
+        """
         endpoint = EndpointName.of(settings.model, settings.base_url, name, env_prefix)
         capabilities = self.capabilities_for(endpoint.url, settings.model)
-        capabilities.fixed = _set_by_hand(settings)
+        capabilities.fixed = {**capabilities.fixed, **_set_by_hand(settings)}
         fallbacks = tuple(
-            self.connect(each, f"{name}.fallbacks[{n}]", env_prefix)
+            self.connect(each, f"{name}.fallbacks[{n}]", env_prefix="")
             for n, each in enumerate(settings.fallbacks)
         )
         options = {
@@ -118,6 +124,8 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
     }
     if settings.max_output_tokens is not None:
         options["max_tokens"] = settings.max_output_tokens
+    if settings.context_tokens is not None:
+        options["profile"] = {"max_input_tokens": settings.context_tokens}
     return options
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from maniple.errors import ModelError
 from maniple.llms.calls import ask, capabilities_of
 from maniple.llms.capabilities import Capabilities, Feature
+from maniple.llms.overflow import is_overflow
 from maniple.llms.repair import read_json
 from maniple.text import without_thoughts
 
@@ -87,7 +88,7 @@ async def _ask_by_best_means(
             return await ask(model, messages, **options)
         except ModelError as error:
             # Rejected: go on with the next means, the last of which is plain text.
-            if error.code != "model_bad_request" or feature is None:
+            if error.code != "model_bad_request" or feature is None or is_overflow(error):
                 raise
     raise AssertionError("plain text is always tried last")
 
