@@ -1,0 +1,144 @@
+"""One log: all `logging` records and our own go through one pipeline, the secrets taken out last."""
+
+import logging
+import re
+import sys
+import threading
+from collections.abc import Mapping, MutableMapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Literal, TextIO
+
+import structlog
+
+from maniple.redaction import Redactor
+
+LogFormat = Literal["console", "json"]
+
+_CHATTY = ("httpcore", "httpx", "httpx2", "hpack", "openai", "urllib3", "asyncio", "aiosqlite", "watchfiles")
+"""Libraries that tell each request at INFO or below; they are heard from WARNING on, or at level DEBUG."""
+_UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def configure_logs(
+    level: str, format: LogFormat, redactor: Redactor, *, stream: TextIO | None = None
+) -> None:
+    """Send every log record of this process to `stream` (stderr when there is none).
+
+    `level` is a name such as `INFO`; `json` is one object a line. Call it when the program starts; a later
+    call replaces it. Give uvicorn `log_config=None`, or it sets up its own log afterwards. Exceptions that
+    end the program or a thread are logged as well, since their words may hold secrets, too.
+    """
+    target = stream or sys.stderr
+    handler = _Handler(target, redactor)
+    handler.setFormatter(_formatter(format, redactor, colors=target.isatty()))
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        if isinstance(old, _Handler):
+            root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.NOTSET if root.level <= logging.DEBUG else logging.WARNING)
+    for name in _UVICORN:
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+    logging.captureWarnings(True)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_described(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    sys.excepthook = _log_the_end
+    threading.excepthook = _log_a_threads_end
+
+
+def log_context(
+    *, run_id: str | None = None, thread_id: str | None = None, key_id: str | None = None
+) -> AbstractContextManager[Any]:
+    """Name the run, thread and API key in all that is logged inside, by this task and those it starts."""
+    ids = {"run_id": run_id, "thread_id": thread_id, "key_id": key_id}
+    return structlog.contextvars.bound_contextvars(**{name: one for name, one in ids.items() if one})
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Writes to a stream; a record that cannot be written is told without its words, which may be secret."""
+
+    def __init__(self, stream: TextIO, redactor: Redactor) -> None:
+        super().__init__(stream)
+        self._redactor = redactor
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError | ValueError) and self.stream.closed:
+            return
+        words = self._redactor.text(repr(error))
+        place = f"{record.name}, {record.pathname}:{record.lineno}"
+        if sys.__stderr__ is not None:
+            sys.__stderr__.write(f"A log record could not be written ({place}): {words}\n")
+
+
+class _Redacting(structlog.stdlib.ProcessorFormatter):
+    """Formats a record and takes the secrets out of what will be written, whatever put them there."""
+
+    def __init__(self, redactor: Redactor, **options: Any) -> None:
+        super().__init__(**options)
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.text(super().format(record))
+
+
+def _formatter(format: LogFormat, redactor: Redactor, *, colors: bool) -> logging.Formatter:
+    if format == "json":
+        renderers = [
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
+        ]
+    else:
+        # Plain tracebacks: rich ones show the values of variables.
+        plain = structlog.dev.plain_traceback
+        renderers = [_on_one_line, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+    return _Redacting(
+        redactor,
+        foreign_pre_chain=_described(),
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
+    )
+
+
+def _described() -> list[Any]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+
+
+def _on_one_line(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """Let no record forge another one, or steer the terminal."""
+    words = _CONTROL.sub(lambda found: repr(found[0])[1:-1], str(event.get("event", "")))
+    return {**event, "event": words.replace("\n", "\n    ")}
+
+
+def _log_the_end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, traceback)
+        return
+    logging.getLogger("maniple").critical("The program ended.", exc_info=(kind, error, traceback))
+
+
+def _log_a_threads_end(end: threading.ExceptHookArgs) -> None:
+    if end.exc_value is not None and not isinstance(end.exc_value, SystemExit):
+        words = (end.exc_type, end.exc_value, end.exc_traceback)
+        name = end.thread.name if end.thread else "?"
+        logging.getLogger("maniple").critical("Thread %s ended.", name, exc_info=words)

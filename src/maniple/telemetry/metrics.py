@@ -1,0 +1,147 @@
+"""What Prometheus asks for: counted from the events of runs, so that the engine needs one line."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+_MOST_NAMES = 50
+_LONGEST_NAME = 80
+_RUN_SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+_APPEND_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
+_MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300)
+
+
+class ObservedEvent(Protocol):
+    """An event of `maniple.events`; its other fields are read by its type."""
+
+    @property
+    def type(self) -> str: ...
+
+
+class Metrics:
+    """The figures of one process, in a registry of their own: make one where the program is composed.
+
+    Labels are bounded: beyond 50 models or tools a name counts as `other`.
+    """
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        self._begun: dict[str, float] = {}
+        self._statuses: dict[str, str] = {}
+        self._models, self._tools = _Names(), _Names()
+        self._started = Counter("maniple_runs_started", "Runs that began to work.", registry=registry)
+        self._ended = Counter("maniple_runs_ended", "Runs that ended or wait.", ["status"], registry=registry)
+        self._running = Gauge("maniple_runs_running", "Runs under way.", registry=registry)
+        self._running.set_function(lambda: len(self._begun))
+        self._queued = Gauge("maniple_runs_queued", "Accepted runs that wait for a place.", registry=registry)
+        self._run_seconds = Histogram(
+            "maniple_run_seconds", "How long runs work.", ["status"], buckets=_RUN_SECONDS, registry=registry
+        )
+        self._calls = Counter(
+            "maniple_model_calls", "Answered model calls.", ["model", "agent"], registry=registry
+        )
+        self._tokens = Counter(
+            "maniple_model_tokens", "Tokens, as told.", ["model", "agent", "direction"], registry=registry
+        )
+        self._call_seconds = Histogram(
+            "maniple_model_call_seconds",
+            "A model call.",
+            ["model"],
+            buckets=_MODEL_SECONDS,
+            registry=registry,
+        )
+        self._tool_calls = Counter(
+            "maniple_tool_calls", "Ended tool calls.", ["tool", "outcome"], registry=registry
+        )
+        self._errors = Counter("maniple_run_errors", "Errors told to clients.", ["code"], registry=registry)
+        self._append = Histogram(
+            "maniple_store_append_seconds", "Storing events.", buckets=_APPEND_SECONDS, registry=registry
+        )
+        self._clients = Gauge("maniple_stream_clients", "Open event streams.", registry=registry)
+
+    def observe(self, event: ObservedEvent, run_id: str) -> None:
+        """Count one event of a run. A run is under way from its first event here to its last."""
+        if run_id not in self._begun:
+            self._begun[run_id] = time.monotonic()
+            self._started.inc()
+        if observer := _OBSERVERS.get(event.type):
+            observer(self, event, run_id)
+
+    def forget(self, run_id: str) -> None:
+        """Take a run whose last event never came for ended."""
+        self._end(None, run_id)
+
+    def watch_queue(self, length: Callable[[], int]) -> None:
+        """Ask `length` for the number of queued runs whenever someone reads the figures."""
+        self._queued.set_function(length)
+
+    def storing(self) -> AbstractContextManager[Any]:
+        """Time what happens inside as storing of events."""
+        return self._append.time()
+
+    def client(self) -> AbstractContextManager[Any]:
+        """Count a reader of an event stream as long as this is open."""
+        return self._clients.track_inprogress()
+
+    def text(self, accept: str = "") -> tuple[bytes, str]:
+        """Return the figures and their media type: OpenMetrics when `accept` asks for it."""
+        encode, media_type = choose_encoder(accept)
+        return encode(self._registry), media_type
+
+    def _usage(self, event: Any, run_id: str) -> None:
+        model, agent = self._models.bounded(event.model), event.agent_name
+        self._calls.labels(model, agent).inc()
+        self._tokens.labels(model, agent, "input").inc(event.input_tokens)
+        self._tokens.labels(model, agent, "output").inc(event.output_tokens)
+        self._call_seconds.labels(model).observe(event.seconds)
+
+    def _tool(self, event: Any, run_id: str) -> None:
+        # The words that a failure is told in to models; the wire has no other sign of it.
+        failed = event.tool_result.startswith(f"{event.tool_name} failed: ")
+        tool = self._tools.bounded(event.tool_name)
+        self._tool_calls.labels(tool, "failed" if failed else "returned").inc()
+
+    def _error(self, event: Any, run_id: str) -> None:
+        self._errors.labels(event.code).inc()
+
+    def _status(self, event: Any, run_id: str) -> None:
+        self._statuses[run_id] = event.status
+
+    def _end(self, event: Any, run_id: str) -> None:
+        status = self._statuses.pop(run_id, "unknown")
+        began = self._begun.pop(run_id, None)
+        if began is not None:
+            self._ended.labels(status).inc()
+            self._run_seconds.labels(status).observe(time.monotonic() - began)
+
+
+_OBSERVERS: Mapping[str, Callable[[Metrics, Any, str], None]] = {
+    "usage": Metrics._usage,
+    "tool_call_result": Metrics._tool,
+    "error": Metrics._error,
+    "run_status": Metrics._status,
+    "final_session_state": Metrics._end,
+}
+
+
+class _Names:
+    """The first names that came; others may be without number, since servers and models choose them."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def bounded(self, name: str) -> str:
+        name = name[:_LONGEST_NAME] or "unknown"
+        if name not in self._known:
+            if len(self._known) >= _MOST_NAMES:
+                return "other"
+            self._known.add(name)
+        return name

@@ -1,0 +1,178 @@
+"""OpenTelemetry spans of a run, made of LangChain's callbacks: the run, its agents, model calls and tools.
+
+Names and attributes are those of OpenTelemetry's semantic conventions for generative AI
+(https://opentelemetry.io/docs/specs/semconv/gen-ai/). Our own events would not do: they tell agents that
+work at once one after another, and times would be wrong.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+from langgraph.errors import GraphBubbleUp
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+
+from maniple.errors import failure_words
+from maniple.redaction import Redactor
+from maniple.types import AGENT_MARK, AGENTS
+
+_LONGEST = 8_000
+"""Characters of one content; collectors refuse spans without bound."""
+
+
+class RunSpans(BaseCallbackHandler):
+    """Traces one run. Every text in a span has gone through the redactor."""
+
+    run_inline = True
+
+    def __init__(
+        self, tracer: Tracer, redactor: Redactor, *, run_id: str, thread_id: str, contents: bool = False
+    ) -> None:
+        self._tracer = tracer
+        self._redactor = redactor
+        self._ids = {"maniple.run_id": run_id, "gen_ai.conversation.id": thread_id}
+        self._contents = contents
+        self._spans: dict[UUID, Span] = {}
+        self._inside: dict[UUID, Span] = {}
+
+    def on_chain_start(
+        self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **more: Any
+    ) -> None:
+        """A graph, a node or something inside one began."""
+        parent = self._parent(more)
+        agent = _agent_of_node(more)
+        if parent is None:
+            self._begin(run_id, "run", None, {"gen_ai.operation.name": "invoke_workflow"})
+        elif agent:
+            attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent}
+            self._begin(run_id, f"invoke_agent {agent}", parent, attributes)
+        else:
+            self._inside[run_id] = parent
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **more: Any) -> None:
+        """It ended."""
+        self._inside.pop(run_id, None)
+        self._end(run_id)
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
+        """It failed, was cancelled or pauses."""
+        self._inside.pop(run_id, None)
+        self._fail(run_id, error)
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **more: Any
+    ) -> None:
+        """A model was asked."""
+        metadata = more.get("metadata") or {}
+        model = str(metadata.get("ls_model_name") or "unknown")
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": model,
+            "gen_ai.provider.name": str(metadata.get("ls_provider") or "unknown"),
+            "gen_ai.agent.name": str(metadata.get(AGENT_MARK) or ""),
+        }
+        self._begin(run_id, f"chat {model}", self._parent(more), attributes, SpanKind.CLIENT)
+        asked = "\n\n".join(f"{one.type}: {one.text}" for batch in messages for one in batch)
+        self._content(run_id, "gen_ai.input.messages", asked)
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **more: Any) -> None:
+        """It answered."""
+        if (span := self._spans.get(run_id)) and (answer := _answer(response)):
+            if usage := answer.usage_metadata:
+                span.set_attribute("gen_ai.usage.input_tokens", usage["input_tokens"])
+                span.set_attribute("gen_ai.usage.output_tokens", usage["output_tokens"])
+            told = answer.response_metadata
+            self._set(span, "gen_ai.response.model", str(told.get("model_name") or ""))
+            self._set(span, "gen_ai.response.finish_reasons", str(told.get("finish_reason") or ""))
+            self._content(run_id, "gen_ai.output.messages", answer.text)
+        self._end(run_id)
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
+        """It did not."""
+        self._fail(run_id, error)
+
+    def on_tool_start(
+        self, serialized: dict[str, Any] | None, input_str: str, *, run_id: UUID, **more: Any
+    ) -> None:
+        """A tool was called."""
+        tool = str((serialized or {}).get("name") or more.get("name") or "unknown")
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
+        self._begin(run_id, f"execute_tool {tool}", self._parent(more), attributes)
+        self._content(run_id, "gen_ai.tool.call.arguments", input_str)
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **more: Any) -> None:
+        """It returned; a failure that the model reads is an error here."""
+        span = self._spans.get(run_id)
+        result = output.text if isinstance(output, ToolMessage) else str(output)
+        self._content(run_id, "gen_ai.tool.call.result", result)
+        if span and isinstance(output, ToolMessage) and output.status == "error":
+            self._error(span, "ToolFailure", result)
+        self._end(run_id)
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
+        """It raised."""
+        self._fail(run_id, error)
+
+    def _parent(self, more: Mapping[str, Any]) -> Span | None:
+        above = more.get("parent_run_id")
+        return None if above is None else self._spans.get(above) or self._inside.get(above)
+
+    def _begin(
+        self,
+        run_id: UUID,
+        name: str,
+        parent: Span | None,
+        attributes: Mapping[str, str],
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> None:
+        context = set_span_in_context(parent) if parent else None
+        span = self._tracer.start_span(self._redactor.text(name), context, kind)
+        for key, value in {**attributes, **self._ids}.items():
+            self._set(span, key, value)
+        self._spans[run_id] = span
+
+    def _set(self, span: Span, name: str, value: str) -> None:
+        if value:
+            span.set_attribute(name, self._redactor.text(value))
+
+    def _content(self, run_id: UUID, name: str, value: str) -> None:
+        span = self._spans.get(run_id)
+        if self._contents and span:
+            # Redacted before it is cut: a cut secret is none that can be found.
+            span.set_attribute(name, self._redactor.text(value)[:_LONGEST])
+
+    def _fail(self, run_id: UUID, error: BaseException) -> None:
+        span = self._spans.get(run_id)
+        if span and isinstance(error, asyncio.CancelledError):
+            span.set_attribute("maniple.cancelled", True)
+        elif span and isinstance(error, GraphBubbleUp):
+            span.set_attribute("maniple.interrupted", True)
+        elif span:
+            self._error(span, type(error).__name__, failure_words(error))
+        self._end(run_id)
+
+    def _error(self, span: Span, kind: str, words: str) -> None:
+        span.set_attribute("error.type", kind)
+        span.set_status(Status(StatusCode.ERROR, self._redactor.text(words)[:_LONGEST]))
+
+    def _end(self, run_id: UUID) -> None:
+        if span := self._spans.pop(run_id, None):
+            span.end()
+
+
+def _agent_of_node(more: Mapping[str, Any]) -> str:
+    """Return the agent whose node began, or nothing: an agent's own graph has its name, too."""
+    agent = (more.get("metadata") or {}).get(AGENT_MARK)
+    tags: Sequence[str] = more.get("tags") or ()
+    is_node = more.get("name") == agent and any(tag.startswith("graph:step:") for tag in tags)
+    return str(agent) if agent in AGENTS and is_node else ""
+
+
+def _answer(response: LLMResult) -> AIMessage | None:
+    first = next((one for generations in response.generations for one in generations), None)
+    message = first.message if isinstance(first, ChatGeneration) else None
+    return message if isinstance(message, AIMessage) else None
