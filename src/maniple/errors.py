@@ -5,6 +5,12 @@ ManipleError
 ├── ModelError           a model endpoint failed; names endpoint, model and remedy
 ├── PlanError            the planner gave no usable plan, twice
 ├── EmbeddedModelError   the local model could not be fetched, joined or started
+├── StoreError           what was to be kept or read could not be; names the file and the remedy
+│   ├── StoreFull        the disk is full
+│   ├── StoreReadOnly    the file or its directory cannot be written
+│   ├── StoreCorrupt     the file is damaged or no database
+│   └── StoreBusy        another process holds the file
+├── BudgetExhausted      a run has used up one of its limits; ends in a report, never in a failure
 └── ToolFailure          the model can read this and try something else
     ├── SandboxError     the sandbox refused or could not run the code
     ├── FetchError       a page could not be fetched
@@ -73,6 +79,55 @@ class EmbeddedModelError(ManipleError):
     """The embedded model could not be fetched, joined or started."""
 
     code = "embedded_model"
+
+
+class BudgetExhausted(ManipleError):
+    """A run has used up one of its limits; the words name it and how much was used."""
+
+    code = "budget_exhausted"
+
+    def __init__(self, message: str, *, limit: str = "") -> None:
+        super().__init__(message)
+        self.limit = limit
+        """The field of `Budget` that is used up, such as `model_calls`."""
+        self.done_before = ""
+        """What an agent had found until then."""
+
+    def with_what_was_done(self) -> str:
+        """Return the words and what was found before."""
+        return f"{self}\nUntil then:\n{self.done_before}" if self.done_before else str(self)
+
+
+class StoreError(ManipleError):
+    """Something could not be stored or read; nothing of what it was about was stored."""
+
+    code = "store"
+
+
+class StoreFull(StoreError):
+    """The disk is full."""
+
+    code = "store_full"
+    retryable = True
+
+
+class StoreReadOnly(StoreError):
+    """The file or its directory cannot be written."""
+
+    code = "store_read_only"
+
+
+class StoreCorrupt(StoreError):
+    """The file is damaged, or is no database."""
+
+    code = "store_corrupt"
+
+
+class StoreBusy(StoreError):
+    """Another process holds the file."""
+
+    code = "store_busy"
+    retryable = True
 
 
 class ToolFailure(ManipleError):

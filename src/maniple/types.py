@@ -22,6 +22,8 @@ Profile = Literal["standard", "compact"]
 
 StepStatus = Literal["not_started", "in_progress", "completed", "failed", "skipped"]
 RunStatus = Literal["completed", "failed", "cancelled", "interrupted", "budget_exhausted"]
+RunState = Literal["queued", "running", "interrupted", "completed", "failed", "cancelled", "budget_exhausted"]
+"""A run as it is stored; the first three are not its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,47 @@
+from maniple.store.export import export
 from maniple.store.learned import LearnedCapabilities
+from maniple.store.open import open_store
+from maniple.store.protocols import (
+    Artifacts,
+    Checkpoints,
+    EventTable,
+    Keys,
+    Ledger,
+    RunChange,
+    RunTable,
+    Store,
+    Threads,
+)
+from maniple.store.records import (
+    ApiKey,
+    Artifact,
+    EventRecord,
+    KeyLimits,
+    RunRecord,
+    Thread,
+    ToolCallRecord,
+    Usage,
+)
 
-__all__ = ["LearnedCapabilities"]
+__all__ = [
+    "ApiKey",
+    "Artifact",
+    "Artifacts",
+    "Checkpoints",
+    "EventRecord",
+    "EventTable",
+    "KeyLimits",
+    "Keys",
+    "LearnedCapabilities",
+    "Ledger",
+    "RunChange",
+    "RunRecord",
+    "RunTable",
+    "Store",
+    "Thread",
+    "Threads",
+    "ToolCallRecord",
+    "Usage",
+    "export",
+    "open_store",
+]

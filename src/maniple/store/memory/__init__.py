@@ -1,0 +1,3 @@
+from maniple.store.memory.store import open_memory
+
+__all__ = ["open_memory"]

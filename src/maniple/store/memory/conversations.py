@@ -1,0 +1,104 @@
+"""Threads and their runs."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from typing import Unpack
+
+from maniple.errors import StoreError
+from maniple.store.memory.content import Content, newest_first
+from maniple.store.protocols import RunChange
+from maniple.store.records import RunRecord, Thread, Usage
+from maniple.text import whole
+
+
+class MemoryThreads:
+    """See `protocols.Threads`."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+
+    async def create(self, thread: Thread) -> Thread:
+        threads = self._content.threads
+        if thread.thread_id in threads:
+            raise StoreError(f"Thread {thread.thread_id} is stored already.")
+        kept = replace(
+            thread, title=whole(thread.title), created_at=self._content.unused_time(thread.created_at)
+        )
+        threads[kept.thread_id] = kept
+        return kept
+
+    async def get(self, thread_id: str, owner: str | None) -> Thread | None:
+        thread = self._content.threads.get(thread_id)
+        return thread if thread is not None and owner in (None, thread.owner) else None
+
+    async def list(self, owner: str | None, limit: int = 50, before: float | None = None) -> Sequence[Thread]:
+        found = newest_first(self._content.threads.values(), before)
+        return [one for one in found if owner in (None, one.owner)][: max(limit, 0)]
+
+    async def touch(self, thread_id: str, title: str | None = None) -> None:
+        thread = self._content.threads.get(thread_id)
+        if thread is not None:
+            title = thread.title if title is None else whole(title)
+            self._content.threads[thread_id] = replace(thread, updated_at=time.time(), title=title)
+
+    async def delete(self, thread_id: str) -> bool:
+        was_there = self._content.threads.pop(thread_id, None) is not None
+        await self._content.saver.adelete_thread(thread_id)
+        await self._content.drop(r.run_id for r in self._content.runs.values() if r.thread_id == thread_id)
+        return was_there
+
+
+class MemoryRuns:
+    """See `protocols.RunTable`."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+
+    async def add(self, run: RunRecord) -> RunRecord:
+        content = self._content
+        if run.run_id in content.runs or run.thread_id not in content.threads:
+            raise StoreError(f"Run {run.run_id} is stored already or its thread was deleted.")
+        kept = replace(run, created_at=content.unused_time(run.created_at))
+        content.runs[run.run_id] = kept
+        return kept
+
+    async def get(self, run_id: str, owner: str | None = None) -> RunRecord | None:
+        run = self._content.runs.get(run_id)
+        return run if run is not None and owner in (None, run.owner) else None
+
+    async def of_thread(
+        self, thread_id: str, limit: int = 50, before: float | None = None
+    ) -> Sequence[RunRecord]:
+        found = newest_first(self._content.runs.values(), before)
+        return [one for one in found if one.thread_id == thread_id][: max(limit, 0)]
+
+    async def list(
+        self, owner: str | None, limit: int = 50, before: float | None = None
+    ) -> Sequence[RunRecord]:
+        found = newest_first(self._content.runs.values(), before)
+        return [one for one in found if owner in (None, one.owner)][: max(limit, 0)]
+
+    async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        if unknown := set(changes) - set(RunChange.__annotations__):
+            raise TypeError(f"{', '.join(unknown)} of a run does not change")
+        run = self._content.runs.get(run_id)
+        if run is not None:
+            run = self._content.runs[run_id] = replace(run, **changes)
+        return run
+
+    async def unfinished(self, kind: str) -> Sequence[RunRecord]:
+        return [run for run in self._content.runs.values() if run.kind == kind and run.status == "queued"]
+
+    async def claim(self, run: RunRecord) -> RunRecord | None:
+        kept = self._content.runs.get(run.run_id)
+        if kept is None or kept.process != run.process or kept.status not in ("queued", "running"):
+            return None
+        return await self.change(run.run_id, process=self._content.process, recoveries=kept.recoveries + 1)
+
+    async def used(self, owner: str, since: float) -> Usage:
+        runs = [r for r in self._content.runs.values() if r.owner == owner and r.created_at > since]
+        return Usage(*(sum(amounts) for amounts in zip(*(astuple(run.usage) for run in runs), strict=True)))
+
+    async def remove(self, run_id: str) -> None:
+        await self._content.drop([run_id])

@@ -1,0 +1,247 @@
+"""What a store does. Any call may raise `StoreError`; a cancelled one has been done whole or not at all.
+
+Lists come newest first, in the order of arrival, whatever the clock did; `before` is the `created_at` of
+the last record of the page before (no two of a table are equal). `owner=None` asks for everybody's.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypedDict, Unpack
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from maniple.store.records import (
+    ApiKey,
+    Artifact,
+    EventRecord,
+    KeyLimits,
+    RunRecord,
+    Thread,
+    ToolCallRecord,
+    Usage,
+)
+from maniple.types import RunState
+
+
+class Threads(Protocol):
+    """Conversations."""
+
+    async def create(self, thread: Thread) -> Thread:
+        """Keep a new thread; returns it as kept: `created_at` may be microseconds later.
+
+        Raises `StoreError` if there is one of this id.
+        """
+        ...
+
+    async def get(self, thread_id: str, owner: str | None) -> Thread | None:
+        """Return a thread of this owner."""
+        ...
+
+    async def list(self, owner: str | None, limit: int = 50, before: float | None = None) -> Sequence[Thread]:
+        """Return the owner's threads."""
+        ...
+
+    async def touch(self, thread_id: str, title: str | None = None) -> None:
+        """Set `updated_at` to now, and the title if one is given."""
+        ...
+
+    async def delete(self, thread_id: str) -> bool:
+        """Delete it with its runs, artifacts and checkpoints; says whether there was one."""
+        ...
+
+
+class RunChange(TypedDict, total=False):
+    """The fields of a run that change."""
+
+    process: str
+    status: RunState
+    request: str
+    started_at: float | None
+    ended_at: float | None
+    usage: Usage
+    error_code: str | None
+    error: str | None
+    recoveries: int
+    base_checkpoint: str | None
+
+
+class RunTable(Protocol):
+    """Turns."""
+
+    async def add(self, run: RunRecord) -> RunRecord:
+        """Keep a new run of a kept thread; returns it as kept, see `Threads.create`."""
+        ...
+
+    async def get(self, run_id: str, owner: str | None = None) -> RunRecord | None:
+        """Return a run of this owner."""
+        ...
+
+    async def of_thread(
+        self, thread_id: str, limit: int = 50, before: float | None = None
+    ) -> Sequence[RunRecord]:
+        """Return the runs of a thread."""
+        ...
+
+    async def list(
+        self, owner: str | None, limit: int = 50, before: float | None = None
+    ) -> Sequence[RunRecord]:
+        """Return the owner's runs."""
+        ...
+
+    async def change(self, run_id: str, **fields: Unpack[RunChange]) -> RunRecord | None:
+        """Change these fields; returns the run as it is now, None if there is no such run."""
+        ...
+
+    async def unfinished(self, kind: str) -> Sequence[RunRecord]:
+        """Return, oldest first, what nobody drives.
+
+        That is: queued or running runs of dead processes, and the queued ones of this process.
+        """
+        ...
+
+    async def claim(self, run: RunRecord) -> RunRecord | None:
+        """Make this process the one that drives it, and count a recovery.
+
+        Returns None if it changed hands or ended since it was read.
+        """
+        ...
+
+    async def used(self, owner: str, since: float) -> Usage:
+        """Return what the runs of an owner that began after `since` have used together."""
+        ...
+
+    async def remove(self, run_id: str) -> None:
+        """Delete a run with its events, tool calls and artifacts."""
+        ...
+
+
+class EventTable(Protocol):
+    """The numbered events of runs."""
+
+    async def append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
+        """Store events of several runs, (run_id, events), all or none.
+
+        Numbers go on where the run's last event ended, else `StoreError`. What belongs to a run that was
+        deleted meanwhile is dropped.
+        """
+        ...
+
+    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+        """Return at most `limit` events that follow number `after`."""
+        ...
+
+    async def last(self, run_id: str) -> EventRecord | None:
+        """Return the newest event."""
+        ...
+
+
+class Ledger(Protocol):
+    """Tool calls: the intent before, the result after."""
+
+    async def begin(self, run_id: str, tool_call_id: str, tool_name: str, arguments: str) -> ToolCallRecord:
+        """Record the intent; one that is known already is returned, with one attempt more."""
+        ...
+
+    async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
+        """Record the result; the first one stays."""
+        ...
+
+    async def of_run(self, run_id: str) -> list[ToolCallRecord]:
+        """Return the calls in the order of their beginning."""
+        ...
+
+
+class Artifacts(Protocol):
+    """Files that runs made."""
+
+    async def add(
+        self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
+    ) -> Artifact:
+        """Keep bytes, or a copy of a file: an open one, or a path on which no symbolic link lies.
+
+        Of `name` the last component stays, without control characters. Raises `FileError` for a path that
+        is no ordinary file with one name.
+        """
+        ...
+
+    async def get(self, artifact_id: str, owner: str | None) -> Artifact | None:
+        """Return an artifact of this owner."""
+        ...
+
+    async def open(self, artifact: Artifact) -> Path:
+        """Return where its content lies; raises `FileError` unless that is an ordinary file of its size."""
+        ...
+
+    async def of_run(self, run_id: str) -> list[Artifact]:
+        """Return the artifacts of a run in the order of their making."""
+        ...
+
+
+class Keys(Protocol):
+    """API keys."""
+
+    async def add(self, name: str, limits: KeyLimits | None = None) -> tuple[ApiKey, str]:
+        """Make a key; returns it and its secret, which is kept nowhere."""
+        ...
+
+    async def find(self, secret: str) -> ApiKey | None:
+        """Return the key with this secret unless it was revoked."""
+        ...
+
+    async def list(self) -> Sequence[ApiKey]:
+        """Return all keys, revoked ones too, oldest first."""
+        ...
+
+    async def revoke(self, key_id: str) -> bool:
+        """Make a key useless; says whether it was of use before."""
+        ...
+
+
+class Checkpoints(Protocol):
+    """What may be thrown away of LangGraph's checkpoints."""
+
+    async def prune(self, thread_id: str) -> None:
+        """Keep only the newest checkpoint of the main graph. No run may go on or wait on the thread."""
+        ...
+
+    async def rollback(self, thread_id: str, checkpoint_id: str | None) -> None:
+        """Delete what came after a checkpoint of the main graph; after None: everything."""
+        ...
+
+
+class Store(Protocol):
+    """All of it, open."""
+
+    @property
+    def process(self) -> str:
+        """The id under which this process drives runs."""
+        ...
+
+    @property
+    def threads(self) -> Threads: ...
+    @property
+    def runs(self) -> RunTable: ...
+    @property
+    def events(self) -> EventTable: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def artifacts(self) -> Artifacts: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def checkpoints(self) -> Checkpoints: ...
+    @property
+    def checkpointer(self) -> BaseCheckpointSaver: ...
+
+    async def check(self) -> list[str]:
+        """Return what is wrong with the stored data, a sentence each; nothing when all is well."""
+        ...
+
+    async def vacuum(self) -> None:
+        """Give unused space back and delete files that belong to no artifact."""
+        ...
+
+    async def dead_processes(self) -> set[str]:
+        """Return the processes that left queued or running runs behind."""
+        ...

@@ -1,0 +1,3 @@
+from maniple.store.sqlite.store import open_sqlite
+
+__all__ = ["open_sqlite"]

@@ -1,0 +1,151 @@
+"""LangGraph's checkpoints in the same file."""
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from maniple.store.faults import told
+from maniple.store.serde import serializer
+from maniple.store.sqlite.connection import Database
+
+_PUT = (
+    "INSERT OR REPLACE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, "
+    "type, checkpoint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_PUT_WRITES = (
+    "INSERT OR {} INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, "
+    "type, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_NEWEST = (
+    "SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? "
+    "ORDER BY rowid DESC LIMIT 1"
+)
+
+
+class SqliteSaver(AsyncSqliteSaver):
+    """LangGraph's saver, for reading; what it writes goes through the store's one writer.
+
+    The saver's own writes leave a transaction open, and with it the file locked, when they fail or are
+    cancelled between statement and commit. The newest checkpoint is the one that came last: ids begin with
+    the time, so after the clock was set back they would name an older one.
+    """
+
+    def __init__(self, connection: aiosqlite.Connection, database: Database) -> None:
+        super().__init__(connection, serde=serializer())
+        self._database = database
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        if not get_checkpoint_id(config):
+            asked = config.get("configurable", {})
+            place = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
+            newest = await self._database.read(lambda c: c.execute(_NEWEST, place).fetchone())
+            if newest is None:
+                return None
+            names = ("thread_id", "checkpoint_ns", "checkpoint_id")
+            config = {"configurable": dict(zip(names, (*place, *newest), strict=True))}
+        with told(self._database.path):
+            return await super().aget_tuple(config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        # The saver holds its lock from one item to the next: who asks it something then waits for ever.
+        with told(self._database.path):
+            found = [one async for one in super().alist(config, filter=filter, before=before, limit=limit)]
+        for one in found:
+            yield one
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        place = config.get("configurable", {})
+        thread_id, namespace = place["thread_id"], place["checkpoint_ns"]
+        described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        row = (
+            *(str(thread_id), namespace, checkpoint["id"], place.get("checkpoint_id")),
+            *self.serde.dumps_typed(checkpoint),
+            described.encode("utf-8", "ignore"),
+        )
+        await self._database.execute(_PUT, row)
+        names = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}
+        return {"configurable": names}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        place = config.get("configurable", {})
+        key = (str(place["thread_id"]), str(place["checkpoint_ns"]), str(place["checkpoint_id"]))
+        rows = [
+            (
+                *key,
+                task_id,
+                task_path,
+                WRITES_IDX_MAP.get(channel, index),
+                channel,
+                *self.serde.dumps_typed(value),
+            )
+            for index, (channel, value) in enumerate(writes)
+        ]
+        again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
+        await self._database.execute(_PUT_WRITES.format(again), *rows)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._database.write(lambda c: _delete(c, thread_id, "TRUE"))
+
+
+class SqliteCheckpoints:
+    """See `protocols.Checkpoints`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prune(self, thread_id: str) -> None:
+        def prune(connection: sqlite3.Connection) -> None:
+            newest = connection.execute(_NEWEST, (thread_id, "")).fetchone()
+            if newest is not None:
+                _delete(connection, thread_id, "checkpoint_ns != '' OR checkpoint_id != ?2", *newest)
+
+        await self._database.write(prune)
+
+    async def rollback(self, thread_id: str, checkpoint_id: str | None) -> None:
+        newer = (
+            "(checkpoint_ns, checkpoint_id) IN (SELECT checkpoint_ns, checkpoint_id FROM checkpoints "
+            "WHERE thread_id = ?1 AND rowid > (SELECT rowid FROM checkpoints "
+            "WHERE thread_id = ?1 AND checkpoint_ns = '' AND checkpoint_id = ?2))"
+        )
+
+        def rollback(connection: sqlite3.Connection) -> None:
+            if checkpoint_id is None:
+                _delete(connection, thread_id, "TRUE")
+            else:
+                _delete(connection, thread_id, newer, checkpoint_id)
+
+        await self._database.write(rollback)
+
+
+def _delete(connection: sqlite3.Connection, thread_id: str, which: str, *values: str) -> None:
+    for table in ("writes", "checkpoints"):
+        connection.execute(f"DELETE FROM {table} WHERE thread_id = ?1 AND ({which})", (thread_id, *values))

@@ -1,0 +1,122 @@
+"""Files that runs made, from places where untrusted code may have written."""
+
+import hashlib
+import io
+import os
+import time
+
+import pytest
+
+from maniple.errors import FileError, StoreError
+from tests.store.samples import a_run, a_thread, stored_run
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_content_comes_back_with_its_size_and_digest(any_store, tmp_path):
+    run = await stored_run(any_store)
+    content = os.urandom(3_000_000)
+    file = tmp_path / "plot.png"
+    file.write_bytes(content)
+    for data in (content, file, io.BytesIO(content)):
+        artifact = await any_store.artifacts.add(run, "plot.png", "image/png", data)
+        assert (artifact.size, artifact.sha256) == (3_000_000, hashlib.sha256(content).hexdigest())
+        path = await any_store.artifacts.open(artifact)
+        assert path.read_bytes() == content
+        assert path.name == artifact.artifact_id
+        assert path.stat().st_mode & 0o077 == 0
+    assert len(await any_store.artifacts.of_run(run.run_id)) == 3
+
+
+async def test_an_artifact_is_found_by_its_owner_only(any_store):
+    thread = await any_store.threads.create(a_thread("ann"))
+    run = await any_store.runs.add(a_run(thread))
+    artifact = await any_store.artifacts.add(run, "a.txt", "text/plain", b"")
+    assert await any_store.artifacts.get(artifact.artifact_id, "ann") == artifact
+    assert await any_store.artifacts.get(artifact.artifact_id, "bob") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("/etc/shadow", "shadow"),
+        ("..\\..\\windows\\system.ini", "system.ini"),
+        ("..", "artifact"),
+        (".", "artifact"),
+        ("", "artifact"),
+        ("a/..", "artifact"),
+        (".bashrc", "bashrc"),
+        ("a\0b\r\nSet-Cookie: x.txt", "abSet-Cookie: x.txt"),
+        ("cod\u202egpj.exe", "codgpj.exe"),
+        ("\ud800.txt", "?.txt"),
+        ("Bericht über Füße.md", "Bericht über Füße.md"),
+        ("é" * 300, "é" * 100),
+    ],
+)
+async def test_a_name_never_leads_anywhere(any_store, tmp_path, name, kept):
+    run = await stored_run(any_store)
+    artifact = await any_store.artifacts.add(run, name, "text/plain", b"content")
+    assert artifact.name == kept
+    assert (await any_store.artifacts.open(artifact)).parent == tmp_path / "artifacts"
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """What sandboxed code may plant in its workspace to have a file of the host kept."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("canary")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "link").symlink_to(secret / "key")
+    (workspace / "folder").symlink_to(secret)
+    (secret / "other").write_text("canary")
+    os.link(secret / "other", workspace / "second name")
+    os.mkfifo(workspace / "pipe")
+    return workspace
+
+
+@pytest.mark.parametrize(
+    "name", ["link", "folder/key", "second name", "pipe", "folder", ".", "../secret/key", "missing"]
+)
+async def test_nothing_but_an_ordinary_file_is_kept(any_store, tmp_path, planted, name):
+    run = await stored_run(any_store)
+    with pytest.raises(FileError):
+        await any_store.artifacts.add(run, "a", "text/plain", planted / name)
+    assert await any_store.artifacts.of_run(run.run_id) == []
+    assert not list((tmp_path / "artifacts").iterdir())
+
+
+async def test_content_that_was_swapped_on_disk_is_not_opened(any_store, tmp_path):
+    run = await stored_run(any_store)
+    artifact = await any_store.artifacts.add(run, "a", "text/plain", b"content")
+    path = await any_store.artifacts.open(artifact)
+    (tmp_path / "other").write_bytes(b"another")
+    for swap in (lambda: path.symlink_to(tmp_path / "other"), lambda: path.write_bytes(b"longer content")):
+        path.unlink()
+        swap()
+        with pytest.raises(FileError):
+            await any_store.artifacts.open(artifact)
+        assert any(artifact.artifact_id in problem for problem in await any_store.check())
+
+
+async def test_an_artifact_of_a_deleted_run_leaves_nothing(any_store, tmp_path):
+    run = await stored_run(any_store)
+    await any_store.runs.remove(run.run_id)
+    with pytest.raises(StoreError):
+        await any_store.artifacts.add(run, "a", "text/plain", b"content")
+    assert not list((tmp_path / "artifacts").iterdir())
+
+
+async def test_vacuum_deletes_what_a_crash_left_a_day_ago_and_nothing_else(store, tmp_path):
+    run = await stored_run(store)
+    kept = await store.artifacts.add(run, "a", "text/plain", b"content")
+    folder = tmp_path / "artifacts"
+    for name in ("old.part", "new.part"):
+        (folder / name).write_bytes(b"draft")
+    long_ago = time.time() - 2 * 24 * 3600
+    for name in ("old.part", kept.artifact_id):
+        os.utime(folder / name, (long_ago, long_ago))
+    await store.vacuum()
+    assert {file.name for file in folder.iterdir()} == {"new.part", kept.artifact_id}

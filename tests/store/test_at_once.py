@@ -1,0 +1,34 @@
+"""Many who write at once do not disturb one another."""
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from tests.store.samples import a_run, a_thread
+
+pytestmark = pytest.mark.anyio
+WRITERS = 40
+
+
+async def test_many_writers_at_once_lose_nothing(store):
+    thread = await store.threads.create(a_thread())
+    runs = [await store.runs.add(a_run(thread)) for _ in range(WRITERS)]
+
+    async def calls(run_id: str) -> None:
+        for number in range(20):
+            await store.ledger.begin(run_id, f"call{number}", "tool", "{}")
+            await store.ledger.end(run_id, f"call{number}", "{}")
+
+    await asyncio.gather(*(calls(run.run_id) for run in runs))
+    kept = [await store.ledger.of_run(run.run_id) for run in runs]
+    assert [len(calls) for calls in kept] == [20] * WRITERS
+    assert all(call.result == "{}" for calls in kept for call in calls)
+
+
+async def test_a_cursor_is_kept_in_its_thread(store):
+    with pytest.raises(TypeError, match="cursor"):
+        await store._database.write(lambda connection: connection.execute("SELECT 1"))
+    with pytest.raises(TypeError, match="cursor"):
+        await store._database.read(lambda connection: connection.execute("SELECT 1"))
+    assert await store._database.read(lambda connection: isinstance(connection, sqlite3.Connection))

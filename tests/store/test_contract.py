@@ -1,0 +1,207 @@
+"""What every store does."""
+
+from dataclasses import replace
+
+import pytest
+
+from maniple.errors import StoreError
+from maniple.store import EventRecord, KeyLimits, Usage
+from tests.store.samples import a_run, a_thread, some_events, stored_run
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_thread_is_found_by_its_owner_only(any_store):
+    thread = await any_store.threads.create(a_thread("ann"))
+    assert await any_store.threads.get(thread.thread_id, "ann") == thread
+    assert await any_store.threads.get(thread.thread_id, None) == thread
+    assert await any_store.threads.get(thread.thread_id, "bob") is None
+    assert await any_store.threads.get("nowhere", "ann") is None
+
+
+async def test_a_thread_is_not_made_twice(any_store):
+    thread = await any_store.threads.create(a_thread())
+    with pytest.raises(StoreError):
+        await any_store.threads.create(thread)
+
+
+async def test_lists_come_in_pages_newest_first_though_times_are_equal(any_store):
+    made = [await any_store.threads.create(a_thread("ann", at=1000.0)) for _ in range(7)]
+    await any_store.threads.create(a_thread("bob", at=1000.0))
+    listed, before = [], None
+    for _ in range(4):
+        page = await any_store.threads.list("ann", 2, before)
+        listed += page
+        before = page[-1].created_at
+    assert listed == made[::-1]
+    assert not await any_store.threads.list("ann", 2, before)
+    assert len(await any_store.threads.list(None)) == 8
+    assert not await any_store.threads.list(None, -1)
+
+
+async def test_the_order_of_lists_is_that_of_arrival_whatever_the_clock_does(any_store):
+    thread = await any_store.threads.create(a_thread())
+    times = [5000.0, 5001.0, 4000.0, 4001.0, 4000.0, 5000.0]
+    made = [await any_store.runs.add(a_run(thread, at=at)) for at in times]
+    listed, before = [], None
+    for _ in range(len(times)):
+        (run,) = await any_store.runs.list("", 1, before)
+        listed.append(run)
+        before = run.created_at
+    assert listed == made[::-1]
+
+
+async def test_a_page_may_follow_a_deleted_record(any_store):
+    made = [await any_store.threads.create(a_thread(at=1000.0 + n)) for n in range(4)]
+    await any_store.threads.delete(made[2].thread_id)
+    page = await any_store.threads.list("", 5, made[2].created_at)
+    assert page == [made[1], made[0]]
+
+
+async def test_touching_renames_and_dates_a_thread(any_store):
+    thread = await any_store.threads.create(a_thread(at=1.0))
+    await any_store.threads.touch(thread.thread_id)
+    touched = await any_store.threads.get(thread.thread_id, "")
+    assert touched.updated_at > 1.0
+    assert touched.title == thread.title
+    await any_store.threads.touch(thread.thread_id, "Another \ud800")
+    assert (await any_store.threads.get(thread.thread_id, "")).title == "Another �"
+
+
+async def test_a_run_changes_field_by_field(any_store):
+    run = await stored_run(any_store)
+    usage = Usage(1, 2, 3, 4, 5.5, 0.25)
+    changed = await any_store.runs.change(run.run_id, status="running", started_at=7.0, usage=usage)
+    assert changed == replace(run, status="running", started_at=7.0, usage=usage)
+    assert await any_store.runs.get(run.run_id) == changed
+    assert await any_store.runs.get(run.run_id, "bob") is None
+    assert await any_store.runs.change("nowhere", status="failed") is None
+    with pytest.raises(TypeError):
+        await any_store.runs.change(run.run_id, owner="bob")
+
+
+async def test_a_run_needs_a_thread(any_store):
+    with pytest.raises(StoreError):
+        await any_store.runs.add(a_run(a_thread()))
+
+
+async def test_runs_are_listed_by_thread(any_store):
+    first, second = await stored_run(any_store), await stored_run(any_store)
+    assert await any_store.runs.of_thread(first.thread_id) == [first]
+    assert await any_store.runs.list("") == [second, first]
+
+
+async def test_what_was_not_started_is_unfinished_and_can_be_claimed(any_store):
+    run = await stored_run(any_store)
+    await stored_run(any_store, kind="chat")
+    await stored_run(any_store, status="completed")
+    assert await any_store.runs.unfinished("server") == [run]
+    claimed = await any_store.runs.claim(run)
+    assert claimed is not None
+    assert claimed.recoveries == 1
+    await any_store.runs.change(run.run_id, status="completed")
+    assert await any_store.runs.claim(run) is None
+
+
+async def test_usage_adds_up_over_the_runs_of_an_owner(any_store):
+    thread = await any_store.threads.create(a_thread("ann"))
+    for at in (10.0, 20.0, 30.0):
+        run = await any_store.runs.add(a_run(thread, at=at))
+        await any_store.runs.change(run.run_id, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
+    assert await any_store.runs.used("ann", 15.0) == Usage(2, 4, 6, 8, 1.0, 0.5)
+    assert await any_store.runs.used("bob", 0.0) == Usage()
+
+
+async def test_events_are_read_back_from_anywhere(any_store):
+    run, other = await stored_run(any_store), await stored_run(any_store)
+    await any_store.events.append([(run.run_id, some_events(1, 3)), (other.run_id, some_events(1, 1))])
+    await any_store.events.append([(run.run_id, some_events(4, 8)), (run.run_id, some_events(9, 10))])
+    read = any_store.events.read
+    assert await read(run.run_id) == some_events(1, 10)
+    assert await read(run.run_id, 2, 4) == some_events(3, 6)
+    assert await read(run.run_id, 10) == []
+    assert await read(run.run_id, 0, 0) == []
+    assert await any_store.events.last(run.run_id) == some_events(10, 10)[0]
+    assert await any_store.events.last("nowhere") is None
+
+
+async def test_event_data_comes_back_as_it_was(any_store):
+    run = await stored_run(any_store)
+    data = '{"delta": "\u2028 \x85 \x0b 𝄞 a b"}'
+    await any_store.events.append([(run.run_id, [EventRecord(1, "message", data)])])
+    assert (await any_store.events.last(run.run_id)).data == data
+
+
+@pytest.mark.parametrize("first", [2, 5])
+async def test_events_that_do_not_follow_are_refused_and_nothing_of_them_is_kept(any_store, first):
+    run, other = await stored_run(any_store), await stored_run(any_store)
+    await any_store.events.append([(run.run_id, some_events(1, 2))])
+    with pytest.raises(StoreError):
+        await any_store.events.append(
+            [(other.run_id, some_events(1, 2)), (run.run_id, some_events(first, first))]
+        )
+    assert await any_store.events.read(other.run_id) == []
+    assert await any_store.events.read(run.run_id) == some_events(1, 2)
+
+
+async def test_events_of_a_deleted_run_do_not_keep_others_from_being_stored(any_store):
+    gone, run = await stored_run(any_store), await stored_run(any_store)
+    await any_store.events.append([(gone.run_id, some_events(1, 2))])
+    await any_store.runs.remove(gone.run_id)
+    await any_store.events.append([(gone.run_id, some_events(3, 4)), (run.run_id, some_events(1, 2))])
+    assert await any_store.events.read(gone.run_id) == []
+    assert await any_store.events.read(run.run_id) == some_events(1, 2)
+
+
+async def test_a_tool_call_begun_again_shows_what_is_known_of_it(any_store):
+    run = await stored_run(any_store)
+    call = await any_store.ledger.begin(run.run_id, "c1", "bash_tool", '{"cmd": "ls"}')
+    assert (call.attempts, call.result) == (1, None)
+    assert (await any_store.ledger.begin(run.run_id, "c1", "bash_tool", "{}")).attempts == 2
+    await any_store.ledger.end(run.run_id, "c1", '"done"')
+    await any_store.ledger.end(run.run_id, "c1", '"done twice"')
+    again = await any_store.ledger.begin(run.run_id, "c1", "bash_tool", "{}")
+    assert (again.result, again.arguments, again.begun_at) == ('"done"', '{"cmd": "ls"}', call.begun_at)
+    await any_store.ledger.begin(run.run_id, "c2", "crawl_tool", "{}")
+    assert [one.tool_call_id for one in await any_store.ledger.of_run(run.run_id)] == ["c1", "c2"]
+
+
+async def test_a_key_is_found_by_its_secret_until_it_is_revoked(any_store):
+    key, secret = await any_store.keys.add("front end", KeyLimits(max_runs=3, daily_tokens=10_000))
+    other, _ = await any_store.keys.add("other")
+    assert secret.startswith("mk_")
+    assert len(secret) == 3 + 43
+    assert secret not in str(key)
+    assert await any_store.keys.find(secret) == key
+    assert await any_store.keys.find(secret[:-1]) is None
+    assert await any_store.keys.find("\ud800") is None
+    assert await any_store.keys.revoke(key.key_id)
+    assert not await any_store.keys.revoke(key.key_id)
+    assert await any_store.keys.find(secret) is None
+    assert [one.key_id for one in await any_store.keys.list()] == [key.key_id, other.key_id]
+
+
+async def test_deleting_a_thread_deletes_all_that_belongs_to_it(any_store):
+    run, other = await stored_run(any_store), await stored_run(any_store)
+    for one in (run, other):
+        await any_store.events.append([(one.run_id, some_events(1, 2))])
+        await any_store.ledger.begin(one.run_id, "c", "bash_tool", "{}")
+    artifact = await any_store.artifacts.add(run, "a.txt", "text/plain", b"a")
+    kept = await any_store.artifacts.add(other, "b.txt", "text/plain", b"b")
+    path = await any_store.artifacts.open(artifact)
+    assert await any_store.threads.delete(run.thread_id)
+    assert not await any_store.threads.delete(run.thread_id)
+    assert await any_store.runs.get(run.run_id) is None
+    assert await any_store.events.last(run.run_id) is None
+    assert await any_store.ledger.of_run(run.run_id) == []
+    assert await any_store.artifacts.get(artifact.artifact_id, None) is None
+    assert not path.exists()
+    assert (await any_store.artifacts.open(kept)).read_bytes() == b"b"
+    assert len(await any_store.ledger.of_run(other.run_id)) == 1
+
+
+async def test_a_healthy_store_has_no_problems(any_store):
+    await stored_run(any_store)
+    await any_store.vacuum()
+    assert await any_store.check() == []
+    assert await any_store.dead_processes() == set()

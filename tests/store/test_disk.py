@@ -1,0 +1,82 @@
+"""Disks without space and files that cannot be written: words, nothing lost, and work again afterwards.
+
+Root may write what its permission bits forbid, so the file systems are real ones, mounted in the child's own
+mount namespace: they go away with it.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from maniple.store import open_store
+from tests.store.samples import command, stored_run
+
+pytestmark = pytest.mark.anyio
+
+NAMESPACE = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--mount")
+
+
+def in_namespace(mounting: str, *words: object) -> list[dict]:
+    """Run a scene of `child.py` after the shell has mounted something; returns what it told."""
+    shell = (*NAMESPACE, "sh", "-ec", f'{mounting}; exec "$0" "$@"')
+    done = subprocess.run(
+        command(*words, before=shell), capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+async def test_a_full_disk_is_told_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounting = (
+        f"mount -t tmpfs -o size=3m tmpfs {disk}; dd if=/dev/zero of={disk}/ballast bs=1M count=1 status=none"
+    )
+    told = in_namespace(mounting, "fill", disk / "maniple.db")
+    full, checkpoint, artifact, kept, after = told
+    assert full["code"] == checkpoint["checkpoint"] == artifact["artifact"] == "store_full"
+    assert "free some space" in full["message"]
+    assert artifact["drafts"] == 0
+    assert kept == {"kept": True}
+    assert after == {"after": 3, "problems": []}
+
+
+async def made(path):
+    async with open_store(path, path.parent / "artifacts", server=True) as store:
+        await stored_run(store)
+
+
+async def test_a_read_only_file_is_refused_with_words(tmp_path):
+    path = tmp_path / "maniple.db"
+    await made(path)
+    told = in_namespace(f"mount --bind {path} {path}; mount -o remount,ro,bind {path}", "attempt", path)
+    assert told[0]["code"] == "store_read_only"
+    assert str(path) in told[0]["message"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_read_only_directory_is_refused_with_words(tmp_path, there):
+    path = tmp_path / "data" / "maniple.db"
+    path.parent.mkdir()
+    if there:
+        await made(path)
+    folder = path.parent
+    told = in_namespace(f"mount --bind {folder} {folder}; mount -o remount,ro,bind {folder}", "attempt", path)
+    assert told[0]["code"] == "store_read_only"
+    assert "store.path" in told[0]["message"]
+
+
+async def test_what_became_read_only_works_again_when_it_can_be_written(tmp_path):
+    path = tmp_path / "maniple.db"
+    await made(path)
+    in_namespace(f"mount --bind {path} {path}; mount -o remount,ro,bind {path}", "attempt", path)
+    async with open_store(path, tmp_path / "artifacts", server=True) as store:
+        assert len(await store.runs.list("")) == 1
+        await stored_run(store)
+
+
+def test_the_namespaces_of_these_tests_can_be_made():
+    assert shutil.which("unshare")
