@@ -1,8 +1,10 @@
 """The team with a small model: grammars, one program, one call, a short report."""
 
 import json
+import re
 
 import pytest
+from langchain_core.tools import tool
 
 from maniple.config import SandboxSettings
 from maniple.runtime.workers import Toolbox
@@ -76,14 +78,34 @@ async def test_small_talk_is_answered_in_the_users_language():
     assert agents(frames) == ["coordinator"]
 
 
+class Search:
+    """Stands for the search that the planner knows of; the researcher's own tool answers."""
+
+    async def search(self, query, *, limit):
+        return []
+
+
+@tool
+async def crawl_tool(url: str) -> str:
+    """Read a page."""
+    return f"The page at {url} says 42."
+
+
+def planned(agent):
+    steps = [{"agent_name": agent, "title": "r", "description": "see https://made-up.test/"}]
+    return [reply(json.dumps({**PLAN, "steps": steps}))]
+
+
+def may_plan_with(request):
+    """The members that the planner's grammar lets it name."""
+    return json.loads(re.findall(r'"agent_name": \{"enum": (\[.*?\])', request["grammar"])[0])
+
+
 async def test_the_coordinators_sorting_decides_who_may_be_planned_with():
-    plan = {**PLAN, "steps": [{"agent_name": "researcher", "title": "r", "description": "d"}]}
-    script = {**small(sort("researcher"), reply("A report.")), "planner": [reply(json.dumps(plan))]}
-    async with scripted_team(script, models=COMPACT, toolbox=TOOLS) as it:
+    script = {**small(sort("researcher"), reply("A report.")), "planner": planned("researcher")}
+    async with scripted_team(script, models=COMPACT, toolbox=TOOLS, search=Search()) as it:
         frames = await it.run("latest news")
-        grammar = it.server.requests[1]["grammar"]
-    assert '"researcher", "reporter"' in grammar
-    assert "coder" not in grammar
+        assert may_plan_with(it.server.requests[1]) == ["researcher", "reporter"]
     assert data(frames, "tool_call")[0] | {"tool_call_id": ""} == {
         "tool_call_id": "",
         "tool_name": "tavily_search",
@@ -91,12 +113,92 @@ async def test_the_coordinators_sorting_decides_who_may_be_planned_with():
     }
 
 
-async def test_without_a_search_the_report_says_what_is_missing():
-    toolbox = Toolbox({}, {"researcher": "There is no TAVILY_API_KEY."})
-    plan = {**PLAN, "steps": [{"agent_name": "researcher", "title": "r", "description": "d"}]}
-    script = {**small(sort("researcher"), reply("Nothing found.")), "planner": [reply(json.dumps(plan))]}
+@pytest.mark.parametrize("kind", ["researcher", "browser"])
+async def test_without_a_search_nobody_plans_with_the_researcher_and_the_answer_says_its_source(kind):
+    toolbox = Toolbox(
+        {"researcher": [crawl_tool], "coder": []}, {"researcher": "There is no TAVILY_API_KEY."}
+    )
+    script = {**small(sort(kind), reply("Paris.")), "planner": planned("reporter")}
     async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
+        frames = await it.run("What is the capital of France?")
+        assert may_plan_with(it.server.requests[1]) == ["reporter"]
+    report = frames[-1][1]["messages"][-1]["content"]
+    assert report.startswith("Paris.\n\n(Nothing was looked up")
+    assert report.endswith("There is no TAVILY_API_KEY.)")
+
+
+@pytest.mark.parametrize("kind", ["researcher", "browser"])
+async def test_without_a_search_the_researcher_reads_the_page_that_the_request_names(kind):
+    toolbox = Toolbox({"researcher": [crawl_tool]}, {"researcher": "There is no TAVILY_API_KEY."})
+    script = {**small(sort(kind), reply("It says 42.")), "planner": planned("researcher")}
+    async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
+        frames = await it.run("What does https://e.test/a(b) say?")
+        assert "The page at https://e.test/a(b) says 42." in it.server.requests[2]["messages"][-1]["content"]
+    assert data(frames, "tool_call")[0]["tool_input"] == {"url": "https://e.test/a(b)"}
+    assert agents(frames) == ["coordinator", "planner", "researcher", "reporter"]
+
+
+async def test_the_researcher_with_a_search_reads_no_page_that_only_the_plan_names():
+    toolbox = Toolbox({"researcher": [*TOOLS.of("researcher"), crawl_tool]})
+    script = {**small(sort("researcher"), reply("Found.")), "planner": planned("researcher")}
+    async with scripted_team(script, models=COMPACT, toolbox=toolbox, search=Search()) as it:
         frames = await it.run("latest news")
-        assert it.server.stats["calls"] == 2, "no model is asked to report what nobody found"
-    assert "There is no TAVILY_API_KEY." in said(frames)
-    assert status(frames) == "completed"
+    assert [one["tool_name"] for one in data(frames, "tool_call")] == ["tavily_search"]
+
+
+async def test_a_program_that_only_writes_a_file_is_done_and_the_report_says_where(sandboxed, tmp_path):
+    code = "```python\nopen('notes.txt', 'w').write('hello')\n```"
+    script = small(sort("coder"), reply(code), reply("The file was written."))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run("Write hello into notes.txt", thread_id="t")
+        assert it.server.stats["calls"] == 4, "the program is not asked for again"
+    line = f"[files written: notes.txt; the user finds them in {tmp_path / 't'}]"
+    assert (tmp_path / "t" / "notes.txt").read_text(encoding="utf-8") == "hello"
+    assert data(frames, "tool_call_result")[0]["tool_result"] == line
+    assert frames[-1][1]["messages"][-1]["content"] == f"The file was written.\n\n{line}"
+
+
+async def test_a_program_that_was_cut_is_not_run(sandboxed):
+    cut = reply("```python\nprint(1)\nprint(", finish_reason="length")
+    script = small(sort("coder"), cut, reply("print(4)"), reply("4"))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run()
+        assert "cut at the model's output limit" in it.server.requests[3]["messages"][-1]["content"]
+    assert [one["tool_input"]["code"] for one in data(frames, "tool_call")] == ["print(4)"]
+
+
+async def test_a_program_that_fails_twice_leaves_its_error_as_the_steps_reason(sandboxed):
+    script = small(sort("coder"), reply("print(1/0)"), reply("print(1/0)"))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run()
+    coder, reporter = data(frames, "plan")[-1]["steps"]
+    assert coder["reason"] == "the program failed twice: ZeroDivisionError: division by zero"
+    assert "reason" not in reporter
+
+
+@pytest.mark.parametrize(
+    ("request_text", "named", "language"),
+    [
+        ("Was ist 1+3?", "German", "in German"),
+        ("1+3是多少？", "English", "用中文"),
+        ("1+3=?", "Chinese", "in English"),
+        ("What is 1+3?", "", "in the language of the request"),
+        ("What is 1+3?", "{{evil}} words", "in the language of the request"),
+    ],
+)
+async def test_planner_and_reporter_are_told_the_users_language(sandboxed, request_text, named, language):
+    sorting = reply(json.dumps({"kind": "coder", "language": named}))
+    script = small(sorting, reply("print(4)"), reply("4"))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        await it.run(request_text)
+        planner, reporter = (it.server.requests[n]["messages"][0]["content"] for n in (1, 3))
+    assert language in reporter
+    assert ("in Chinese" if "中" in language else language) in planner
+
+
+async def test_the_callers_locale_goes_before_the_language_of_the_request():
+    script = small(reply('{"kind": "researcher", "language": "German"}'), reply("Hallo."))
+    script["planner"] = planned("reporter")
+    async with scripted_team(script, models=COMPACT, toolbox=Toolbox()) as it:
+        await it.run("Wer war Kant?", locale="fr-FR")
+        assert "in fr-FR" in it.server.requests[2]["messages"][0]["content"]

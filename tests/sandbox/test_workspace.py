@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.errors import FileError
-from maniple.sandbox import FileHead, Workspace, Workspaces
+from maniple.sandbox import FileHead, Files, Workspace, Workspaces
 from maniple.sandbox.beneath import components
 
 
@@ -161,3 +161,45 @@ def test_a_listing_is_bounded_and_survives_what_code_can_plant(workspace: Worksp
     (workspace.path / "link").symlink_to("/etc")
     assert workspace.files(100) == [(f"{number:02}", number) for number in range(30)]
     assert len(workspace.files(7)) == 7
+
+
+def test_the_files_of_a_thread_are_told_without_making_its_workspace(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path / "workspaces")
+    assert workspaces.files("thread", 10) == Files(tmp_path / "workspaces" / "thread", ())
+    assert list(tmp_path.iterdir()) == []
+    workspaces.open("thread").write("deep/notes.txt", b"abc")
+    (tmp_path / "workspaces" / "thread" / "link").symlink_to("/etc/passwd")
+    assert workspaces.files("thread", 10).found == (("deep/notes.txt", 3),)
+    assert workspaces.files("other", 10).found == ()
+
+
+def test_only_an_empty_workspace_is_discarded(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path)
+    workspaces.open("empty")
+    workspaces.open("used").write("a", b"x")
+    for key in ("empty", "used", "never made"):
+        workspaces.discard_if_empty(key)
+    assert [path.name for path in tmp_path.iterdir()] == ["used"]
+
+
+def test_a_link_in_the_place_of_a_workspace_is_neither_listed_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    (tmp_path / "thread").symlink_to(tmp_path / "outside")
+    assert Workspaces(tmp_path).files("thread", 10).found == ()
+    (tmp_path / "outside" / "secret").unlink()
+    Workspaces(tmp_path).discard_if_empty("thread")
+    assert (tmp_path / "thread").is_symlink()
+    assert (tmp_path / "outside").is_dir()
+
+
+def test_a_root_that_cannot_be_written_is_noticed_before_it_is_needed(tmp_path: Path) -> None:
+    assert Workspaces(tmp_path / "not" / "yet" / "there").obstacle() is None
+    assert list(tmp_path.iterdir()) == []
+    file = tmp_path / "file"
+    file.touch()
+    for unwritable in (Path("/proc/1/workspaces"), file / "workspaces"):
+        obstacle = Workspaces(unwritable).obstacle()
+        assert obstacle is not None
+        assert f"{unwritable.parent} cannot be written" in obstacle.reason
+        assert "data_dir" in obstacle.remedy

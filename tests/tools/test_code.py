@@ -42,12 +42,27 @@ async def test_the_tools_have_the_names_and_arguments_that_clients_know(tools: d
     assert all(len(tool.description.split()) < 25 for tool in tools.values())
 
 
-async def test_python_and_bash_share_a_workspace_with_the_file_tools(tools: dict[str, BaseTool]) -> None:
+async def test_python_and_bash_share_a_workspace_with_the_file_tools(
+    tools: dict[str, BaseTool], tmp_path: Path
+) -> None:
     await tools["write_file"].ainvoke({"path": "n.txt", "content": "20"})
     said = await tools["python_repl_tool"].ainvoke({"code": "print(int(open('n.txt').read()) + 1)"})
     assert said == "21"
-    assert await tools["bash_tool"].ainvoke({"cmd": "wc -c < n.txt; echo sum > made.txt"}) == "2"
+    said = await tools["bash_tool"].ainvoke({"cmd": "wc -c < n.txt; echo sum > made.txt"})
+    assert said == f"2\n[files written: made.txt; the user finds them in {tmp_path / 'local'}]"
     assert await tools["list_files"].ainvoke({}) == "made.txt (4 bytes)\nn.txt (2 bytes)"
+
+
+async def test_silent_code_that_writes_says_what_it_wrote(tools: dict[str, BaseTool], tmp_path: Path) -> None:
+    code = "open('a.txt', 'w').write('a')\nopen('line\\nbreak', 'w').write('b')"
+    said = await tools["python_repl_tool"].ainvoke({"code": code})
+    place = tmp_path / "local"
+    assert said == f"[files written: a.txt, line\\nbreak; the user finds them in {place}]"
+    again = await tools["python_repl_tool"].ainvoke({"code": "open('a.txt', 'w').write('z')"})
+    assert again == f"[files written: a.txt; the user finds them in {place}]", "as long as before, but new"
+    assert (await tools["python_repl_tool"].ainvoke({"code": "open('a.txt').read()"})).startswith(
+        "[no output"
+    )
 
 
 async def test_failing_code_is_a_result_the_model_can_read(tools: dict[str, BaseTool]) -> None:

@@ -12,6 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
+from maniple.agents.context import ContextWindow
+from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
 from maniple.agents.task import (
     REPORT_RESULT_CHARACTERS,
@@ -21,6 +23,7 @@ from maniple.agents.task import (
     response_from,
 )
 from maniple.agents.text_tools import TextToolCalls
+from maniple.agents.tool_calls import ToolCallsOnce
 from maniple.agents.tool_failures import tool_failures
 from maniple.llms import broke_off
 from maniple.prompts import render
@@ -73,8 +76,11 @@ def build_react_agent(
     """Build the agent of `role`; it makes at most `max_model_calls` calls for one task."""
     stack: list[AgentMiddleware[Any, Any]] = [
         ModelCallLimitMiddleware(run_limit=max_model_calls, exit_behavior="error"),
+        PartialWork(),
+        ContextWindow(model, tools),
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         TextToolCalls(),
+        ToolCallsOnce(),
         tool_failures(),
         *middleware,
     ]

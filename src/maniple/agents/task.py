@@ -1,11 +1,17 @@
 """What a worker is handed, and what it hands back."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from maniple.prompts import render
+
 RESULT_CHARACTERS = 6_000
 REPORT_RESULT_CHARACTERS = 20_000
+CALLER_CHARACTERS = 4_000
+COMPACT_CALLER_CHARACTERS = 600
+_MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +35,15 @@ class Task:
     results: Sequence[Result] = ()
     team: Sequence[str] = ()
     locale: str = ""
+    caller: str = ""
+    """What the API's caller asks of the answer; only who writes the answer is told."""
 
     def instruction(self) -> str:
-        """Return the step in words."""
+        """Return the step in words, and what the caller asks of it."""
         lines = [f"Your step: {self.title}", self.description]
         if self.note:
             lines.append(f"Note: {self.note}")
-        return "\n".join(lines)
+        return "\n".join(lines) + fenced(self.caller)
 
 
 class Agent(Protocol):
@@ -57,6 +65,14 @@ def response_from(result: Result, limit: int = RESULT_CHARACTERS) -> str:
         f"Response from {result.agent}:\n\n<response>\n{shortened(result.text, limit)}\n</response>\n\n"
         "*Please execute the next step.*"
     )
+
+
+def fenced(caller: str, limit: int = CALLER_CHARACTERS) -> str:
+    """Return the caller's system messages as an addition to a prompt; nothing when there are none."""
+    if not caller.strip():
+        return ""
+    # Whoever could write the closing mark would go on in our voice.
+    return "\n\n" + render("caller", text=shortened(_MARK.sub("", caller.strip()), limit))
 
 
 def shortened(text: str, limit: int) -> str:

@@ -3,7 +3,7 @@
 from langchain.agents.middleware import ToolErrorMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 
-from maniple.errors import ModelError, failure_words
+from maniple.errors import ManipleError, ToolFailure, failure_words
 
 
 def tool_failures() -> ToolErrorMiddleware:
@@ -11,7 +11,12 @@ def tool_failures() -> ToolErrorMiddleware:
     return ToolErrorMiddleware(_words)
 
 
+def failed(tool_name: str, error: Exception) -> str:
+    """Return what the model is told of a tool that failed."""
+    return f"{tool_name} failed: {failure_words(error)}"
+
+
 def _words(error: Exception, request: ToolCallRequest) -> str | None:
-    if isinstance(error, ModelError):
-        return None  # the endpoint is the matter, not the tool: the run must say so
-    return f"{request.tool_call['name']} failed: {failure_words(error)}"
+    if isinstance(error, ManipleError) and not isinstance(error, ToolFailure):
+        return None  # an endpoint, the store or the budget is the matter, not the tool: the run must say so
+    return failed(request.tool_call["name"], error)

@@ -3,13 +3,14 @@
 from maniple.sandbox.backend import Completed, Sandbox
 from maniple.sandbox.bubblewrap import BubblewrapSandbox
 from maniple.sandbox.probes import open_sandbox
-from maniple.sandbox.workspace import FileHead, Workspace, Workspaces
+from maniple.sandbox.workspace import FileHead, Files, Workspace, Workspaces
 from maniple.types import Unavailable
 
 __all__ = [
     "BubblewrapSandbox",
     "Completed",
     "FileHead",
+    "Files",
     "Sandbox",
     "Unavailable",
     "Workspace",

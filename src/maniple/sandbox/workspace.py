@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from pathlib import Path
 from maniple.errors import FileError
 from maniple.sandbox.account import give_away
 from maniple.sandbox.beneath import MAX_DEPTH, components, open_directory, open_regular, replace
+from maniple.types import Unavailable
 
 _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 # How far a listing looks past directories, links and special files.
@@ -26,6 +28,14 @@ class FileHead:
 
     content: bytes
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What is in a workspace: `found` are (path beneath `folder`, bytes), sorted."""
+
+    folder: Path
+    found: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +107,38 @@ class Workspaces:
 
     def open(self, key: str) -> Workspace:
         """The workspace of a thread, made when it is missing; any text is a valid key. Blocks on disk."""
-        path = self._root / _directory_name(key)
-        with _explained(str(path), "made"):
+        workspace = self._of(key)
+        with _explained(str(workspace.path), "made"):
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.mkdir(mode=0o700, exist_ok=True)
-            give_away(path)
-        return Workspace(path, self._max_file_bytes)
+            workspace.path.mkdir(mode=0o700, exist_ok=True)
+            give_away(workspace.path)
+        return workspace
+
+    def files(self, key: str, limit: int) -> Files:
+        """The files of a thread's workspace, which is not made for that. Blocks on disk."""
+        workspace = self._of(key)
+        return Files(workspace.path, tuple(workspace.files(limit)))
+
+    def discard_if_empty(self, key: str) -> None:
+        """Remove a workspace in which nothing is; any other is the user's and stays. Blocks on disk."""
+        with suppress(OSError):
+            self._of(key).path.rmdir()
+
+    def remove(self, key: str) -> None:
+        """Remove a workspace with all that is in it; links are removed and not followed. Blocks on disk."""
+        with _explained(key, "removed"), suppress(FileNotFoundError):
+            shutil.rmtree(self._of(key).path)
+
+    def obstacle(self) -> Unavailable | None:
+        """What keeps workspaces from being made, as far as that shows without making one. Blocks on disk."""
+        nearest = next(path for path in (self._root, *self._root.parents) if os.path.lexists(path))
+        if os.access(f"{nearest}/.", os.W_OK | os.X_OK):  # the dot: a file, too, is an obstacle
+            return None
+        reason = f"{nearest} cannot be written, so there is no place for the team's files."
+        return Unavailable(reason, "let data_dir in conf.yaml, or MANIPLE_DATA_DIR, be a folder of yours.")
+
+    def _of(self, key: str) -> Workspace:
+        return Workspace(self._root / _directory_name(key), self._max_file_bytes)
 
 
 def _directory_name(key: str) -> str:

@@ -32,6 +32,7 @@ def browser_tool(browser: Browser) -> BaseTool:
         name="browser",
         description="Open the first URL in the instruction in a browser that runs JavaScript; "
         "gives its text and links. It cannot click or type.",
+        metadata={"idempotent": True},
     )
 
 

@@ -19,4 +19,5 @@ def crawl_tool(crawler: Crawler) -> BaseTool:
         coroutine=crawl,
         name="crawl_tool",
         description="Read a public web page as Markdown, by its full URL. No PDF, no JavaScript.",
+        metadata={"idempotent": True},
     )

@@ -6,6 +6,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.sandbox import FileHead, Workspace, Workspaces
 from maniple.tools.scope import thread_key
+from maniple.tools.written import printable
 
 _SHOWN_BYTES = 20_000
 _LISTED_FILES = 200
@@ -19,8 +20,9 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
 
     async def write_file(path: str, content: str) -> str:
         data = content.encode(errors="replace")
-        await asyncio.to_thread((await workspace()).write, path, data)
-        return f"Wrote {len(data)} bytes to {path}."
+        place = await workspace()
+        await asyncio.to_thread(place.write, path, data)
+        return f"Wrote {len(data)} bytes to {path}; the user finds it in {place.path}."
 
     async def read_file(path: str) -> str:
         return _shown(path, await asyncio.to_thread((await workspace()).read, path, _SHOWN_BYTES))
@@ -34,7 +36,12 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
         list_files: "List the files of the workspace with their sizes.",
     }
     return [
-        StructuredTool.from_function(coroutine=function, name=function.__name__, description=description)
+        StructuredTool.from_function(
+            coroutine=function,
+            name=function.__name__,
+            description=description,
+            metadata={"idempotent": True},
+        )
         for function, description in descriptions.items()
     ]
 
@@ -58,11 +65,7 @@ def _decoded(head: FileHead) -> str | None:
 
 def _listing(files: list[tuple[str, int]]) -> str:
     """One file a line; a name's unprintable characters are escaped, so that it cannot pose as a line."""
-    lines = [f"{_printable(path)} ({size} bytes)" for path, size in files]
+    lines = [f"{printable(path)} ({size} bytes)" for path, size in files]
     if len(files) == _LISTED_FILES:
         lines.append(f"[only the first {_LISTED_FILES} files are listed]")
     return "\n".join(lines) or "[the workspace is empty]"
-
-
-def _printable(path: str) -> str:
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in path)

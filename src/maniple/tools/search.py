@@ -25,4 +25,5 @@ def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
         coroutine=search,
         name="tavily_search",
         description="Search the web. Gives titles, URLs and extracts; read a page with crawl_tool.",
+        metadata={"idempotent": True},
     )

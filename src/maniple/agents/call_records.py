@@ -1,0 +1,142 @@
+"""What the ledger knows of one tool call: its tries, its result, and what the user was asked about it."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphInterrupt
+from langgraph.types import interrupt
+
+from maniple.agents.scope import task_key
+from maniple.store.protocols import Ledger
+
+_PAUSED = "paused"
+_PREMATURE = "premature"
+_QUESTION = "question about "
+_LOST = "!lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One try of a call, begun just now or by an earlier execution of its task."""
+
+    number: int
+    arguments: dict[str, Any]
+    is_new: bool
+    result: Mapping[str, Any] | None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the tool itself interrupted the run: what was answered, it learns when it runs again."""
+        return self.result is not None and self.result["status"] == _PAUSED
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows if the tool did its work: it was begun and never ended."""
+        return self.result is None and not self.is_new
+
+
+@dataclass(slots=True)
+class CallRecords:
+    """The ledger's rows about one call: one for each try, one for each question to the user.
+
+    They are named `KEY`, `KEY#2`, … and `KEY?approval1`, …, where `KEY` is the graph's task and the model's
+    `tool_call_id`: endpoints repeat such ids within a run.
+    """
+
+    ledger: Ledger
+    run_id: str
+    tool_name: str
+    tool_call_id: str
+    _asked: Counter[str] = field(default_factory=Counter)
+    _is_aligned: bool = False
+
+    @property
+    def key(self) -> str:
+        """The name of the first try's row."""
+        return f"{task_key()}:{self.tool_call_id}"
+
+    async def earlier(self) -> int | None:
+        """Return how many calls of this tool the run began so far; `None` if this one is among them."""
+        rows = await self.ledger.of_run(self.run_id)
+        first = {row.tool_call_id for row in rows if row.tool_name == self.tool_name}
+        first = {key for key in first if not key.rpartition("#")[2].isdigit()}
+        return None if self.key in first else len(first)
+
+    async def knows(self, number: int) -> bool:
+        """Say whether a try was begun already."""
+        key = self._try_key(number)
+        return any(row.tool_call_id == key for row in await self.ledger.of_run(self.run_id))
+
+    async def begin(self, number: int, arguments: Mapping[str, Any]) -> Try:
+        """Record the intent, or return what is recorded of this try."""
+        row = await self._begin(self._try_key(number), self.tool_name, arguments)
+        result = json.loads(row.result) if row.result is not None else None
+        return Try(number, json.loads(row.arguments), row.attempts == 1, result)
+
+    async def end(self, number: int, message: ToolMessage) -> None:
+        """Record the result of a try: what the tool said, its failure, or the user's words."""
+        result = {"status": message.status, "content": message.content}
+        await self.ledger.end(self.run_id, self._try_key(number), _json(result))
+
+    async def pause(self, number: int) -> None:
+        """Record that the tool interrupted the run, so that it is executed again without a question."""
+        await self.ledger.end(self.run_id, self._try_key(number), _json({"status": _PAUSED}))
+
+    async def ask(self, payload: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Interrupt the run with `payload`; return the answer and the payload that it was given for.
+
+        LangGraph executes a task again from its start and hands answers out by their order alone. So the row
+        keeps what was shown: an answer never counts for other arguments. And an answer that is there before
+        its question was shown, left over from another one, counts for nothing.
+        """
+        await self.align()
+        reason = payload["reason"]
+        while True:
+            self._asked[reason] += 1
+            key = f"{self.key}?{reason}{self._asked[reason]}"
+            row = await self._begin(key, f"{_QUESTION}{self.tool_name}", payload)
+            shown = json.loads(row.arguments)
+            if row.result is not None:
+                kept = json.loads(row.result)
+            else:
+                kept = {_PREMATURE if row.attempts == 1 else "answer": interrupt(shown)}
+                await self.ledger.end(self.run_id, key, _json(kept))
+            if "answer" in kept:
+                return kept["answer"], shown
+
+    async def align(self) -> None:
+        """Take from LangGraph every answer that is on record, so that its next one is the next question's.
+
+        After a crash LangGraph has lost the answers of its last execution. That is noted: from then on the
+        place in its order belongs to another question.
+        """
+        if self._is_aligned:
+            return
+        self._is_aligned = True
+        rows = [row for row in await self.ledger.of_run(self.run_id) if self._is_question(row.tool_call_id)]
+        lost = {row.tool_call_id for row in rows if row.tool_call_id.endswith(_LOST)}
+        for row in rows:
+            mark = f"{row.tool_call_id}{_LOST}"
+            if row.result is not None and mark not in lost:
+                try:
+                    interrupt(json.loads(row.arguments))
+                except GraphInterrupt:
+                    await self._begin(mark, row.tool_name, {})
+
+    def _is_question(self, key: str) -> bool:
+        return key.startswith(f"{self.key}?")
+
+    def _try_key(self, number: int) -> str:
+        return self.key if number == 1 else f"{self.key}#{number}"
+
+    async def _begin(self, key: str, tool_name: str, arguments: Mapping[str, Any]) -> Any:
+        return await self.ledger.begin(self.run_id, key, tool_name, _json(arguments))
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    # Written in ASCII: half characters, which no database takes, come back as they were.
+    return json.dumps(value, default=str)

@@ -1,0 +1,253 @@
+"""Count what a run uses, and refuse what goes beyond its budget: in one place, LangChain's callbacks.
+
+`Meter.callbacks` stand first in the run's `config["callbacks"]`; every nested agent and tool inherits them.
+A call beyond a limit is refused there before it is sent.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+
+from maniple.agents.budget import Budget, Level, Prices, levels
+from maniple.errors import BudgetExhausted
+from maniple.llms.windows import count_tokens
+from maniple.store.records import Usage
+from maniple.types import AGENT_MARK
+
+NEAR = 0.8
+"""The share of a limit from which on no new step is begun."""
+REPORT_SECONDS = 60.0
+"""What a report may take at least, however late it is."""
+_CALLBACK_LOGGER = "langchain_core.callbacks.manager"
+SUMMARY_SOURCE = "summarization"
+"""Marks a model call that only shortens a conversation (`lc_source`, LangChain's own word)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A model call under way, with what it uses for certain: the estimated prompt."""
+
+    model: str
+    input_tokens: int
+    cost: float
+    is_reserve: bool
+
+
+class Meter:
+    """The usage of one run, with what it had used before a restart; its seconds run from `start()`.
+
+    `prices` are by the name of the model. Checking and counting happen without giving way to another task,
+    so parallel steps go beyond a limit by no more than the answers of the calls already under way.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        prices: Mapping[str, Prices] | None = None,
+        used: Usage | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.budget = budget or Budget()
+        self.estimated_calls = 0
+        """How many calls told no usage, so that their tokens are estimates."""
+        self._prices = prices or {}
+        self._used = used or Usage()
+        self._clock = clock
+        self._began: float | None = None
+        self._calls: dict[UUID, _Call] = {}
+        self._reserve = 1
+        self._exhausted: str | None = None
+
+    def start(self) -> None:
+        """Let the seconds run: the run begins to work. What it waited for before does not count."""
+        if self._began is None:
+            self._began = self._clock()
+
+    @property
+    def used(self) -> Usage:
+        """What the run has used so far."""
+        worked = 0.0 if self._began is None else self._clock() - self._began
+        return replace(self._used, seconds=self._used.seconds + worked)
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why the run ends as `budget_exhausted`: which limit took something from it. `None` if none did."""
+        return self._exhausted
+
+    def near(self) -> str | None:
+        """Say which limit is used up by four fifths or more, if one is."""
+        coming = {"model_calls": 0.0, "tool_calls": 0.0}
+        for level in levels(self.budget, self.used, **coming):
+            if level.used >= NEAR * level.allowed:
+                unit = "cost" if level.limit == "cost" else level.limit.replace("_", " ")
+                return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of the run's budget are used"
+        return None
+
+    def give_up(self, reason: str) -> None:
+        """Note that the budget took something from the run; the first reason stays."""
+        self._exhausted = self._exhausted or reason
+
+    @asynccontextmanager
+    async def in_time(self, *, reporting: bool = False) -> AsyncIterator[None]:
+        """Cut what happens inside when the run's seconds are over: then `BudgetExhausted` is raised.
+
+        A report has `REPORT_SECONDS` at least.
+        """
+        allowed = self.budget.seconds
+        if allowed is None:
+            yield
+            return
+        left = max(allowed - self.used.seconds, REPORT_SECONDS if reporting else 0)
+        deadline = asyncio.timeout(left)
+        try:
+            async with deadline:
+                yield
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise self._refusal(Level("seconds", allowed, max(allowed, self.used.seconds))) from error
+
+    @property
+    def callbacks(self) -> list[BaseCallbackHandler]:
+        """What a run's `config["callbacks"]` begin with."""
+        logging.getLogger(_CALLBACK_LOGGER).addFilter(_is_news)  # once: a filter that is there stays alone
+        return [ModelCalls(self), ToolCalls(self)]
+
+    def begin(self, call_id: UUID, prompt: Sequence[BaseMessage], metadata: Mapping[str, Any]) -> None:
+        """Count a model call, or raise `BudgetExhausted`."""
+        model = str(metadata.get("ls_model_name") or "")
+        tokens = count_tokens(prompt)
+        cost = self._prices.get(model, Prices()).of(tokens, 0)
+        under_way = self._calls.values()
+        over = self._over(
+            model_calls=1,
+            tokens=tokens + sum(call.input_tokens for call in under_way),
+            cost=cost + sum(call.cost for call in under_way),
+        )
+        if over is not None:
+            refusal = self._refusal(over)
+            is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") != SUMMARY_SOURCE
+            if self._reserve == 0 or not is_report:
+                raise refusal
+            self._reserve -= 1
+        self._calls[call_id] = _Call(model, tokens, cost, over is not None)
+        self._add(model_calls=1)
+
+    def end(self, call_id: UUID, answer: AIMessage | None) -> None:
+        """Count the tokens of an answer."""
+        if call := self._calls.pop(call_id, None):
+            self._count(call, answer)
+
+    def break_off(self, call_id: UUID, answer: AIMessage | None) -> None:
+        """Count what came of a call that failed; one that was never answered costs nothing."""
+        call = self._calls.pop(call_id, None)
+        if call is None:
+            return
+        self._reserve += call.is_reserve
+        if answer is not None and (answer.text or answer.tool_calls):
+            self._count(call, answer)
+
+    def use_tool(self) -> None:
+        """Count a tool call, or raise `BudgetExhausted`."""
+        self.check(tool_calls=1)
+        self._add(tool_calls=1)
+
+    def allows(self, **coming: float) -> bool:
+        """Say whether amounts such as `tool_calls=1` stay within the limits; nothing is noted."""
+        return self._over(**coming) is None
+
+    def check(self, **coming: float) -> None:
+        """Raise `BudgetExhausted` when amounts such as `tool_calls=1` would go beyond a limit."""
+        if over := self._over(**coming):
+            raise self._refusal(over)
+
+    def _over(self, **coming: float) -> Level | None:
+        return next((level for level in levels(self.budget, self.used, **coming) if level.is_over), None)
+
+    def _refusal(self, over: Level) -> BudgetExhausted:
+        words = str(over)
+        self.give_up(words)
+        return BudgetExhausted(f"{words[0].upper()}{words[1:]}.", limit=over.limit)
+
+    def _count(self, call: _Call, answer: AIMessage | None) -> None:
+        usage = answer.usage_metadata if answer is not None else None
+        if usage is not None:
+            given, said = usage["input_tokens"], usage["output_tokens"]
+        else:
+            self.estimated_calls += 1
+            given, said = call.input_tokens, count_tokens([answer]) if answer is not None else 0
+        # A fallback may have answered: the answer names its model, though at times with a date.
+        model = str(answer.response_metadata.get("model_name") or "") if answer is not None else ""
+        prices = self._prices.get(model) or self._prices.get(call.model) or Prices()
+        self._add(input_tokens=given, output_tokens=said, cost=prices.of(given, said))
+
+    def _add(self, **amounts: Any) -> None:
+        before = self._used
+        self._used = replace(before, **{name: getattr(before, name) + n for name, n in amounts.items()})
+
+
+class ModelCalls(AsyncCallbackHandler):
+    """Tells a meter of model calls.
+
+    Not inline: langchain-core 1.7 leaves the coroutines of all other handlers unawaited when an inline one
+    raises at the start of a chat model.
+    """
+
+    raise_error = True
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    async def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._meter.begin(run_id, messages[0], metadata or {})
+
+    async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        self._meter.end(run_id, _answer(response))
+
+    async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        response = kwargs.get("response")
+        self._meter.break_off(run_id, _answer(response) if isinstance(response, LLMResult) else None)
+
+
+class ToolCalls(AsyncCallbackHandler):
+    """Tells a meter of tool calls; inline and first, so that a refused call is told to nobody."""
+
+    raise_error = True
+    run_inline = True
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    async def on_tool_start(self, serialized: dict[str, Any], input_str: str, **kwargs: Any) -> None:
+        self._meter.use_tool()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Say whether a warning tells more than that a call was refused, which is what the callbacks are for."""
+    words = record.getMessage()
+    ours = any(f"Error in {handler.__name__}." in words for handler in (ModelCalls, ToolCalls))
+    return not (ours and BudgetExhausted.__name__ in words)
+
+
+def _answer(response: LLMResult) -> AIMessage | None:
+    first = next((one for generations in response.generations for one in generations), None)
+    message = first.message if isinstance(first, ChatGeneration) else None
+    return message if isinstance(message, AIMessage) else None

@@ -1,0 +1,48 @@
+"""Keep what an agent has found when the budget ends in the middle of its step."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.types import Command
+
+from maniple.agents.task import RESULT_CHARACTERS, shortened
+from maniple.errors import BudgetExhausted
+
+
+class PartialWork(AgentMiddleware[Any, Any]):
+    """Give `BudgetExhausted` what the agent said and its tools returned before it."""
+
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
+    ) -> ModelResponse:
+        try:
+            return await handler(request)
+        except BudgetExhausted as error:
+            error.done_before = found_in(request.messages)
+            raise
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        try:
+            return await handler(request)
+        except BudgetExhausted as error:
+            error.done_before = found_in(request.state["messages"])
+            raise
+
+
+def found_in(messages: Sequence[BaseMessage]) -> str:
+    """Return an agent's words and its tools' results so far."""
+    lines = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            lines.append(f"{message.name}: {message.text}")
+        elif isinstance(message, AIMessage) and message.text:
+            lines.append(message.text)
+    each = RESULT_CHARACTERS // max(len(lines), 1)
+    return "\n".join(shortened(line, each) for line in lines)

@@ -1,0 +1,47 @@
+"""Check a call's arguments against its tool before anybody is asked to approve them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, ValidationError
+
+
+def wrong_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
+    """Return what is wrong with `arguments` for `tool`, in words; "" when nothing is.
+
+    A name that the tool does not know counts: it would be dropped, and what runs would not be what was shown.
+    Of a tool that is described by JSON Schema alone the names are checked; its server checks the values.
+    """
+    schema = tool.tool_call_schema
+    if isinstance(schema, dict):
+        return _wrong_names(schema, arguments)
+    if not issubclass(schema, BaseModel):
+        return ""  # of pydantic's old kind: the tool itself refuses what does not fit
+    if unknown := _unknown(arguments, [*schema.model_fields, *_aliases(schema)]):
+        return unknown
+    try:
+        schema.model_validate(dict(arguments))
+    except ValidationError as error:
+        return "; ".join(
+            f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
+        )
+    return ""
+
+
+def _wrong_names(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    if missing:
+        return f"missing: {', '.join(missing)}"
+    if schema.get("additionalProperties"):
+        return ""
+    return _unknown(arguments, list(schema.get("properties", {})))
+
+
+def _aliases(schema: type[BaseModel]) -> list[str]:
+    return [field.alias for field in schema.model_fields.values() if field.alias]
+
+
+def _unknown(arguments: Mapping[str, Any], known: list[str]) -> str:
+    unknown = [name for name in arguments if name not in known]
+    return f"unknown: {', '.join(unknown)} (it takes {', '.join(known) or 'nothing'})" if unknown else ""

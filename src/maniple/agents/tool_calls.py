@@ -1,0 +1,186 @@
+"""Run each tool call once: recorded before and after, and approved first where that is asked for."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command, interrupt
+
+from maniple.agents.answers import Edited, Rejected, stand_in, verdict_of, wants_repetition
+from maniple.agents.call_records import CallRecords
+from maniple.agents.scope import run_scope
+from maniple.agents.tool_arguments import wrong_arguments
+from maniple.agents.tool_failures import failed
+from maniple.errors import ToolFailure
+
+Arguments = Mapping[str, Any]
+Run = Callable[[Arguments], Awaitable[ToolMessage | Command[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a call gave, and the arguments that it really ran with: those on record, or the user's."""
+
+    answer: ToolMessage | Command[Any]
+    arguments: Arguments
+
+
+async def call_once(tool: BaseTool, tool_call_id: str, arguments: Arguments, run: Run) -> Done:
+    """Call `tool` by `run` unless the ledger of the run has its result.
+
+    What the tool's `metadata` may say: `idempotent`, it may run again when nobody knows whether it did its
+    work, else the user is asked; `max_calls_per_run` and `beyond`, the words that further calls get.
+    Interrupts the graph where the user has to decide. A `ToolFailure` is a message with `status="error"`;
+    everything else that `run` raises passes, and the call's result stays unknown.
+    """
+    scope = run_scope()
+    call = _Call(tool, tool_call_id, run)
+    needs_approval = tool.name in scope.approval
+    if scope.ledger is None:
+        records = None
+    else:
+        records = CallRecords(scope.ledger, scope.run_id, tool.name, tool_call_id)
+        if words := await call.beyond(records):
+            await records.begin(1, arguments)
+            return await call.instead(records, 1, words, arguments)
+    if needs_approval:
+        await call.affordable(records, 1)
+        allowed = await call.approved(records, arguments)
+        if isinstance(allowed, ToolMessage):
+            return Done(allowed, arguments)
+        arguments = allowed
+    return await call.finished(arguments) if records is None else await call.recorded(records, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    tool: BaseTool
+    id: str
+    run: Run
+
+    def _says(self, key: str) -> Any:
+        return (self.tool.metadata or {}).get(key)
+
+    def message(self, words: str, *, error: bool = False) -> ToolMessage:
+        status = "error" if error else "success"
+        return ToolMessage(words, tool_call_id=self.id, name=self.tool.name, status=status)
+
+    def _question(self, reason: str, arguments: Arguments, **more: Any) -> dict[str, Any]:
+        return {
+            "kind": "tool_approval",
+            "reason": reason,
+            "tool_name": self.tool.name,
+            "tool_input": dict(arguments),
+            "tool_call_id": self.id,
+            **more,
+        }
+
+    async def beyond(self, records: CallRecords) -> str:
+        """Return the words for a call over the tool's limit in a run; "" within it."""
+        limit = self._says("max_calls_per_run")
+        if limit is None:
+            return ""
+        earlier = await records.earlier()
+        if earlier is None or earlier < limit:
+            return ""
+        return str(self._says("beyond") or f"{self.tool.name} cannot be called again in this run.")
+
+    async def affordable(self, records: CallRecords | None, number: int) -> None:
+        """Raise `BudgetExhausted` for a try that the run can no longer afford, before it leaves any record.
+
+        One that is on record already is no new expense: its result may be there.
+        """
+        meter = run_scope().meter
+        if meter is None or meter.allows(tool_calls=1):
+            return
+        if records is None or not await records.knows(number):
+            meter.check(tool_calls=1)
+
+    async def approved(self, records: CallRecords | None, arguments: Arguments) -> Arguments | ToolMessage:
+        """Ask until the user has approved arguments that the tool takes, or rejected the call."""
+        if wrong := wrong_arguments(self.tool, arguments):
+            return self.message(f"{self.tool.name} was not run. Wrong arguments: {wrong}", error=True)
+        question = self._question("approval", arguments)
+        while True:
+            answer, shown = await records.ask(question) if records else (interrupt(question), question)
+            match verdict_of(answer):
+                case Rejected(words):
+                    reason = (
+                        f"The user rejected this call: {words}" if words else "The user rejected this call."
+                    )
+                    return self.message(reason, error=True)
+                case Edited(edited):
+                    wrong = wrong_arguments(self.tool, edited)
+                    if not wrong:
+                        return edited
+                    question = self._question("approval", edited, error=wrong)
+                case _ if "error" in shown:
+                    pass  # what was shown last cannot run: the user has to say what may
+                case _:
+                    return shown["tool_input"]
+
+    async def recorded(self, records: CallRecords, arguments: Arguments) -> Done:
+        """Return the result on record, or run it with its intent and its result recorded."""
+        number = 1
+        while True:
+            await self.affordable(records, number)
+            this = await records.begin(number, arguments)
+            if not this.is_new:
+                await records.align()
+            if this.is_unknown and not self._says("idempotent"):
+                answer, shown = await records.ask(self._question("unknown_result", this.arguments))
+                arguments = shown["tool_input"]
+                if not wants_repetition(answer):
+                    return await self.instead(records, number, stand_in(answer), arguments)
+            elif this.is_new or this.is_unknown:
+                return await self._run(records, number, arguments)
+            elif this.result is not None and not this.is_paused:
+                kept = ToolMessage(tool_call_id=self.id, name=self.tool.name, **this.result)
+                return Done(kept, this.arguments)
+            number += 1
+
+    async def _run(self, records: CallRecords, number: int, arguments: Arguments) -> Done:
+        try:
+            done = await self.finished(arguments)
+        except GraphBubbleUp:
+            await records.pause(number)
+            raise
+        if isinstance(done.answer, ToolMessage):
+            await records.end(number, done.answer)
+        return done
+
+    async def finished(self, arguments: Arguments) -> Done:
+        """Run the tool; its failure is a message."""
+        try:
+            return Done(await self.run(arguments), arguments)
+        except ToolFailure as failure:
+            return Done(self.message(failed(self.tool.name, failure), error=True), arguments)
+
+    async def instead(self, records: CallRecords, number: int, words: str, arguments: Arguments) -> Done:
+        """Record `words` as the result of a try that is not made, or of which nothing else is known."""
+        message = self.message(words)
+        await records.end(number, message)
+        return Done(message, arguments)
+
+
+class ToolCallsOnce(AgentMiddleware[Any, Any]):
+    """Every tool call of an agent goes through `call_once`; outside of what turns failures into messages."""
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        call = request.tool_call
+        if request.tool is None:
+            return await handler(request)  # no such tool: the handler says so
+
+        async def run(arguments: Arguments) -> ToolMessage | Command[Any]:
+            return await handler(request.override(tool_call={**call, "args": dict(arguments)}))
+
+        return (await call_once(request.tool, call["id"] or "", call["args"], run)).answer

@@ -1,0 +1,69 @@
+"""`ask_human`: an agent's question to the user, for which the run pauses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.runtime import get_runtime
+from langgraph.types import interrupt
+from pydantic import BaseModel, Field
+
+ASK_HUMAN = "ask_human"
+_ENOUGH = (
+    "The user has been asked often enough in this run and was not asked this. Decide for yourself, "
+    "and say in your answer what you assumed."
+)
+_NOBODY = (
+    "Nobody is there to answer questions in this run. Decide for yourself, and say in your answer what you "
+    "assumed."
+)
+_NOTHING_SAID = "(The user gave no answer; decide for yourself.)"
+
+
+class _Question(BaseModel):
+    question: str = Field(description="One short question, in the user's language.")
+    options: list[str] | None = Field(
+        default=None, description="Answers to choose from, if there are few; another one may still be given."
+    )
+
+
+def ask_tools(max_questions: int) -> list[BaseTool]:
+    """The tool, alone in a list; none when `max_questions`, the bound for a run, is 0.
+
+    A call interrupts the graph with `{kind: "question", question, options}`; the answer's text is the
+    result. Whoever keeps the run's ledger counts: a call over the bound is told to decide for itself, and so
+    is every call where the options of the run say that nobody `may_ask`.
+    """
+    if max_questions == 0:
+        return []
+
+    async def ask_human(question: str, options: list[str] | None = None) -> str:
+        if not _may_ask():
+            return _NOBODY
+        answer = interrupt({"kind": "question", "question": question, "options": options or []})
+        return _words(answer) or _NOTHING_SAID
+
+    tool = StructuredTool.from_function(
+        coroutine=ask_human,
+        name=ASK_HUMAN,
+        description="Ask the user, and wait for the answer. Only for what you cannot find out and cannot "
+        f"sensibly assume: at most {max_questions} questions are answered in a run.",
+        args_schema=_Question,
+        metadata={"idempotent": True, "max_calls_per_run": max_questions, "beyond": _ENOUGH},
+    )
+    return [tool]
+
+
+def _may_ask() -> bool:
+    """Read the run's options; in a foreign graph, which has none of ours, asking is allowed."""
+    try:
+        context = get_runtime().context
+    except RuntimeError:  # LangGraph's word for "not inside a run"
+        return True
+    return bool(getattr(context, "may_ask", True))
+
+
+def _words(answer: Any) -> str:
+    if isinstance(answer, Mapping):
+        answer = next((answer[key] for key in ("answer", "message", "text") if answer.get(key)), "")
+    return str(answer).strip()

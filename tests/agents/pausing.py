@@ -1,0 +1,127 @@
+"""A team of one coder whose run pauses, dies and goes on: each `life` opens the same SQLite file anew."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, Interrupt
+
+from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.graph import RECURSION_LIMIT, RunOptions
+from maniple.runtime.workers import Toolbox
+from tests.agents.ledger import Book
+from tests.openai_server import OpenAIServer, call, reply
+from tests.team import plan, scripted_team, step
+
+PLAN = plan(step("coder"), step("reporter"))
+
+
+def script(*coder: dict[str, Any], **roles: Any) -> dict[str, Any]:
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(PLAN))],
+        "coder": list(coder),
+        "reporter": [reply("# Report")],
+        **roles,
+    }
+
+
+def calls(*each: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """One reply of several tool calls."""
+    return {"tool_calls": [{"name": name, "arguments": arguments} for name, arguments in each]}
+
+
+@dataclass
+class Machine:
+    """What tools do to the world: it outlives every crash."""
+
+    ran: list[str] = field(default_factory=list)
+    stuck: asyncio.Event = field(default_factory=asyncio.Event)
+    sticks_at: str | None = None
+    """The command at which it gets stuck; "" for any."""
+
+    def tools(self) -> list[BaseTool]:
+        async def bash_tool(cmd: str, count: int = 1) -> str:
+            """Run a command."""
+            self.ran.append(cmd)
+            if self.sticks_at in ("", cmd):
+                self.stuck.set()
+                await asyncio.Event().wait()
+            if cmd == "fail":
+                raise ValueError("it broke")
+            return f"did {cmd}"
+
+        async def look(what: str) -> str:
+            """Look at something."""
+            return await bash_tool(what)
+
+        look_up = StructuredTool.from_function(coroutine=look, name="look", metadata={"idempotent": True})
+        return [StructuredTool.from_function(coroutine=bash_tool, name="bash_tool"), look_up]
+
+
+@dataclass
+class Life:
+    """The team in one process, from its start to its end."""
+
+    team: CompiledStateGraph[Any, Any, Any, Any]
+    server: OpenAIServer
+    config: dict[str, Any]
+
+    async def begin(self, text: str = "do it") -> list[Interrupt]:
+        return await self._go({"messages": [HumanMessage(text)]})
+
+    async def recover(self) -> list[Interrupt]:
+        return await self._go(None)
+
+    async def answer(self, *answers: Any) -> list[Interrupt]:
+        """Answer the first of the questions that wait."""
+        waiting = (await self.team.aget_state(self.config)).interrupts
+        return await self._go(Command(resume={w.id: a for w, a in zip(waiting, answers, strict=False)}))
+
+    async def die(self, given: Any, machine: Machine, at: str = "") -> None:
+        """Run until a tool is stuck, then end."""
+        machine.sticks_at = at
+        machine.stuck.clear()
+        task = asyncio.create_task(self._go(given))
+        stuck = asyncio.create_task(machine.stuck.wait())
+        await asyncio.wait({task, stuck}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+        assert stuck.done(), task
+        task.cancel()
+        await asyncio.wait({task})
+        machine.sticks_at = None
+
+    async def _go(self, given: Any) -> list[Interrupt]:
+        await self.team.ainvoke(given, self.config, context=RunOptions(), durability="sync")
+        return list((await self.team.aget_state(self.config)).interrupts)
+
+    def asked(self, role: str = "coder") -> int:
+        """Return how often the model was asked for a role."""
+        return self.server.stats["by_role"].get(role, 0)
+
+    def heard(self) -> list[dict[str, Any]]:
+        """Return the tool messages that the coder's model was shown at last."""
+        shown = [r["messages"] for r in self.server.requests if "You are the coder" in str(r["messages"][0])]
+        return [message for message in shown[-1] if message["role"] == "tool"]
+
+
+@asynccontextmanager
+async def life(
+    folder: Path, told: dict[str, Any], machine: Machine, scope: RunScope | None, **options: Any
+) -> AsyncIterator[Life]:
+    toolbox = Toolbox({"coder": options.pop("tools", None) or machine.tools()})
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
+        async with scripted_team(told, checkpointer=saver, toolbox=toolbox, **options) as it:
+            configurable: dict[str, Any] = {"thread_id": "t"} | ({SCOPE_KEY: scope} if scope else {})
+            yield Life(it.team, it.server, {"configurable": configurable, "recursion_limit": RECURSION_LIMIT})
+
+
+def scope(book: Book | None, *approval: str) -> RunScope:
+    return RunScope(run_id="r", ledger=book, approval=frozenset(approval))

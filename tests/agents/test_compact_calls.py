@@ -1,0 +1,70 @@
+"""The compact workers' calls pause, die and go on like all others, though their model is asked again."""
+
+import json
+
+import pytest
+from langchain_core.tools import StructuredTool
+
+from tests.agents.ledger import Book
+from tests.agents.pausing import Machine, life, scope
+from tests.agents.test_compact import COMPACT, PLAN
+from tests.openai_server import reply
+
+pytestmark = pytest.mark.anyio
+
+
+def told(*programs, report="4"):
+    """A small model that writes another program each time it is asked."""
+    sort = reply(json.dumps({"kind": "coder", "language": "English"}))
+    return {
+        "other": [sort, *(reply(p) for p in programs), reply(report)],
+        "planner": [reply(json.dumps(PLAN))],
+    }
+
+
+def tools(machine):
+    bash = machine.tools()[0]
+    bash.name = "python_repl_tool"
+
+    async def python(code: str) -> str:
+        """Run Python."""
+        return await bash.coroutine(cmd=code)
+
+    return [StructuredTool.from_function(coroutine=python, name="python_repl_tool")]
+
+
+async def test_what_was_shown_is_what_runs_even_if_the_model_changes_its_mind(tmp_path):
+    book, machine = Book(), Machine()
+    script = told("print('shown')", "print('another')")
+    mine = scope(book, "python_repl_tool")
+    async with life(tmp_path, script, machine, mine, tools=tools(machine), models=COMPACT) as it:
+        (waiting,) = await it.begin("1+3=?")
+        assert waiting.value["tool_input"] == {"code": "print('shown')"}
+        assert await it.answer("ok") == []
+        report = str(it.server.requests[-1]["messages"])
+    assert machine.ran == ["print('shown')"]
+    assert "print('shown')" in report
+    assert "print('another')" not in report
+
+
+async def test_a_rejected_program_fails_the_step(tmp_path):
+    machine = Machine()
+    mine = scope(Book(), "python_repl_tool")
+    async with life(tmp_path, told("a", "b"), machine, mine, tools=tools(machine), models=COMPACT) as it:
+        await it.begin("1+3=?")
+        assert await it.answer("never") == []
+    assert machine.ran == []
+
+
+async def test_after_a_crash_the_program_is_asked_about_and_its_text_is_the_one_that_began(tmp_path):
+    book, machine = Book(), Machine()
+    mine = scope(book)
+    async with life(tmp_path, told("a"), machine, mine, tools=tools(machine), models=COMPACT) as it:
+        await it.die({"messages": [("user", "1+3=?")]}, machine)
+    with_another = {"other": [reply("b"), reply("b"), reply("4")]}
+    async with life(tmp_path, with_another, machine, mine, tools=tools(machine), models=COMPACT) as it:
+        (waiting,) = await it.recover()
+        assert waiting.value["reason"] == "unknown_result"
+        assert waiting.value["tool_input"] == {"code": "a"}
+        assert await it.answer("run again") == []
+    assert machine.ran == ["a", "a"]

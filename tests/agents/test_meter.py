@@ -1,0 +1,243 @@
+"""What a run uses is counted where it happens; what goes beyond its budget is refused before it is sent."""
+
+import asyncio
+
+import pytest
+from langchain_core.tools import tool
+
+from maniple.agents import ROLES, StepFailed, Task, build_react_agent
+from maniple.agents.budget import Budget, Prices, prices_of
+from maniple.agents.meter import REPORT_SECONDS, Meter
+from maniple.config import ModelsSettings
+from maniple.errors import BudgetExhausted, ModelError
+from maniple.llms import ask
+from maniple.store import Usage
+from maniple.types import AGENT_MARK
+from tests.agents.endpoints import kinds, model_at, told_by
+from tests.openai_server import call, reply, serving
+
+pytestmark = pytest.mark.anyio
+LOOPING = {
+    "coder": [call("look", place="x")],
+    "other": [reply("one two three")],
+    "reporter": [reply("# Report")],
+}
+TASK = Task(request="look", title="Look", description="look around")
+QUESTION = [("user", "hello")]
+CALLED: list[str] = []
+
+
+@tool
+async def look(place: str) -> str:
+    """Look at a place."""
+    CALLED.append(place)
+    return "nothing"
+
+
+def agent(model, role="coder"):
+    return build_react_agent(ROLES[role], model, [look] if role == "coder" else [], max_model_calls=30)
+
+
+async def streamed(model, config):
+    return "".join([chunk.text async for chunk in model.astream(QUESTION, config=config)])
+
+
+def given(one):
+    return {"messages": one._messages(TASK)}
+
+
+@pytest.mark.parametrize(("limit", "allowed", "tool_calls"), [("model_calls", 3, 3), ("tool_calls", 2, 2)])
+async def test_a_call_beyond_the_limit_is_refused_before_it_is_sent(limit, allowed, tool_calls):
+    CALLED.clear()
+    meter = Meter(Budget(**{limit: allowed}))
+    with serving(LOOPING) as server:
+        async with model_at(server) as model:
+            coder = agent(model)
+            events, error = await told_by(coder.graph, given(coder), {"callbacks": meter.callbacks})
+    assert isinstance(error, BudgetExhausted), "neither the retries nor the words for tools swallow it"
+    assert error.limit == limit
+    assert server.stats["calls"] == meter.used.model_calls == 3
+    assert len(CALLED) == meter.used.tool_calls == tool_calls
+    assert len(kinds(events, "on_tool_start")) == tool_calls
+    assert meter.exhausted
+    assert limit.replace("_", " ") in meter.exhausted
+
+
+async def test_tokens_and_money_are_counted_from_what_the_endpoint_says():
+    meter = Meter(Budget(tokens=1_000_000), {"m": Prices(input=2.0, output=10.0)})
+    with serving(LOOPING) as server:
+        async with model_at(server) as model:
+            await ask(model, QUESTION, config={"callbacks": meter.callbacks})
+            stats = server.stats
+    used = meter.used
+    assert (used.input_tokens, used.output_tokens) == (stats["prompt_tokens"], stats["completion_tokens"])
+    assert used.cost == pytest.approx((used.input_tokens * 2 + used.output_tokens * 10) / 1e6)
+    assert meter.estimated_calls == 0
+    assert meter.exhausted is None
+
+
+async def test_an_endpoint_that_tells_no_usage_is_estimated_and_said_to_be():
+    meter = Meter()
+    with serving({"other": [reply("one two three four", usage=False)]}) as server:
+        async with model_at(server) as model:
+            await ask(model, QUESTION, config={"callbacks": meter.callbacks})
+    assert meter.estimated_calls == 1
+    assert meter.used.input_tokens > 0
+    assert 3 <= meter.used.output_tokens <= 12
+
+
+async def test_an_answer_that_broke_off_is_paid_and_one_that_never_came_is_not():
+    broken, never = Meter(), Meter()
+    script = {"other": [reply("one two three four", cut_after=2)]}
+    with serving(script) as server:
+        async with model_at(server) as model:
+            with pytest.raises(ModelError):
+                await streamed(model, {"callbacks": broken.callbacks})
+            server.reset({"other": [{"status": 400}]})
+            with pytest.raises(ModelError):
+                await model.ainvoke(QUESTION, config={"callbacks": never.callbacks})
+    assert broken.used.input_tokens > 0
+    assert (never.used.input_tokens, never.used.model_calls) == (0, 1)
+
+
+@pytest.mark.parametrize("limit", [{"tokens": 400}, {"cost": 0.0004}])
+async def test_a_call_whose_prompt_alone_does_not_fit_is_not_sent(limit):
+    meter = Meter(Budget(**limit), {"m": Prices(input=1.0)})
+    with serving(LOOPING) as server:
+        async with model_at(server) as model:
+            with pytest.raises(BudgetExhausted, match="the next call needs about"):
+                await ask(model, [("user", "word " * 2_000)], config={"callbacks": meter.callbacks})
+            assert server.stats["calls"] == 0
+
+
+@pytest.mark.parametrize("limit", [{"model_calls": 5}, {"tokens": 60}])
+async def test_parallel_calls_go_beyond_a_limit_by_no_more_than_what_is_under_way(limit):
+    meter = Meter(Budget(**limit))
+    with serving({"other": [reply("a b", delay_seconds=0.01)]}) as server:
+        async with model_at(server) as model:
+            asked = [ask(model, QUESTION, config={"callbacks": meter.callbacks}) for _ in range(20)]
+            outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    refused = [one for one in outcomes if isinstance(one, BudgetExhausted)]
+    assert len(refused) == 20 - server.stats["calls"]
+    if "model_calls" in limit:
+        assert server.stats["calls"] == 5
+    else:
+        assert server.stats["prompt_tokens"] <= 60 + 10, "the prompts of calls under way are reserved"
+
+
+async def test_the_report_has_one_call_beyond_the_limit_and_nobody_else_has():
+    meter = Meter(Budget(model_calls=1), used=Usage(model_calls=1))
+    with serving(LOOPING) as server:
+        async with model_at(server) as model:
+            for role, summary, sent in [("coder", False, 0), ("reporter", True, 0), ("reporter", False, 1)]:
+                metadata = {AGENT_MARK: role, **({"lc_source": "summarization"} if summary else {})}
+                config = {"callbacks": meter.callbacks, "metadata": metadata}
+                if sent:
+                    await ask(model, QUESTION, config=config)
+                else:
+                    with pytest.raises(BudgetExhausted):
+                        await ask(model, QUESTION, config=config)
+                assert server.stats["calls"] == sent
+            with pytest.raises(BudgetExhausted):
+                await ask(model, QUESTION, config=config)
+    assert meter.exhausted
+
+
+async def test_a_report_that_broke_off_may_be_asked_for_again():
+    meter = Meter(Budget(model_calls=1), used=Usage(model_calls=1))
+    script = {"other": [{"chunks": ["# Re", "port"], "cut_after": 1, "times": 1}, reply("# Report")]}
+    with serving(script) as server:
+        async with model_at(server) as model:
+            config = {"callbacks": meter.callbacks, "metadata": {AGENT_MARK: "reporter"}}
+            with pytest.raises(ModelError):
+                await streamed(model, config)
+            assert await streamed(model, config) == "# Report"
+            with pytest.raises(BudgetExhausted):
+                await streamed(model, config)
+
+
+async def test_a_meter_goes_on_where_it_was_before_a_restart():
+    now = [100.0]
+    meter = Meter(Budget(seconds=10, tool_calls=10), used=Usage(2, 3, 40, 5, 6.0, 0.5), clock=lambda: now[0])
+    now[0] += 1_000
+    assert meter.used.seconds == 6.0, "waiting for a place to work in is no work"
+    meter.start()
+    now[0] += 1.5
+    meter.start()
+    assert meter.used == Usage(2, 3, 40, 5, 7.5, 0.5)
+    assert meter.near() is None
+    now[0] += 0.5
+    assert "seconds" in (meter.near() or "")
+    meter.check(tool_calls=1)
+    now[0] += 2
+    with pytest.raises(BudgetExhausted, match="The budget of 10 seconds is used up"):
+        meter.check(tool_calls=1)
+
+
+async def test_four_fifths_of_any_limit_are_near_it():
+    limits = {"tokens": 100, "model_calls": 10, "tool_calls": 10, "cost": 1.0}
+    almost = Usage(7, 7, 39, 40, 0, 0.79)
+    assert Meter(Budget(**limits), used=almost).near() is None
+    for field, value in [("model_calls", 8), ("tool_calls", 8), ("output_tokens", 41), ("cost", 0.8)]:
+        used = Usage(**{**{name: getattr(almost, name) for name in almost.__slots__}, field: value})
+        assert Meter(Budget(**limits), used=used).near(), field
+
+
+async def test_what_takes_longer_than_the_run_s_seconds_is_cut():
+    meter = Meter(Budget(seconds=0.05))
+    meter.start()
+    with pytest.raises(BudgetExhausted) as caught:
+        async with meter.in_time():
+            await asyncio.Event().wait()
+    assert caught.value.limit == "seconds"
+    assert meter.exhausted
+    async with meter.in_time(reporting=True):
+        await asyncio.sleep(0)
+    assert REPORT_SECONDS > 30
+
+
+async def test_a_time_out_of_somebody_else_and_a_cancellation_pass():
+    meter = Meter(Budget(seconds=60))
+    with pytest.raises(TimeoutError):
+        async with meter.in_time():
+            raise TimeoutError
+    begun = asyncio.Event()
+
+    async def work():
+        async with meter.in_time():
+            begun.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert meter.exhausted is None
+
+
+async def test_a_step_failing_in_its_own_bounds_is_no_matter_of_the_budget():
+    meter = Meter(Budget(model_calls=100))
+    with serving(LOOPING) as server:
+        async with model_at(server) as model:
+            coder = build_react_agent(ROLES["coder"], model, [look], max_model_calls=2)
+            with pytest.raises(StepFailed):
+                await coder.work(TASK)
+    assert meter.exhausted is None
+
+
+async def test_a_refusal_is_no_warning_in_the_log(caplog):
+    meter = Meter(Budget(model_calls=1), used=Usage(model_calls=1))
+    with serving(LOOPING) as server:
+        async with model_at(server) as model:
+            with pytest.raises(BudgetExhausted):
+                await ask(model, QUESTION, config={"callbacks": meter.callbacks})
+    assert caplog.records == []
+
+
+def test_prices_come_from_the_settings_with_those_of_the_fallbacks():
+    spare = {"model": "spare", "base_url": "http://x/v1", "price_output": 3}
+    basic = {"model": "m", "base_url": "http://x/v1", "price_input": 1, "fallbacks": [spare]}
+    free = {"model": "free", "base_url": "http://x/v1"}
+    settings = ModelsSettings.model_validate({"basic": basic, "vision": free})
+    assert prices_of(settings) == {"m": Prices(1.0, 0.0), "spare": Prices(0.0, 3.0)}

@@ -1,0 +1,199 @@
+"""Each tool call runs once: through pauses, crashes and parallel calls, on real SQLite checkpoints."""
+
+import json
+
+import pytest
+from langgraph.types import Command
+
+from maniple.agents.budget import Budget
+from maniple.agents.call_records import CallRecords
+from maniple.agents.meter import Meter
+from maniple.agents.scope import RunScope, run_scope
+from maniple.store import Usage
+from tests.agents.ledger import Book
+from tests.agents.pausing import Machine, calls, life, scope, script
+from tests.openai_server import call, reply
+
+pytestmark = pytest.mark.anyio
+BASH = call("bash_tool", cmd="make")
+DONE = reply("done")
+
+
+def payloads(waiting):
+    return [dict(one.value) for one in waiting]
+
+
+async def test_a_call_is_recorded_before_and_after(tmp_path):
+    book, machine = Book(), Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book)) as it:
+        assert await it.begin() == []
+    (row,) = book.of_tool("bash_tool")
+    assert json.loads(row.arguments) == {"cmd": "make"}
+    assert json.loads(row.result or "") == {"status": "success", "content": "did make"}
+
+
+async def test_a_failure_is_recorded_as_one(tmp_path):
+    book = Book()
+    async with life(tmp_path, script(call("bash_tool", cmd="fail"), DONE), Machine(), scope(book)) as it:
+        await it.begin()
+        assert "it broke" in it.heard()[0]["content"]
+    (row,) = book.of_tool("bash_tool")
+    assert json.loads(row.result or "")["status"] == "error"
+    assert "it broke" in json.loads(row.result or "")["content"]
+
+
+async def test_a_result_on_record_is_returned_without_running_the_tool(tmp_path):
+    """The process died after the result was recorded and before LangGraph had stored it."""
+    book, machine = Book(), Machine()
+    two = calls(("bash_tool", {"cmd": "quick"}), ("look", {"what": "slow"}))
+    first, then = script(two, DONE), script(DONE)
+    async with life(tmp_path, first, machine, scope(book)) as it:
+        task = {"messages": [("user", "do it")]}
+        await it.die(task, machine)
+        assert sorted(machine.ran) == ["quick", "slow"]
+        assert it.asked() == 1
+    for row in book.of_tool("bash_tool"):
+        await book.end(row.run_id, row.tool_call_id, '{"status": "error", "content": "as recorded"}')
+    async with life(tmp_path, then, machine, scope(book)) as it:
+        assert await it.recover() == []
+        assert [m["content"] for m in it.heard()] == ["as recorded", "did slow"]
+        assert it.asked() == 1
+    assert sorted(machine.ran) == ["quick", "slow", "slow"], "only what is idempotent may run again"
+
+
+async def died(tmp_path, machine, book, told=None):
+    async with life(tmp_path, told or script(BASH, DONE), machine, scope(book)) as it:
+        await it.die({"messages": [("user", "do it")]}, machine)
+
+
+async def test_an_unknown_result_is_asked_about_and_run_again_only_when_told(tmp_path):
+    book, machine = Book(), Machine()
+    await died(tmp_path, machine, book)
+    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+        (question,) = payloads(await it.recover())
+        assert question == {
+            "kind": "tool_approval",
+            "reason": "unknown_result",
+            "tool_name": "bash_tool",
+            "tool_input": {"cmd": "make"},
+            "tool_call_id": question["tool_call_id"],
+        }
+        assert machine.ran == ["make"]
+        assert await it.answer("Run again") == []
+        assert machine.ran == ["make", "make"]
+        assert it.asked() == 1, "the model is not asked again for what it decided"
+        assert it.heard()[0]["content"] == "did make"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("the build is up to date", "the build is up to date"),
+        ("skip", "chose to skip"),
+        ("approve", "approve"),
+    ],
+)
+async def test_other_words_about_an_unknown_result_are_the_result(tmp_path, answer, told):
+    book, machine = Book(), Machine()
+    await died(tmp_path, machine, book)
+    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+        await it.recover()
+        assert await it.answer(answer) == []
+        assert told in it.heard()[0]["content"]
+    assert machine.ran == ["make"]
+
+
+async def test_a_second_crash_asks_a_second_time(tmp_path):
+    """The first answer is still on the checkpoint: it must not count for the second try."""
+    book, machine = Book(), Machine()
+    await died(tmp_path, machine, book)
+    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+        await it.recover()
+        (waiting,) = (await it.team.aget_state(it.config)).interrupts
+        await it.die(Command(resume={waiting.id: "run again"}), machine)
+    assert machine.ran == ["make", "make"]
+    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+        assert [one["reason"] for one in payloads(await it.recover())] == ["unknown_result"]
+        assert machine.ran == ["make", "make"]
+        assert await it.answer("it worked") == []
+        assert it.heard()[0]["content"] == "it worked"
+
+
+async def test_an_idempotent_tool_just_runs_again(tmp_path):
+    book, machine = Book(), Machine()
+    await died(tmp_path, machine, book, script(call("look", what="x"), DONE))
+    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+        assert await it.recover() == []
+    assert machine.ran == ["x", "x"]
+
+
+async def test_the_same_call_id_in_another_step_is_another_call(tmp_path):
+    """Endpoints number their calls anew in each answer."""
+    book, machine = Book(), Machine()
+    same = {"tool_calls": [{"name": "bash_tool", "arguments": {"cmd": "make"}, "id": "call_0"}]}
+    async with life(tmp_path, script(same, same, DONE), machine, scope(book)) as it:
+        assert await it.begin() == []
+    assert machine.ran == ["make", "make"]
+    assert len(book.rows) == 2
+
+
+async def test_without_a_ledger_nothing_is_kept_and_all_works(tmp_path):
+    machine = Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, None) as it:
+        assert await it.begin() == []
+        assert it.heard()[0]["content"] == "did make"
+
+
+async def test_the_scope_is_inherited_by_agents_and_stored_nowhere(tmp_path):
+    seen: list[RunScope] = []
+    machine = Machine()
+    tools = machine.tools()
+    look = next(tool for tool in tools if tool.name == "look")
+
+    async def spy(what: str) -> str:
+        """Look."""
+        seen.append(run_scope())
+        return what
+
+    look.coroutine = spy  # type: ignore[attr-defined]
+    mine = scope(Book(), "canary-of-the-scope")
+    async with life(tmp_path, script(call("look", what="x"), DONE), machine, mine, tools=tools) as it:
+        await it.begin()
+    assert seen == [mine]
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"canary-of-the-scope" not in stored
+    assert b"maniple_scope" not in stored
+
+
+async def test_outside_of_a_run_the_scope_is_empty():
+    assert run_scope() == RunScope()
+    assert CallRecords(Book(), "r", "t", "c").key == ":c"
+
+
+async def test_a_call_that_the_budget_refuses_leaves_no_intent_behind(tmp_path):
+    book, machine, meter = Book(), Machine(), Meter(Budget(tool_calls=1))
+    mine = RunScope(run_id="r", ledger=book, meter=meter, approval=frozenset({"look"}))
+    told = script(call("bash_tool", cmd="one"), call("bash_tool", cmd="two"), call("look", what="x"), DONE)
+    async with life(tmp_path, told, machine, mine) as it:
+        it.config["callbacks"] = meter.callbacks
+        assert await it.begin() == []
+    assert machine.ran == ["one"]
+    assert [json.loads(row.arguments)["cmd"] for row in book.of_tool("bash_tool")] == ["one"]
+    assert meter.exhausted
+
+
+async def test_a_result_on_record_is_handed_out_though_the_budget_is_used_up(tmp_path):
+    book, machine = Book(), Machine()
+    both = calls(("bash_tool", {"cmd": "one"}), ("bash_tool", {"cmd": "two"}))
+    await died(tmp_path, machine, book, script(both, DONE))
+    first, _ = book.of_tool("bash_tool")
+    await book.end(first.run_id, first.tool_call_id, '{"status": "success", "content": "as recorded"}')
+    meter = Meter(Budget(tool_calls=2), used=Usage(tool_calls=2))
+    async with life(tmp_path, script(DONE), machine, RunScope("r", book, meter)) as it:
+        it.config["callbacks"] = meter.callbacks
+        (waiting,) = await it.recover()
+        assert waiting.value["reason"] == "unknown_result"
+        assert await it.answer("skip") == []
+        assert "as recorded" in [message["content"] for message in it.heard()]
+    assert len(machine.ran) == 2
+    assert meter.exhausted is None

@@ -1,0 +1,178 @@
+"""Calls that wait for the user's word: exactly what was approved runs, and nothing else."""
+
+import json
+
+import pytest
+from langgraph.types import Command
+
+from tests.agents.ledger import Book
+from tests.agents.pausing import Machine, calls, life, scope, script
+from tests.openai_server import call, reply
+
+pytestmark = pytest.mark.anyio
+BASH = call("bash_tool", cmd="make")
+DONE = reply("done")
+
+
+@pytest.fixture(params=[True, False], ids=["ledger", "no ledger"])
+def book(request):
+    return Book() if request.param else None
+
+
+async def test_a_call_waits_with_its_exact_arguments_and_runs_once_approved(tmp_path, book):
+    machine = Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        (waiting,) = await it.begin()
+        assert machine.ran == []
+        asked = dict(waiting.value)
+        assert asked.pop("tool_call_id")
+        assert asked == {
+            "kind": "tool_approval",
+            "reason": "approval",
+            "tool_name": "bash_tool",
+            "tool_input": {"cmd": "make"},
+        }
+    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+        assert await it.answer("同意") == []
+        assert it.asked() == 1, "only about the result"
+        assert it.heard()[0]["content"] == "did make"
+    assert machine.ran == ["make"]
+
+
+async def test_edited_arguments_run_instead(tmp_path, book):
+    machine = Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        assert await it.answer({"type": "edit", "args": {"cmd": "make test", "count": 2}}) == []
+    assert machine.ran == ["make test"]
+    if book:
+        (row,) = book.of_tool("bash_tool")
+        assert json.loads(row.arguments) == {"cmd": "make test", "count": 2}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"cmd": "x", "count": "many"}, {"count": 1}, {"cmd": "x", "sudo": True}, {}]
+)
+async def test_an_edit_that_the_tool_cannot_take_is_asked_again_with_the_reason(tmp_path, book, wrong):
+    machine = Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        (again,) = await it.answer({"type": "edit", "args": wrong})
+        assert again.value["tool_input"] == wrong
+        assert again.value["error"]
+        (still,) = await it.answer("yes")
+        assert (machine.ran, still.value["error"]) == ([], again.value["error"])
+        assert await it.answer({"type": "edit", "args": {"cmd": "right"}}) == []
+        assert it.asked() == 2
+    assert machine.ran == ["right"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("use ninja", "use ninja"),
+        ({"type": "reject", "message": "too slow"}, "too slow"),
+        ({"type": "?"}, ""),
+    ],
+)
+async def test_anything_else_rejects_it_with_those_words(tmp_path, book, answer, words):
+    machine = Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        assert await it.answer(answer) == []
+        assert it.heard()[0]["content"] == f"The user rejected this call{f': {words}' if words else '.'}"
+    assert machine.ran == []
+
+
+async def test_arguments_that_do_not_fit_are_not_put_before_the_user(tmp_path, book):
+    machine = Machine()
+    wrong = call("bash_tool", cmd="make", sudo=True)
+    async with life(tmp_path, script(wrong, DONE), machine, scope(book, "bash_tool")) as it:
+        assert await it.begin() == []
+        assert "unknown: sudo" in it.heard()[0]["content"]
+    assert machine.ran == []
+
+
+async def test_siblings_of_a_call_that_waits_run_and_are_not_run_again(tmp_path, book):
+    machine = Machine()
+    three = calls(("look", {"what": "a"}), ("bash_tool", {"cmd": "b"}), ("look", {"what": "c"}))
+    async with life(tmp_path, script(three, DONE), machine, scope(book, "bash_tool")) as it:
+        assert len(await it.begin()) == 1
+        assert sorted(machine.ran) == ["a", "c"]
+    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+        assert await it.answer("ok") == []
+        assert [m["content"] for m in it.heard()] == ["did a", "did b", "did c"]
+        assert it.asked() == 1
+    assert sorted(machine.ran) == ["a", "b", "c"]
+
+
+async def test_two_calls_wait_at_once_and_are_answered_one_by_one(tmp_path, book):
+    machine = Machine()
+    two = calls(("bash_tool", {"cmd": "a"}), ("bash_tool", {"cmd": "b"}))
+    async with life(tmp_path, script(two, DONE), machine, scope(book, "bash_tool")) as it:
+        first, second = [one.value["tool_input"]["cmd"] for one in await it.begin()]
+        assert {first, second} == {"a", "b"}
+        assert [one.value["tool_input"]["cmd"] for one in await it.answer("yes")] == [second]
+        assert machine.ran == [first]
+        assert await it.answer("no, not that") == []
+        said = {first: f"did {first}", second: "The user rejected this call: no, not that"}
+        assert [m["content"] for m in it.heard()] == [said["a"], said["b"]]
+        assert it.asked() == 2
+    assert machine.ran == [first]
+
+
+async def test_one_approval_does_not_count_for_the_next_call(tmp_path, book):
+    machine = Machine()
+    script_ = script(BASH, call("bash_tool", cmd="rm"), DONE)
+    async with life(tmp_path, script_, machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        (second,) = await it.answer("yes")
+        assert second.value["tool_input"] == {"cmd": "rm"}
+        assert (machine.ran, it.asked()) == (["make"], 2)
+        assert await it.answer("yes") == []
+    assert machine.ran == ["make", "rm"]
+
+
+async def test_an_approval_does_not_answer_for_an_unknown_result_after_a_crash(tmp_path):
+    """Approved, begun, died: that it was approved does not mean that it may run twice."""
+    book, machine = Book(), Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        (waiting,) = await it.begin()
+        await it.die(Command(resume={waiting.id: "approve"}), machine)
+    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+        assert [one.value["reason"] for one in await it.recover()] == ["unknown_result"]
+        assert machine.ran == ["make"]
+        assert await it.answer("run again") == []
+    assert machine.ran == ["make", "make"]
+
+
+async def test_an_answer_left_over_from_a_crash_approves_nothing_else(tmp_path):
+    """A resume value without an interrupt's id stays on the parent's checkpoint until its node has ended."""
+    book, machine = Book(), Machine()
+    first = script(BASH, call("look", what="x"), DONE)
+    async with life(tmp_path, first, machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        await it.die(Command(resume="approve"), machine, at="x")
+        assert machine.ran == ["make", "x"]
+    async with life(
+        tmp_path, script(call("bash_tool", cmd="rm"), DONE), machine, scope(book, "bash_tool")
+    ) as it:
+        (waiting,) = await it.recover()
+        assert waiting.value["tool_input"] == {"cmd": "rm"}
+        assert machine.ran == ["make", "x", "x"]
+        assert await it.answer("approve") == []
+    assert machine.ran == ["make", "x", "x", "rm"]
+    assert sum("premature" in (row.result or "") for row in book.rows.values()) == 1
+
+
+async def test_settings_that_changed_over_a_crash_mix_no_answers_up(tmp_path):
+    """Approved, died, and started again without approval: the old word says nothing of the result."""
+    book, machine = Book(), Machine()
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        await it.die(Command(resume="approve"), machine)
+    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+        assert [one.value["reason"] for one in await it.recover()] == ["unknown_result"]
+    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+        assert await it.answer("run again") == []
+    assert machine.ran == ["make", "make"]
