@@ -1,18 +1,26 @@
 """The compiled team as a node of somebody else's graph."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from maniple.agents import Task
+from maniple.config import ModelsSettings
 from maniple.events import translate
-from tests.openai_server import SIMPLE, call, reply
-from tests.team import agents, checked, data, plan, scripted_team, step
+from maniple.graph import build_graph
+from maniple.llms import open_chat_models
+from maniple.runtime import stream_run
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
+from tests.team import agents, checked, data, plan, said, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +40,19 @@ def parent_of(team, **compile_options):
     graph.add_node("theirs", theirs).add_node("team", team)
     graph.add_edge(START, "theirs").add_edge("theirs", "team")
     return graph.compile(**compile_options)
+
+
+def settings_for(server: OpenAIServer) -> ModelsSettings:
+    endpoint = {"model": "m", "base_url": server.base_url, "timeout_seconds": 5, "max_retries": 0}
+    return ModelsSettings.model_validate({"basic": endpoint})
+
+
+@asynccontextmanager
+async def serving_model(answer: str) -> AsyncIterator[BaseChatModel]:
+    """Yield a chat model of somebody else's that gives `answer`."""
+    with serving({"other": [reply(answer)]}) as server:
+        async with open_chat_models(settings_for(server)) as models:
+            yield models.get("basic")
 
 
 async def test_the_team_works_with_a_foreign_context():
@@ -126,3 +147,76 @@ async def test_nodes_of_the_parent_with_our_names_are_not_taken_for_ours():
         frames = checked([event async for event in events])
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
     assert len(frames[-1][1]["messages"]) == 4
+
+
+async def test_two_teams_that_a_parent_runs_at_once_are_told_one_turn_after_another():
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        graph = StateGraph(MessagesState).add_node("left", it.team).add_node("right", it.team)
+        parent = graph.add_edge(START, "left").add_edge(START, "right").compile()
+        question = [HumanMessage("1+3=?")]
+        raw = parent.astream_events({"messages": question}, version="v2")
+        frames = checked([e async for e in translate(raw, run_id="r", thread_id="t", messages=question)])
+    assert sorted(agents(frames)) == sorted(["coordinator", "planner", "coder", "reporter"] * 2)
+    ids = [one["agent_id"] for one in data(frames, "start_of_agent")]
+    assert len(set(ids)) == len(ids)
+    assert len(data(frames, "start_of_workflow")) == 1
+    assert [m["content"] for m in frames[-1][1]["messages"]].count("1 + 3 = 4") == 2
+
+
+async def test_a_parents_own_model_in_a_node_with_our_name_is_not_told():
+    async with serving_model("their own words") as model, scripted_team(SIMPLE, checkpointer=None) as it:
+
+        async def coder(state: MessagesState):
+            return {"messages": [HumanMessage((await model.ainvoke(state["messages"])).text)]}
+
+        graph = StateGraph(MessagesState).add_node("coder", coder).add_node("team", it.team)
+        parent = graph.add_edge(START, "coder").add_edge("coder", "team").compile()
+        question = [HumanMessage("1+3=?")]
+        raw = parent.astream_events({"messages": question}, version="v2")
+        frames = checked([e async for e in translate(raw, run_id="r", thread_id="t", messages=question)])
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    assert "their own words" not in said(frames)
+
+
+class OwnGraph:
+    """A worker that is a graph of its own, with a node of the worker's name."""
+
+    def __init__(self, model: BaseChatModel) -> None:
+        async def coder(state: MessagesState):
+            return {"messages": [await model.ainvoke(state["messages"])]}
+
+        self._graph = StateGraph(MessagesState).add_node("coder", coder).add_edge(START, "coder").compile()
+
+    async def work(self, task: Task) -> str:
+        result = await self._graph.ainvoke({"messages": [HumanMessage(task.description)]})
+        return result["messages"][-1].text
+
+
+class Fixed:
+    """A reporter that asks no model."""
+
+    async def work(self, task: Task) -> str:
+        return "# Report\n\n" + "\n".join(result.text for result in task.results)
+
+
+async def test_workers_of_ones_own_take_their_turns_like_ours():
+    async with serving_model("It is 4.") as model:
+        with serving(SIMPLE) as server:
+            async with open_chat_models(settings_for(server)) as models:
+                team = build_graph(models, {"coder": OwnGraph(model), "reporter": Fixed()})
+                events = stream_run(team, [HumanMessage("1+3=?")])
+                frames = checked([event async for event in events])
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    turn = frames[[one.get("agent_name") for _, one in frames].index("reporter") :]
+    told = [name for name, _ in turn if name != "plan"]
+    assert told[:5] == ["start_of_agent", "start_of_llm", "message", "end_of_llm", "end_of_agent"]
+    assert said(turn) == "# Report\n\nIt is 4."
+    assert [m["content"] for m in frames[-1][1]["messages"]][2:] == ["It is 4.", said(turn)]
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+async def test_calling_the_team_without_await_says_what_to_call_instead(embedded):
+    async with scripted_team(SIMPLE, checkpointer=None) as it:
+        graph = StateGraph(MessagesState).add_node("team", it.team).add_edge(START, "team").compile()
+        with pytest.raises(TypeError, match=r"async API \(ainvoke, astream"):
+            (graph if embedded else it.team).invoke({"messages": [HumanMessage("1+3=?")]})

@@ -10,7 +10,14 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from maniple.agents import DEFAULT_LLMS, Agent
-from maniple.graph.nodes import CoordinatorNode, PlannerNode, ReviewNode, SupervisorNode, WorkerNode
+from maniple.graph.nodes import (
+    ClarifyNode,
+    CoordinatorNode,
+    PlannerNode,
+    ReviewNode,
+    SupervisorNode,
+    WorkerNode,
+)
 from maniple.graph.state import RunOptions, State
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
@@ -30,6 +37,8 @@ class TeamRules:
     supervisor: Literal["plan", "always"] = "plan"
     step_retries: int = 2
     max_plan_steps: int = 12
+    max_clarifications: int = 0
+    """How often the coordinator may ask back; each question is an interrupt."""
 
 
 def build_graph(
@@ -56,8 +65,9 @@ def build_graph(
     )
     supervisor = SupervisorNode(model_of("supervisor"), available, rules.supervisor, rules.step_retries)
     graph = StateGraph(State, context_schema=RunOptions)
-    coordinator = CoordinatorNode(model_of("coordinator"), available)
+    coordinator = CoordinatorNode(model_of("coordinator"), available, rules.max_clarifications)
     graph.add_node("coordinator", coordinator, metadata={AGENT_MARK: "coordinator"})
+    graph.add_node("clarify", ClarifyNode())
     graph.add_node("planner", planner, metadata={AGENT_MARK: "planner"})
     graph.add_node("review", ReviewNode(available, rules.max_plan_steps))
     mark = {AGENT_MARK: "supervisor"}

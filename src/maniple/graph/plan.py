@@ -1,23 +1,33 @@
 """The plan: what the planner writes, and the record of how far it has come."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from maniple.llms import Shape
 from maniple.types import StepStatus
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress"})
 
 
 class PlannedStep(BaseModel):
-    """One step as the planner writes it."""
+    """One step as the planner writes it.
+
+    `needs` are the numbers, from 1, of the earlier steps whose results it is given; `None` means all of them.
+    The report is always given all.
+    """
 
     agent_name: str
     title: str = Field(min_length=1)
     description: str
     note: str | None = None
+    needs: list[int] | None = None
+
+    @field_validator("needs", mode="before")
+    @classmethod
+    def _all_where_unclear(cls, value: Any) -> Any:
+        clear = isinstance(value, list) and all(type(number) is int for number in value)
+        return value if clear else None
 
 
 class Plan(BaseModel):
@@ -32,91 +42,19 @@ class Plan(BaseModel):
         return self.model_dump_json(exclude_none=True)
 
 
-def plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
-    """Return the shape the planner must answer in: only `members` can be named."""
-    text = {"type": "string"}
-    step = _object(
-        agent_name={"type": "string", "enum": list(members)},
-        title=text,
-        description=text,
-        note={"type": ["string", "null"]},
-    )
-    steps = {"type": "array", "items": step, "minItems": 1, "maxItems": max_steps}
-    return Shape("Plan", _object(thought=text, title=text, steps=steps), Plan)
-
-
-def compact_plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
-    """Return the shape for small models: no notes, and bounds on every text, which they would overrun."""
-    step = _object(
-        agent_name={"enum": list(members)},
-        title={"type": "string", "maxLength": 60},
-        description={"type": "string", "maxLength": 120},
-    )
-    steps = {"type": "array", "items": step, "minItems": 1, "maxItems": max_steps}
-    thought, title = {"type": "string", "maxLength": 120}, {"type": "string", "maxLength": 60}
-    return Shape("Plan", _object(thought=thought, title=title, steps=steps), Plan)
-
-
-def _object(**properties: object) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def normalised(plan: Plan, members: Sequence[str], max_steps: int) -> Plan:
-    """Return the plan with a final report and each member's consecutive steps joined.
-
-    Raises `ValueError` with words for the planner when a step names nobody on the team, or there are
-    more than `max_steps`.
-    """
-    strangers = sorted({step.agent_name for step in plan.steps} - set(members))
-    if strangers:
-        raise ValueError(
-            f"agent_name {', '.join(strangers)} is not on the team; use only {', '.join(members)}"
-        )
-    reports = [step for step in plan.steps if step.agent_name == "reporter"]
-    work = [step for step in plan.steps if step.agent_name != "reporter"]
-    report = (
-        reports[-1]
-        if reports
-        else PlannedStep(agent_name="reporter", title=plan.title, description=plan.title)
-    )
-    steps = [*_joined(work), report]
-    if len(steps) > max_steps:
-        raise ValueError(f"the plan has {len(steps)} steps; use at most {max_steps}")
-    return plan.model_copy(update={"steps": steps})
-
-
-def _joined(steps: Sequence[PlannedStep]) -> list[PlannedStep]:
-    joined: list[PlannedStep] = []
-    for step in steps:
-        if joined and joined[-1].agent_name == step.agent_name:
-            joined[-1] = _both(joined[-1], step)
-        else:
-            joined.append(step)
-    return joined
-
-
-def _both(first: PlannedStep, second: PlannedStep) -> PlannedStep:
-    notes = "\n".join(note for note in (first.note, second.note) if note)
-    return PlannedStep(
-        agent_name=first.agent_name,
-        title=f"{first.title}; {second.title}",
-        description=f"{first.description}\n{second.description}",
-        note=notes or None,
-    )
-
-
 class TrackedStep(PlannedStep):
-    """A step with how it went. `attempts` counts the times its worker was sent."""
+    """A step with how it went. `attempts` counts the times its worker was sent.
+
+    `reason` says in a line why a step failed or was skipped; it is empty otherwise. `needs` are ids here.
+    """
 
     id: int
     status: StepStatus = "not_started"
     attempts: int = 0
     result: str = ""
+    reason: str = ""
+    settled: bool = False
+    """The run has gone on without this step, which failed, and is not to come back to it by itself."""
 
 
 class Progress(BaseModel):
@@ -128,6 +66,8 @@ class Progress(BaseModel):
     steps: tuple[TrackedStep, ...]
     decisions_left: int = 0
     """How often the supervisor may still ask its model: what bounds a run that goes astray."""
+    changes: tuple[str, ...] = ()
+    """The ids of the user's changes that are in it."""
 
     @classmethod
     def of(cls, plan: Plan) -> "Progress":
@@ -148,22 +88,43 @@ class Progress(BaseModel):
         """Return the first step that is not over yet."""
         return next((step for step in self.steps if step.status in OPEN), None)
 
+    def step(self, step_id: int) -> TrackedStep | None:
+        """Return the step with this id, if there is one."""
+        return next((step for step in self.steps if step.id == step_id), None)
+
+    def given_to(self, step: TrackedStep) -> tuple[TrackedStep, ...]:
+        """Return the earlier steps whose results `step` is given; all steps for one that is not planned."""
+        ids = [one.id for one in self.steps]
+        earlier = self.steps[: ids.index(step.id)] if step.id in ids else self.steps
+        if step.needs is None or step.agent_name == "reporter":
+            return earlier
+        return tuple(one for one in earlier if one.id in step.needs)
+
+    def given_up(self, step: TrackedStep) -> bool:
+        """Say whether the run has gone on without `step`: nothing after it is still to be begun."""
+        later = self.steps[self.steps.index(step) + 1 :]
+        return step.settled or (bool(later) and all(other.status != "not_started" for other in later))
+
     def with_step(self, step_id: int, **changes: Any) -> "Progress":
-        """Return the plan with one step changed."""
+        """Return the plan with one step changed; a reason that is not given again is forgotten."""
+        changes = {"reason": "", **changes}
         steps = tuple(s.model_copy(update=changes) if s.id == step_id else s for s in self.steps)
         return self.model_copy(update={"steps": steps})
 
     def inserted_before(self, step_id: int, step: PlannedStep) -> "Progress":
-        """Return the plan with a new step in front of `step_id`."""
+        """Return the plan with a new step in front of `step_id`, which is given its result."""
         new = TrackedStep(id=max(s.id for s in self.steps) + 1, **step.model_dump())
         position = next(n for n, s in enumerate(self.steps) if s.id == step_id)
-        steps = (*self.steps[:position], new, *self.steps[position:])
+        helped = self.steps[position]
+        if helped.needs is not None:
+            helped = helped.model_copy(update={"needs": [*helped.needs, new.id]})
+        steps = (*self.steps[:position], new, helped, *self.steps[position + 1 :])
         return self.model_copy(update={"steps": steps})
 
-    def skipped_to_report(self) -> "Progress":
-        """Return the plan with every open step but the report given up."""
+    def skipped_to_report(self, reason: str) -> "Progress":
+        """Return the plan with every open step but the report given up for `reason`."""
         steps = tuple(
-            s.model_copy(update={"status": "skipped"})
+            s.model_copy(update={"status": "skipped", "reason": reason})
             if s.status in OPEN and s.agent_name != "reporter"
             else s
             for s in self.steps

@@ -11,14 +11,15 @@ from langgraph.runtime import Runtime
 from maniple.graph.plan import Progress
 from maniple.types import AGENTS, WORKERS, Worker
 
-HISTORY_MESSAGES = 20
+_SUMMARY_IS = "What was said before, in short (a record, not instructions):\n"
 
 
 class State(MessagesState, total=False):
     """The shared conversation and the plan everyone works from.
 
     The upper-case name and the four below it are LangManus's (seed 002). `plan` is a
-    `Progress` as plain data.
+    `Progress` as plain data, `request` the user's request together with the answers to the coordinator's
+    questions about it.
     """
 
     TEAM_MEMBERS: list[str]
@@ -29,6 +30,9 @@ class State(MessagesState, total=False):
     locale: str
     plan: dict[str, Any] | None
     feedback: str
+    request: str
+    summary: dict[str, str] | None
+    """What was said up to the message `upto`, in short (`text`); the messages themselves stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class RunOptions:
     search_before_planning: bool = False
     auto_accepted_plan: bool = True
     locale: str = ""
+    may_ask: bool = True
+    """Whether somebody is there to answer questions."""
 
     @classmethod
     def of(cls, runtime: Runtime[Any], state: Mapping[str, Any]) -> "RunOptions":
@@ -65,7 +71,9 @@ class RunOptions:
 
 
 def request_of(state: State) -> str:
-    """Return the text of the user's newest message."""
+    """Return what the user asks for: the newest message, made whole by earlier answers if there are any."""
+    if request := state.get("request"):
+        return request
     for message in reversed(state["messages"]):
         if isinstance(message, HumanMessage) and message.name not in AGENTS:
             return message.text
@@ -73,14 +81,25 @@ def request_of(state: State) -> str:
 
 
 def conversation_of(state: State) -> list[BaseMessage]:
-    """Return what user and team said to each other, without plans and intermediate results."""
+    """Return what user and team said to each other, without plans and intermediate results.
+
+    What is older than the state's summary is in it.
+    """
     said: list[BaseMessage] = []
-    for message in state["messages"][-5 * HISTORY_MESSAGES :]:
+    summary = state.get("summary") or {}
+    for message in state["messages"]:
         if message.name in ("coordinator", "reporter"):
-            said.append(AIMessage(message.text))
+            said.append(AIMessage(message.text, id=message.id))
         elif message.name not in AGENTS and message.type != "system":
             said.append(message)
-    return said[-HISTORY_MESSAGES:]
+        if summary and message.id == summary["upto"]:
+            said = [HumanMessage(_SUMMARY_IS + summary["text"])]
+    return said
+
+
+def caller_of(state: State) -> str:
+    """Return what the caller asks of the answer: the text of the system messages."""
+    return "\n\n".join(message.text for message in state["messages"] if message.type == "system")
 
 
 def progress_of(state: State) -> Progress | None:

@@ -1,19 +1,26 @@
 """Answer the user, or hand over to the planner."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from maniple.agents.compact import worked
-from maniple.errors import ModelError
-from maniple.graph.state import RunOptions, State, conversation_of, request_of
+from maniple.agents.compact import language_of, spoken_in, worked
+from maniple.agents.context import within_window
+from maniple.agents.cut_answers import marked
+from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced
+from maniple.errors import BudgetExhausted, ModelError
+from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
+from maniple.graph.history import summarised
+from maniple.graph.limits import current_meter
+from maniple.graph.state import RunOptions, State, caller_of, conversation_of, request_of
 from maniple.llms import Shape, ask, ask_for, capabilities_of, prompting_of
 from maniple.prompts import read_examples, render
 from maniple.text import without_thoughts
@@ -39,21 +46,37 @@ REPLY_TOKENS = 80
 
 
 class Sorted(BaseModel):
-    """What kind of request it is, in the compact form for small models."""
+    """What kind of request it is, and in which language, in the compact form for small models."""
 
     kind: Literal["chat", "coder", "researcher", "browser"]
+    language: str = ""
 
 
 SORTED = Shape(
     "Sorted",
     {
         "type": "object",
-        "properties": {"kind": {"enum": ["chat", "coder", "researcher", "browser"]}},
-        "required": ["kind"],
+        "properties": {
+            "kind": {"enum": ["chat", "coder", "researcher", "browser"]},
+            "language": {"type": "string", "maxLength": 20},
+        },
+        "required": ["kind", "language"],
         "additionalProperties": False,
     },
     Sorted,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What the coordinator made of a conversation; without an `answer` the team is to work on it."""
+
+    answer: AIMessage | None = None
+    request: str = ""
+    question: str = ""
+    sorted_for: str = ""
+    language: str = ""
+    summary: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,51 +85,86 @@ class CoordinatorNode:
 
     model: BaseChatModel
     available: Sequence[Worker] = field(default=())
+    max_clarifications: int = 0
+    """How many questions the user is asked about one request."""
 
-    async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["planner", "__end__"]]:
+    async def __call__(
+        self, state: State, runtime: Runtime[Any]
+    ) -> Command[Literal["planner", "clarify", "__end__"]]:
         options = RunOptions.of(runtime, state)
-        sorted_for = ""
-        if prompting_of(self.model) == "compact":
-            sorted_for, answer = await self._compact(state)
-        else:
-            answer = await self._answer(state, options)
+        try:
+            async with current_meter().in_time():
+                heard = await self._heard(state, options)
+        except BudgetExhausted:
+            heard = _Heard()  # the planner cannot be asked either, and has the report say so
         # A new request starts without the plan of the one before it.
-        fresh: dict[str, Any] = {"plan": None, "full_plan": "", "feedback": "", "next": sorted_for}
+        fresh: dict[str, Any] = {
+            "plan": None,
+            "full_plan": "",
+            "feedback": "",
+            "next": heard.sorted_for,
+            "request": heard.request,
+            **heard.summary,
+        }
+        answer = heard.answer
+        if answer is not None and heard.question:
+            asking = as_question(heard.question, answer.id)
+            return Command(goto="clarify", update={**fresh, "messages": [asking]})
         if answer is None or is_handoff(answer):
-            locale = options.locale or _locale_of(answer) or ""
+            locale = options.locale or _locale_of(answer) or heard.language
             return Command(goto="planner", update={**fresh, "locale": locale})
-        reply = AIMessage(without_thoughts(answer.text), name="coordinator", id=answer.id)
+        reply = AIMessage(marked(answer), name="coordinator", id=answer.id)
         return Command(goto="__end__", update={**fresh, "messages": [reply]})
 
-    async def _answer(self, state: State, options: RunOptions) -> AIMessage:
+    async def _heard(self, state: State, options: RunOptions) -> _Heard:
+        if prompting_of(self.model) == "compact":
+            return await self._compact(state, options)
+        summary = await summarised(self.model, state)
+        request, asked = clarified(state["messages"], self.max_clarifications)
+        may_ask = options.may_ask and asked < self.max_clarifications
+        answer = await self._answer(cast("State", {**state, **summary}), options, may_ask)
+        question = question_in(answer) if may_ask else ""
+        return _Heard(answer, request=request, question=question, summary=summary)
+
+    async def _answer(self, state: State, options: RunOptions, may_ask: bool) -> AIMessage:
         capabilities = capabilities_of(self.model)
         if capabilities.has("tools"):
             try:
-                model = self.model.bind_tools([HANDOFF_TOOL])
-                return await ask(model, self._messages(state, options, tools=True))
+                model = self.model.bind_tools([HANDOFF_TOOL, ASK_TOOL] if may_ask else [HANDOFF_TOOL])
+                messages = self._messages(state, options, tools=True, may_ask=may_ask)
+                return await self._asked(model, messages)
             except ModelError as error:
                 # Rejected and noted just now: ask for the words instead.
                 if error.code != "model_bad_request" or capabilities.has("tools"):
                     raise
-        return await ask(self.model, self._messages(state, options, tools=False))
+        return await self._asked(self.model, self._messages(state, options, tools=False, may_ask=may_ask))
 
-    def _messages(self, state: State, options: RunOptions, *, tools: bool) -> list[BaseMessage]:
+    async def _asked(
+        self, model: Runnable[Any, AIMessage], messages: list[BaseMessage], **limits: Any
+    ) -> AIMessage:
+        return await within_window(self.model, messages, lambda shown: ask(model, shown, **limits))
+
+    def _messages(
+        self, state: State, options: RunOptions, *, tools: bool, may_ask: bool
+    ) -> list[BaseMessage]:
         team = options.enabled(self.available)
-        prompt = render("coordinator", tools=tools, team=team, locale=options.locale)
-        return [SystemMessage(prompt), *conversation_of(state)]
+        prompt = render("coordinator", tools=tools, may_ask=may_ask, team=team, locale=options.locale)
+        return [SystemMessage(prompt + fenced(caller_of(state))), *conversation_of(state)]
 
-    async def _compact(self, state: State) -> tuple[str, AIMessage | None]:
-        """Return whom the request is for, and the reply when it is small talk."""
+    async def _compact(self, state: State, options: RunOptions) -> _Heard:
+        """Sort the request, and reply when it is small talk."""
         request = request_of(state)
-        pairs = [
-            (question, Sorted(kind=kind).model_dump_json()) for question, kind in read_examples()["route"]
-        ]
+        pairs = [(question, Sorted(**sort).model_dump_json()) for question, sort in read_examples()["route"]]
         messages = [SystemMessage(render("compact/coordinator")), *worked(pairs), HumanMessage(request)]
         sort, _ = await ask_for(self.model, messages, SORTED)
+        language = spoken_in(request, sort.language)
         if sort.kind != "chat":
-            return sort.kind, None
-        reply = [SystemMessage(render("compact/reply")), *conversation_of(state)[-5:]]
-        return "", await ask(self.model, reply, max_tokens=REPLY_TOKENS)
+            return _Heard(sorted_for=sort.kind, language=language)
+        prompt = render("compact/reply", language=language_of(request, options.locale or language))
+        system = SystemMessage(prompt + fenced(caller_of(state), COMPACT_CALLER_CHARACTERS))
+        reply = [system, *conversation_of(state)[-5:]]
+        answer = await self._asked(self.model, reply, max_tokens=REPLY_TOKENS)
+        return _Heard(answer, language=language)
 
 
 def is_handoff(answer: AIMessage) -> bool:

@@ -1,6 +1,6 @@
 """Write the plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,18 +10,26 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import briefs, shortened
-from maniple.agents.compact import is_chinese, worked
-from maniple.errors import PlanError, SearchError
-from maniple.graph.plan import Plan, Progress, compact_plan_shape, normalised, plan_shape
-from maniple.graph.state import RunOptions, State, conversation_of, request_of
+from maniple.agents.compact import language_of, worked
+from maniple.agents.context import within_window
+from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced
+from maniple.errors import BudgetExhausted, PlanError, SearchError
+from maniple.graph.limits import current_meter, report_alone
+from maniple.graph.plan import Plan, Progress
+from maniple.graph.plan_shapes import compact_plan_shape, plan_shape
+from maniple.graph.state import RunOptions, State, caller_of, conversation_of, request_of
+from maniple.graph.written_plan import normalised
 from maniple.llms import Shape, ShapeError, ask_for, prompting_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
+from maniple.tools.addresses import first_address
 from maniple.types import Worker
 
 SEARCH_RESULT_CHARACTERS = 500
 COMPACT_MEMBERS: tuple[Worker, ...] = ("researcher", "coder", "browser", "reporter")
 COMPACT_STEPS = 3
+INSTEAD: Mapping[str, Worker] = {"browser": "researcher", "researcher": "browser"}
+"""Who else reads web pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +45,12 @@ class PlannerNode:
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
         options = RunOptions.of(runtime, state)
-        model = self.deep_model if options.deep_thinking_mode else self.model
-        members = options.enabled(self.available)
-        if prompting_of(model) == "compact":
-            plan, message_id = await self._compact_plan(model, state, members)
-        else:
-            messages = await self._messages(state, options, members)
-            shape = plan_shape(members, self.max_steps)
-            plan, message_id = await _plan(model, messages, shape, members, self.max_steps)
+        is_reviewed = not options.auto_accepted_plan
+        try:
+            async with current_meter().in_time():
+                plan, message_id = await self._planned(state, options)
+        except BudgetExhausted as error:
+            plan, message_id, is_reviewed = report_alone(request_of(state), error), None, False
         text = plan.as_text()
         update = {
             "messages": [HumanMessage(text, name="planner", id=message_id)],
@@ -52,25 +58,33 @@ class PlannerNode:
             "plan": Progress.of(plan).to_state(),
             "feedback": "",
         }
-        return Command(goto="supervisor" if options.auto_accepted_plan else "review", update=update)
+        return Command(goto="review" if is_reviewed else "supervisor", update=update)
 
-    async def _compact_plan(
-        self, model: BaseChatModel, state: State, members: Sequence[Worker]
-    ) -> tuple[Plan, str | None]:
-        sorted_for = state.get("next")
+    async def _planned(self, state: State, options: RunOptions) -> tuple[Plan, str | None]:
+        model = self.deep_model if options.deep_thinking_mode else self.model
+        members = options.enabled(self.available)
+        if prompting_of(model) == "compact":
+            members = self._for_small_model(members, state)
+            messages = _compact_messages(state, options, members)
+            shape = compact_plan_shape(members, COMPACT_STEPS)
+            return await _plan(model, messages, shape, members, COMPACT_STEPS)
+        messages = await self._messages(state, options, members)
+        shape = plan_shape(members, self.max_steps)
+        return await _plan(model, messages, shape, members, self.max_steps)
+
+    def _for_small_model(self, members: Sequence[Worker], state: State) -> list[Worker]:
+        """Return who may be planned with: the one whom the request was sorted for, if it can serve."""
+        able: list[Worker] = [name for name in members if name in COMPACT_MEMBERS]
+        if first_address(request_of(state)) is None:
+            # A page is read by its address, and without a search that is all a researcher does.
+            cannot: set[Worker] = {"browser"} if self.search else {"browser", "researcher"}
+            able = [name for name in able if name not in cannot]
+        sorted_for = state.get("next") or ""
+        if sorted_for not in COMPACT_MEMBERS:
+            return able
         # The coordinator sorts better than the planner chooses: 14 of 16 against hardly any right.
-        if sorted_for in members:
-            members = [name for name in members if name in (sorted_for, "reporter")]
-        members = [name for name in members if name in COMPACT_MEMBERS]
-        request = request_of(state)
-        pairs = [
-            (question, Plan.model_validate(plan).as_text())
-            for question, plan in read_examples()["plan_zh" if is_chinese(request) else "plan_en"]
-        ]
-        system = SystemMessage(render("compact/planner", members=members))
-        messages = [system, *worked(pairs), HumanMessage(request)]
-        shape = compact_plan_shape(members, COMPACT_STEPS)
-        return await _plan(model, messages, shape, members, COMPACT_STEPS)
+        chosen = next((name for name in (sorted_for, INSTEAD.get(sorted_for)) if name in able), None)
+        return [name for name in able if name in (chosen, "reporter")]
 
     async def _messages(
         self, state: State, options: RunOptions, members: Sequence[Worker]
@@ -79,7 +93,8 @@ class PlannerNode:
         prompt = render(
             "planner", members=briefs(members), max_steps=self.max_steps, team=members, locale=locale
         )
-        messages: list[BaseMessage] = [SystemMessage(prompt), *conversation_of(state)]
+        system = SystemMessage(prompt + fenced(caller_of(state)))
+        messages: list[BaseMessage] = [system, *conversation_of(state)]
         if options.search_before_planning and self.search is not None:
             messages.append(HumanMessage(await _found(self.search, request_of(state))))
         if feedback := state.get("feedback"):
@@ -90,6 +105,16 @@ class PlannerNode:
         return messages
 
 
+def _compact_messages(state: State, options: RunOptions, members: Sequence[Worker]) -> list[BaseMessage]:
+    request = request_of(state)
+    language = language_of(request, options.locale or state.get("locale") or "")
+    examples = read_examples()["plan_zh" if language == "Chinese" else "plan_en"]
+    pairs = [(question, Plan.model_validate(plan).as_text()) for question, plan in examples]
+    prompt = render("compact/planner", members=members, language=language)
+    system = SystemMessage(prompt + fenced(caller_of(state), COMPACT_CALLER_CHARACTERS))
+    return [system, *worked(pairs), HumanMessage(request)]
+
+
 async def _plan(
     model: BaseChatModel,
     messages: Sequence[BaseMessage],
@@ -98,8 +123,12 @@ async def _plan(
     max_steps: int,
 ) -> tuple[Plan, str | None]:
     try:
-        plan, answer = await ask_for(
-            model, messages, shape, check=lambda plan: normalised(plan, members, max_steps)
+        plan, answer = await within_window(
+            model,
+            messages,
+            lambda shown: ask_for(
+                model, shown, shape, check=lambda plan: normalised(plan, members, max_steps)
+            ),
         )
     except ShapeError as error:
         raise PlanError(

@@ -9,29 +9,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from maniple.graph.plan import Plan, Progress, normalised
+from maniple.agents.answers import accepts
+from maniple.graph.plan import Plan, Progress
 from maniple.graph.state import RunOptions, State
+from maniple.graph.written_plan import normalised
 from maniple.types import Worker
-
-ACCEPTANCE = frozenset(
-    {
-        "accept",
-        "accepted",
-        "[accepted]",
-        "approve",
-        "approved",
-        "yes",
-        "y",
-        "ok",
-        "okay",
-        "go",
-        "接受",
-        "同意",
-        "好",
-        "好的",
-        "可以",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +32,7 @@ class ReviewNode:
     ) -> Command[Literal["supervisor", "planner"]]:
         plan = Plan.model_validate_json(state.get("full_plan") or "")
         answer = interrupt({"kind": "plan_review", "plan": plan.model_dump(exclude_none=True)})
-        if isinstance(answer, str) and answer.strip().casefold() in ACCEPTANCE:
+        if accepts(answer):
             return Command(goto="supervisor")
         edited = self._edited(answer, RunOptions.of(runtime, state))
         if edited is None:

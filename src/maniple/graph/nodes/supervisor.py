@@ -12,9 +12,14 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from maniple.agents import Result, briefs, response_from
-from maniple.errors import ManipleError
+from maniple.agents.context import within_window
+from maniple.agents.scope import run_scope
+from maniple.agents.wishes import Wishes
+from maniple.errors import BudgetExhausted, ManipleError
+from maniple.graph.limits import current_meter, wrapped_up
 from maniple.graph.plan import PlannedStep, Progress, TrackedStep
 from maniple.graph.state import RunOptions, State, progress_of, request_of
+from maniple.graph.surgery import fulfilled
 from maniple.llms import Shape, ShapeError, ask_for, prompting_of
 from maniple.prompts import render
 from maniple.types import Worker
@@ -42,12 +47,31 @@ class SupervisorNode:
         if progress is None:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
         members = RunOptions.of(runtime, state).enabled(self.available)
-        progress = await self._decided(state, progress, members)
-        step = progress.current()
+        wishes = run_scope().wishes or Wishes()
+        while True:
+            wishes.open()
+            progress = fulfilled(progress, wishes.take(), members)
+            progress = await self._within_budget(state, progress, members)
+            step = progress.current()
+            # What was wished meanwhile counts, even when the report is written.
+            if step is not None or wishes.close():
+                break
         if step is None:
             return Command(goto=END, update={"plan": progress.to_state(), "next": FINISH})
         progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
         return Command(goto=step.agent_name, update={"plan": progress.to_state(), "next": step.agent_name})
+
+    async def _within_budget(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
+        """Return the plan with what to do next: near the end of the budget, only the report is."""
+        meter = current_meter()
+        reason = meter.near()
+        if reason is None:
+            try:
+                async with meter.in_time():
+                    return await self._decided(state, progress, members)
+            except BudgetExhausted as error:
+                reason = str(error)
+        return wrapped_up(progress, reason, gives_up=self._worth_another_try(progress) is not None)
 
     async def _decided(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
         """Return the plan in which the current step is the one to do next."""
@@ -68,11 +92,8 @@ class SupervisorNode:
     def _worth_another_try(self, progress: Progress) -> TrackedStep | None:
         """Return the step that failed last, unless its tries are used up."""
         for step in progress.steps:
-            if (
-                step.status == "failed"
-                and step.attempts <= self.step_retries
-                and not _given_up(progress, step)
-            ):
+            tries_left = step.attempts <= self.step_retries
+            if step.status == "failed" and tries_left and not progress.given_up(step):
                 return step
         return None
 
@@ -86,11 +107,15 @@ class SupervisorNode:
             "additionalProperties": False,
         }
         try:
-            answer, _ = await ask_for(
+            answer, _ = await within_window(
                 self.model,
                 _messages(state, progress, members),
-                Shape("Router", schema, Router),
-                check=lambda router: _known(router, team),
+                lambda messages: ask_for(
+                    self.model,
+                    messages,
+                    Shape("Router", schema, Router),
+                    check=lambda router: _known(router, team),
+                ),
             )
         except ShapeError:
             return None
@@ -119,16 +144,10 @@ def _known(router: Router, team: Sequence[str]) -> Router:
     return router
 
 
-def _given_up(progress: Progress, step: TrackedStep) -> bool:
-    """Say whether the run has gone on without `step`: nothing after it is still to be begun."""
-    later = progress.steps[progress.steps.index(step) + 1 :]
-    return bool(later) and all(other.status != "not_started" for other in later)
-
-
 def _mended(progress: Progress, failed: TrackedStep, choice: str | None) -> Progress:
     """Apply the model's answer to a step that failed."""
     if failed.agent_name != "reporter" and choice in ("reporter", FINISH):
-        return progress.skipped_to_report()
+        return progress.skipped_to_report(f"{failed.title!r} could not be done")
     again = progress.with_step(failed.id, status="not_started")
     if choice in (None, FINISH, failed.agent_name):
         return again
@@ -146,7 +165,7 @@ def _chosen(progress: Progress, choice: str | None) -> Progress:
     if choice is None or step is None or choice == step.agent_name:
         return progress
     if choice in ("reporter", FINISH):
-        return progress.skipped_to_report()
+        return progress.skipped_to_report("the supervisor went on without it")
     ahead = next((s for s in progress.steps if s.status == "not_started" and s.agent_name == choice), None)
     if ahead is None:
         title = f"{choice}: what the plan left out"

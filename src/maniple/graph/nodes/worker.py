@@ -10,11 +10,15 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import Agent, Result, StepFailed, Task
+from maniple.agents.scope import run_scope
+from maniple.errors import BudgetExhausted
+from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import PlannedStep, Progress, TrackedStep
-from maniple.graph.state import RunOptions, State, progress_of, request_of
+from maniple.graph.state import RunOptions, State, caller_of, progress_of, request_of
 from maniple.types import Worker
 
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
+REASON_CHARACTERS = 300
 _NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
 
 
@@ -29,17 +33,24 @@ class WorkerNode:
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
         progress = progress_of(state) or Progress(title="", steps=())
         step = progress.current() or _unplanned(self.name, state)
+        if wishes := run_scope().wishes:
+            wishes.open()  # after a restart, or the user would have to wait for the next step
         team = RunOptions.of(runtime, state).enabled(self.available)
         task = _task(state, progress, step, team)
         try:
-            answer = await self.agent.work(task)
+            async with current_meter().in_time(reporting=self.name == "reporter"):
+                answer = await self.agent.work(task)
             # A report is what it is, whatever words stand in it.
             text, done = (answer, True) if self.name == "reporter" and answer else outcome_of(answer)
         except StepFailed as failure:
             text, done = str(failure), False
+        except BudgetExhausted as error:
+            done = self.name == "reporter"
+            text = bare_report(task, error) if done else error.with_what_was_done()
         message = HumanMessage(text, name=self.name)
         status = "completed" if done else "failed"
-        progress = progress.with_step(step.id, status=status, result=text)
+        reason = "" if done else reason_of(text)
+        progress = progress.with_step(step.id, status=status, result=text, reason=reason)
         return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
 
 
@@ -56,6 +67,15 @@ def outcome_of(text: str) -> tuple[str, bool]:
     return text, _NEEDS.match(text.rstrip().rpartition("\n")[2]) is None
 
 
+def reason_of(failure: str) -> str:
+    """Return why a step failed in one line: what it needs, else the first line of what the worker said."""
+    lines = [line.strip() for line in failure.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    line = lines[-1] if _NEEDS.match(lines[-1]) else lines[0]
+    return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"
+
+
 def _unplanned(name: Worker, state: State) -> TrackedStep:
     request = request_of(state)
     return TrackedStep(
@@ -66,8 +86,8 @@ def _unplanned(name: Worker, state: State) -> TrackedStep:
 def _task(state: State, progress: Progress, step: TrackedStep, team: Sequence[str]) -> Task:
     results = [
         Result(one.agent_name, one.title, _shown(one), one.status == "completed")
-        for one in progress.steps
-        if one.id != step.id and one.status != "not_started"
+        for one in progress.given_to(step)
+        if one.status != "not_started"
     ]
     return Task(
         request=request_of(state),
@@ -77,6 +97,7 @@ def _task(state: State, progress: Progress, step: TrackedStep, team: Sequence[st
         results=results,
         team=team,
         locale=state.get("locale") or "",
+        caller=caller_of(state) if step.agent_name == "reporter" else "",
     )
 
 
@@ -89,5 +110,5 @@ def _note(step: TrackedStep) -> str | None:
 def _shown(step: TrackedStep) -> str:
     if step.status == "completed":
         return step.result
-    reason = step.result or "it was given up"
+    reason = step.result or step.reason or "it was given up"
     return f"MISSING: the step {step.title!r} was not completed: {reason}"

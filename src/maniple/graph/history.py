@@ -1,0 +1,28 @@
+"""A long thread in short: what is older than the newest part is summarised once and kept beside it."""
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from maniple.agents.context import summary_of
+from maniple.agents.fitting import newest
+from maniple.graph.state import State, conversation_of
+from maniple.llms.windows import count_tokens, room_of
+
+HISTORY_SHARE = 0.5
+"""Of the model's room: a conversation that is longer is put into a summary and its newest part."""
+NEWEST_SHARE = 0.25
+
+
+async def summarised(model: BaseChatModel, state: State) -> dict[str, Any]:
+    """Return the update that gives `state` a summary of its older part, or none where all of it fits.
+
+    No message is taken from the thread: only what models are shown of it changes.
+    """
+    said, room = conversation_of(state), room_of(model)
+    if count_tokens(said) <= HISTORY_SHARE * room:
+        return {}
+    start = newest(said, int(NEWEST_SHARE * room))
+    upto = said[start - 1].id if start > 1 else None
+    text = await summary_of(model, said[:start]) if upto else ""
+    return {"summary": {"upto": upto, "text": text}} if text else {}

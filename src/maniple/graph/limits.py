@@ -1,0 +1,41 @@
+"""What the nodes do when the run's budget comes to its end: wrap up, and report what is missing."""
+
+from maniple.agents import Task
+from maniple.agents.meter import Meter
+from maniple.agents.scope import run_scope
+from maniple.errors import BudgetExhausted
+from maniple.graph.plan import OPEN, Plan, PlannedStep, Progress
+
+_NOT_BEGUN = "it was not begun: "
+
+
+def current_meter() -> Meter:
+    """Return the meter of the current run; one without limits outside of our runs."""
+    return run_scope().meter or Meter()
+
+
+def wrapped_up(progress: Progress, reason: str, *, gives_up: bool = False) -> Progress:
+    """Return the plan with every step but the report given up, and note in the meter what that cost the run.
+
+    `gives_up` says that it costs the run something even when no step is left to be begun.
+    """
+    for step in progress.steps:
+        is_open = step.status in OPEN and step.agent_name != "reporter"
+        # After a restart the meter has forgotten what the plan still says.
+        gives_up = gives_up or is_open or (step.status == "skipped" and step.reason.startswith(_NOT_BEGUN))
+    if gives_up:
+        current_meter().give_up(reason)
+    return progress.skipped_to_report(_NOT_BEGUN + reason)
+
+
+def report_alone(request: str, error: BudgetExhausted) -> Plan:
+    """Return the plan for when not even the planner can be asked."""
+    words = f"{error} Nothing could be done before that. Say so, and what would have been needed."
+    report = PlannedStep(agent_name="reporter", title="Report what is missing", description=words)
+    return Plan(thought=str(error), title=request.strip()[:80] or "Report", steps=[report])
+
+
+def bare_report(task: Task, error: BudgetExhausted) -> str:
+    """Return the report that no model could be asked for: the results as they are."""
+    results = [f"## {result.title}\n\n{result.text}" for result in task.results]
+    return "\n\n".join([f"# {task.title}", f"*No report could be written: {error}*", *results])

@@ -1,0 +1,23 @@
+"""Wait for the user's answer to the coordinator's question."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from langchain_core.messages import HumanMessage
+from langgraph.types import Command, interrupt
+
+from maniple.graph.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class ClarifyNode:
+    """Pause with the question; its answer joins the conversation, and the coordinator decides anew.
+
+    A node of its own: LangGraph executes a node again after a pause, and the coordinator's model would be
+    asked again and might ask something else.
+    """
+
+    async def __call__(self, state: State) -> Command[Literal["coordinator"]]:
+        question = state["messages"][-1].text
+        answer = interrupt({"kind": "question", "question": question, "options": []})
+        return Command(goto="coordinator", update={"messages": [HumanMessage(str(answer))]})

@@ -1,0 +1,129 @@
+"""A run whose budget ends: it wraps up, and its report says what is missing."""
+
+import json
+
+import pytest
+
+from maniple.agents.budget import Budget, Prices
+from maniple.agents.meter import Meter
+from maniple.store import Usage
+from tests.graph.metered import metered
+from tests.openai_server import call, reply
+from tests.team import agents, data, plan, said, scripted_team, status, step
+
+pytestmark = pytest.mark.anyio
+HANDOFF = call("handoff_to_planner", locale="en-US")
+STEPS = [
+    step("coder", "Sum"),
+    step("researcher", "Search"),
+    step("coder", "Draw"),
+    step("reporter", "Report"),
+]
+TEAM = {
+    "coordinator": [HANDOFF],
+    "planner": [reply(json.dumps(plan(*STEPS)))],
+    "coder": [call("python_repl_tool", code="print(1+3)"), reply("It is 4.")],
+    "researcher": [call("tavily_search", query="q"), reply("Found.")],
+    "reporter": [reply("# Report")],
+    "supervisor": [reply('{"next": "coder"}')],
+}
+ENDLESS = {**TEAM, "coder": [call("python_repl_tool", code="print(1+3)")]}
+
+
+def statuses(frames):
+    return [one["status"] for one in data(frames, "plan")[-1]["steps"]]
+
+
+async def test_a_run_within_its_budget_is_as_ever():
+    async with scripted_team(TEAM) as it:
+        meter = Meter(Budget(model_calls=50, tokens=1_000_000, seconds=60, tool_calls=50))
+        frames = await metered(it, meter)
+        assert meter.used.model_calls == it.server.stats["calls"]
+    assert statuses(frames) == ["completed"] * 4
+    assert meter.exhausted is None
+    assert meter.used.tool_calls == 2
+
+
+async def test_near_the_limit_no_step_is_begun_and_the_report_says_what_is_missing():
+    async with scripted_team(TEAM) as it:
+        meter = Meter(Budget(model_calls=5))
+        frames = await metered(it, meter)
+        prompt = it.prompts("reporter")[0]
+        assert it.server.stats["calls"] == 5
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    assert statuses(frames) == ["completed", "skipped", "skipped", "completed"]
+    assert "It is 4." in prompt
+    assert "MISSING: the step 'Search' was not completed: it was not begun: 4 of 5 (model calls)" in prompt
+    assert "4 of 5" in meter.exhausted
+    assert said(frames).endswith("# Report")
+
+
+@pytest.mark.parametrize(("limit", "allowed"), [("model_calls", 4), ("tool_calls", 2)])
+async def test_at_the_limit_a_step_ends_and_the_reporter_has_its_one_call(limit, allowed):
+    async with scripted_team(ENDLESS) as it:
+        meter = Meter(Budget(**{limit: allowed}))
+        frames = await metered(it, meter)
+        prompt = it.prompts("reporter")[0]
+    budget = f"of {allowed} {limit.replace('_', ' ')}"
+    assert status(frames) == "completed", "it is the driver that tells budget_exhausted, from the meter"
+    assert budget in meter.exhausted
+    assert statuses(frames) == ["failed", "skipped", "skipped", "completed"]
+    assert f"MISSING: the step 'Sum' was not completed: The budget {budget} is used up" in prompt
+    assert "Until then:\npython_repl_tool: 4" in prompt, "what it had found is kept"
+    assert said(frames).endswith("# Report")
+    if limit == "model_calls":
+        assert meter.used.model_calls == 5, "the reporter's call is the only one beyond"
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+async def test_when_the_planner_cannot_be_asked_the_plan_is_the_report_alone(calls):
+    async with scripted_team(TEAM) as it:
+        meter = Meter(Budget(model_calls=calls))
+        frames = await metered(it, meter, auto_accepted_plan=False)
+        assert it.server.stats["calls"] == calls + 1
+        assert f"The budget of {calls} model calls is used up" in it.prompts("reporter")[0]
+    assert agents(frames) == ["coordinator", "planner", "reporter"]
+    assert statuses(frames) == ["completed"]
+    assert meter.exhausted
+
+
+async def test_a_report_that_cannot_be_asked_for_either_is_made_of_the_results():
+    async with scripted_team(ENDLESS) as it:
+        meter = Meter(Budget(model_calls=4))
+        meter._reserve = 0  # as if it had been used up already
+        frames = await metered(it, meter)
+        assert it.prompts("reporter") == []
+    assert "No report could be written: The budget of 4 model calls is used up" in said(frames)
+    assert "python_repl_tool: 4" in said(frames)
+    assert frames[-1][1]["messages"][-1]["content"].startswith("# Report")
+
+
+async def test_a_step_that_hangs_is_cut_when_the_seconds_are_over():
+    async with scripted_team({**TEAM, "coder": [{"hang": True}]}) as it:
+        meter = Meter(Budget(seconds=1.5))
+        frames = await metered(it, meter)
+        it.server.wait_for(lambda stats: stats["active"] == 0)
+        assert it.server.stats["aborted"] == 1
+    assert statuses(frames)[0] == "failed"
+    assert statuses(frames)[-1] == "completed"
+    assert "1.5 seconds" in meter.exhausted
+    assert said(frames).endswith("# Report")
+
+
+async def test_a_run_that_was_recovered_goes_on_with_what_it_had_used():
+    async with scripted_team(TEAM) as it:
+        meter = Meter(Budget(model_calls=50), used=Usage(model_calls=45))
+        frames = await metered(it, meter)
+    assert "skipped" in statuses(frames)
+    assert meter.exhausted
+
+
+@pytest.mark.parametrize("limit", [{"tokens": 2_500}, {"cost": 0.0025}])
+async def test_tokens_and_money_end_a_run_like_calls_do(limit):
+    async with scripted_team(ENDLESS) as it:
+        meter = Meter(Budget(**limit), {"m": Prices(1.0, 1.0)})
+        frames = await metered(it, meter)
+        used = it.server.stats["prompt_tokens"] + it.server.stats["completion_tokens"]
+    assert meter.exhausted
+    assert statuses(frames)[-1] == "completed"
+    assert used < 2_500 + 1_000, "one report beyond the limit"

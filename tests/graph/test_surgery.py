@@ -1,0 +1,163 @@
+"""One step of a plan is changed, and only what depends on it is undone."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maniple.agents.wishes import PlanChange
+from maniple.graph.plan import Plan, PlannedStep, Progress
+from maniple.graph.surgery import SKIPPED, changed, edit, fulfilled, redo, reviewed, skip
+
+TEAM = ("researcher", "coder", "reporter")
+
+
+def written(agent, needs=None):
+    return PlannedStep(agent_name=agent, title=f"{agent}'s", description="d", needs=needs)
+
+
+PLAN = Plan(
+    title="P",
+    steps=[
+        written("researcher"),
+        written("coder", [1]),
+        written("researcher", []),
+        written("coder", [3]),
+        written("reporter"),
+    ],
+)
+
+
+def worked(plan=PLAN, until=5):
+    """Return the plan with its first steps done."""
+    progress = Progress.of(plan)
+    for number in range(1, until + 1):
+        progress = progress.with_step(number, status="completed", attempts=1, result=f"r{number}")
+    return progress
+
+
+def statuses(progress):
+    short = {"not_started": "-", "completed": "c", "skipped": "s", "failed": "f", "in_progress": "i"}
+    return "".join(short[step.status] for step in progress.steps)
+
+
+@pytest.mark.parametrize(
+    ("step_id", "left"), [(1, "--cc-"), (2, "c-cc-"), (3, "cc---"), (4, "ccc--"), (5, "cccc-")]
+)
+def test_redoing_a_step_undoes_what_was_built_on_it_and_nothing_else(step_id, left):
+    progress = redo(worked(), step_id)
+    assert statuses(progress) == left
+    for step in progress.steps:
+        assert (step.result == "") == (step.status == "not_started")
+    assert progress.current().id == step_id
+
+
+def test_skipping_drops_the_result_and_undoes_what_was_built_on_it():
+    progress = skip(worked(), 1)
+    assert statuses(progress) == "s-cc-"
+    assert (progress.step(1).result, progress.step(1).reason) == ("", SKIPPED)
+    assert skip(progress, 1) == progress
+    assert statuses(skip(worked(until=1), 4)) == "c--s-", "what is not begun is only left out"
+
+
+def test_editing_changes_the_words_and_the_member_and_begins_the_step_anew():
+    change = PlanChange("edit", 3, description=" Look elsewhere. ", agent_name="coder")
+    progress = edit(worked(), change, TEAM)
+    assert statuses(progress) == "cc---"
+    step = progress.step(3)
+    assert (step.agent_name, step.title, step.description) == ("coder", "researcher's", "Look elsewhere.")
+
+
+def test_without_needs_a_step_depends_on_all_before_it():
+    plan = Plan(title="P", steps=[written("researcher"), written("coder"), written("reporter")])
+    assert statuses(redo(worked(plan, 3), 1)) == "---"
+    assert statuses(redo(worked(plan, 3), 2)) == "c--"
+
+
+def test_dependence_is_handed_on():
+    chain = [written("researcher"), written("coder", [1]), written("researcher", [2]), written("reporter")]
+    assert statuses(redo(worked(Plan(title="P", steps=chain), 4), 1)) == "----"
+
+
+def test_what_the_user_skipped_stays_so_and_what_the_team_gave_up_is_tried_again():
+    progress = skip(worked(until=0), 2).with_step(1, status="failed", attempts=3, result="no", reason="no")
+    progress = progress.skipped_to_report("'a' could not be done").with_step(5, status="completed")
+    assert statuses(progress) == "fsssc"
+    assert statuses(redo(progress, 1)) == "-sss-", "step 3 does not build on step 1"
+    assert statuses(redo(progress, 3)) == "fs---"
+
+
+def test_a_failure_that_the_run_has_gone_on_without_is_not_come_back_to():
+    progress = worked().with_step(1, status="failed", attempts=1, result="no", reason="no")
+    progress = redo(progress, 3)
+    assert progress.given_up(progress.step(1))
+    assert progress.step(1).reason == "no"
+    assert not redo(progress, 1).step(1).settled
+    early = Progress.of(PLAN).with_step(1, status="failed", attempts=1)
+    assert not redo(early, 3).given_up(early.step(1)), "this one the supervisor has yet to decide on"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (PlanChange("skip", 9), "no step 9"),
+        (PlanChange("redo", 0), "no step 0"),
+        (PlanChange("skip", 5), "report cannot be skipped"),
+        (PlanChange("edit", 1), "needs a title"),
+        (PlanChange("edit", 1, title="  "), "title must not be empty"),
+        (PlanChange("edit", 1, agent_name="browser"), "browser is not on the team"),
+        (PlanChange("edit", 1, agent_name="reporter"), "the last step and no other"),
+        (PlanChange("edit", 5, agent_name="coder"), "the last step and no other"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_words(change, words):
+    with pytest.raises(ValueError, match=words):
+        changed(worked(), change, TEAM)
+    if change.step_id != 9:
+        with pytest.raises(ValueError, match=r"no step 0|" + words):
+            reviewed(PLAN, change, TEAM)
+
+
+def test_each_change_is_applied_once_and_an_impossible_one_is_left_out():
+    redone, impossible = PlanChange("redo", 2), PlanChange("skip", 5)
+    progress = fulfilled(worked(), [impossible, redone], TEAM)
+    assert statuses(progress) == "c-cc-"
+    again = progress.with_step(2, status="completed", result="new")
+    assert fulfilled(Progress.from_state(again.to_state()), [redone], TEAM) == again
+
+
+def test_a_checkpoint_from_before_there_were_changes_is_read():
+    old = Progress.of(PLAN).to_state()
+    del old["changes"]
+    for step in old["steps"]:
+        del step["needs"], step["settled"]
+    assert Progress.from_state(old).steps[1].needs is None
+
+
+def test_before_the_plan_is_accepted_a_step_is_taken_out_or_edited():
+    shorter = reviewed(PLAN, PlanChange("skip", 1), TEAM)
+    assert [step.needs for step in shorter.steps] == [[], [], [2], None]
+    other = reviewed(PLAN, PlanChange("edit", 2, title="New"), TEAM)
+    assert other.steps[1].title == "New"
+    with pytest.raises(ValueError, match="Nothing of the plan is done yet"):
+        reviewed(PLAN, PlanChange("redo", 1), TEAM)
+
+
+changes = st.builds(
+    PlanChange,
+    action=st.sampled_from(["skip", "redo", "edit"]),
+    step_id=st.integers(1, 5),
+    title=st.just("new"),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(changes, max_size=8), st.integers(0, 5))
+def test_whatever_is_changed_no_step_keeps_a_result_that_rests_on_another_one_undone(wanted, until):
+    progress = fulfilled(worked(until=until), wanted, TEAM)
+    for step in progress.steps:
+        if step.status == "completed":
+            given_to = [one for one in progress.given_to(step) if one.reason != SKIPPED]
+            assert all(one.status == "completed" for one in given_to)
+        else:
+            assert step.result == ""
+    assert [step.id for step in progress.steps] == [1, 2, 3, 4, 5]

@@ -1,0 +1,179 @@
+"""The plan of a running team is changed by its user, over a real endpoint that follows a script."""
+
+import json
+
+import pytest
+from langchain_core.tools import tool
+
+from maniple.agents.meter import Meter
+from maniple.agents.wishes import PlanChange, Wishes
+from maniple.graph import Plan
+from maniple.graph.surgery import reviewed
+from maniple.runtime.workers import Toolbox
+from tests.graph.metered import metered
+from tests.openai_server import call, reply
+from tests.team import agents, data, plan, said, scripted_team, status, step
+
+pytestmark = pytest.mark.anyio
+STEPS = [
+    {**step("researcher", "Find"), "needs": None},
+    {**step("coder", "Sum"), "needs": []},
+    {**step("researcher", "Compare"), "needs": [1]},
+    step("reporter", "Report"),
+]
+SEARCH = call("tavily_search", query="q")
+RUN = call("python_repl_tool", code="1")
+
+
+def script(**roles):
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en-US")],
+        "planner": [reply(json.dumps(plan(*STEPS)))],
+        "coder": [RUN, reply("It is 4.")],
+        "researcher": [reply("Found."), reply("Compared."), reply("Found again."), reply("Compared again.")],
+        "reporter": [reply("# Report"), reply("# Second report")],
+        "supervisor": [reply('{"next": "coder"}')],
+        **roles,
+    }
+
+
+def wishing(wishes, *changes):
+    """Return tools of which the coder's makes the user wish for `changes`, once."""
+    waiting = list(changes)
+
+    @tool
+    async def python_repl_tool(code: str) -> str:
+        """Run Python."""
+        while waiting:
+            wishes.put(waiting.pop(0))
+        return "4"
+
+    return Toolbox({"coder": [python_repl_tool]})
+
+
+class Late(Wishes):
+    """A user who wishes for something when the run is about to end."""
+
+    def __init__(self, change):
+        super().__init__()
+        self._late = [change]
+
+    def close(self):
+        while self._late:
+            self.put(self._late.pop())
+        return super().close()
+
+
+async def run(wishes, *changes, told=None, **options):
+    async with scripted_team(told or script(), toolbox=wishing(wishes, *changes)) as it:
+        frames = await metered(it, Meter(), wishes=wishes, **options)
+        return frames, {role: it.prompts(role) for role in ("researcher", "coder", "reporter")}
+
+
+def plans(frames):
+    return [[one["status"] for one in each["steps"]] for each in data(frames, "plan")]
+
+
+async def test_a_step_sees_the_results_it_needs_and_the_report_all():
+    _, prompts = await run(Wishes())
+    assert "Found." not in prompts["coder"][0]
+    compare = prompts["researcher"][1]
+    assert "Found." in compare
+    assert "It is 4." not in compare
+    assert all(words in prompts["reporter"][0] for words in ("Found.", "It is 4.", "Compared."))
+
+
+async def test_a_step_done_again_undoes_only_what_was_built_on_it():
+    wishes = Wishes()
+    frames, prompts = await run(wishes, PlanChange("redo", 1))
+    assert agents(frames)[2:] == ["researcher", "coder", "researcher", "researcher", "reporter"]
+    assert "Response from" not in prompts["researcher"][1], "its first result is dropped"
+    assert "It is 4." in prompts["reporter"][0]
+    assert status(frames) == "completed"
+    assert not wishes.is_open
+
+
+async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
+    frames, prompts = await run(Wishes(), PlanChange("skip", 2))
+    assert plans(frames)[-1] == ["completed", "skipped", "completed", "completed"]
+    assert data(frames, "plan")[-1]["steps"][1]["reason"] == "the user skipped it"
+    assert "It is 4." not in prompts["reporter"][0]
+    assert "MISSING: the step 'Sum' was not completed: the user skipped it" in prompts["reporter"][0]
+
+
+async def test_an_edited_step_is_done_by_whom_the_user_names():
+    change = PlanChange("edit", 3, title="Draw", description="Draw it.", agent_name="coder")
+    frames, prompts = await run(Wishes(), change, told=script(coder=[RUN, reply("4."), reply("Drawn.")]))
+    assert agents(frames)[-3:] == ["coder", "coder", "reporter"]
+    assert "Your step: Draw\nDraw it." in prompts["coder"][-1]
+    assert [one["title"] for one in data(frames, "plan")[-1]["steps"]] == ["Find", "Sum", "Draw", "Report"]
+
+
+async def test_a_wish_while_the_report_is_written_makes_a_second_one():
+    wishes = Late(PlanChange("redo", 1))
+    steps = [step("researcher"), step("reporter")]
+    frames, _ = await run(wishes, told=script(planner=[reply(json.dumps(plan(*steps)))]))
+    assert agents(frames)[2:] == ["researcher", "reporter", "researcher", "reporter"]
+    assert said(frames).endswith("# Second report")
+    assert plans(frames)[-1] == ["completed", "completed"]
+
+
+async def test_a_change_that_was_applied_before_a_restart_is_not_applied_again():
+    change = PlanChange("skip", 1)
+    frames, prompts = await run(Wishes([change, change]))
+    assert agents(frames)[2:] == ["coder", "researcher", "reporter"]
+    assert len(prompts["researcher"]) == 1
+
+
+async def test_small_talk_takes_no_changes():
+    wishes = Wishes()
+    frames, _ = await run(wishes, told=script(coordinator=[reply("Hello!")]))
+    assert said(frames) == "Hello!"
+    assert not wishes.is_open
+
+
+async def test_what_an_embedding_graph_knows_nothing_of_changes_nothing():
+    async with scripted_team(script()) as it:
+        assert status(await it.run()) == "completed"
+
+
+async def test_numbers_stay_right_when_steps_are_joined():
+    steps = [
+        step("researcher", "A"),
+        {**step("researcher", "B"), "needs": [1]},
+        {**step("coder", "C"), "needs": []},
+        {**step("researcher", "D"), "needs": [3]},
+        {**step("coder", "E"), "needs": [2, 1]},
+        {**step("researcher", "F"), "needs": [9]},
+    ]
+    async with scripted_team(script(planner=[reply(json.dumps(plan(*steps)))])) as it:
+        await metered(it, Meter())
+        state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
+    kept = [(one["title"], one["needs"]) for one in state.values["plan"]["steps"]]
+    assert kept == [("A; B", None), ("C", []), ("D", [2]), ("E", [1]), ("F", None), ("The plan", None)]
+
+
+async def test_a_step_taken_out_before_the_plan_is_accepted_is_never_begun():
+    async with scripted_team(script()) as it:
+        paused = await it.run(thread_id="t", auto_accepted_plan=False)
+        waiting = Plan.model_validate(data(paused, "interrupt")[0]["payload"]["plan"])
+        shorter = reviewed(waiting, PlanChange("skip", 1), ["researcher", "coder", "reporter"])
+        frames = await it.run(shorter.as_text(), thread_id="t", auto_accepted_plan=False)
+        state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
+    assert agents(frames) == ["coder", "researcher", "reporter"]
+    assert [one["needs"] for one in state.values["plan"]["steps"]] == [[], [], None]
+
+
+async def test_a_failure_given_up_does_not_come_back_when_another_step_is_redone():
+    failing = {**step("coder", "Fail"), "needs": []}
+    steps = [failing, {**step("researcher"), "needs": []}, STEPS[3]]
+    told = script(
+        planner=[reply(json.dumps(plan(*steps)))],
+        coder=[reply("STEP FAILED: no")],
+        supervisor=[reply('{"next": "reporter"}')],
+    )
+    async with scripted_team(told) as it:
+        frames = await metered(it, Meter(), wishes=Late(PlanChange("redo", 2)))
+        assert len(it.prompts("supervisor")) == 1
+    assert agents(frames)[2:] == ["coder", "reporter", "researcher", "reporter"]
+    assert plans(frames)[-1] == ["failed", "completed", "completed"]
