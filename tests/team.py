@@ -1,7 +1,8 @@
 """A whole team over a scripted endpoint, with tools that answer at once."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,8 @@ def plan(*steps: dict[str, str], title: str = "The plan") -> dict[str, Any]:
 @tool
 async def python_repl_tool(code: str) -> str:
     """Run Python."""
+    if code == "hang":
+        await asyncio.Event().wait()
     if "boom" in code:
         raise ValueError("the tool is broken")
     return "4"
@@ -74,9 +77,11 @@ async def scripted_team(
     checkpointer: Any = "memory",
     models: dict[str, Any] | None = None,
     toolbox: Toolbox = TOOLS,
+    server: OpenAIServer | None = None,
     **options: Any,
 ) -> AsyncIterator[Scripted]:
-    with serving(script) as server:
+    """Open a team over `script`, or over a `server` that stays."""
+    with nullcontext(server) if server else serving(script) as server:
         endpoint = {"base_url": server.base_url, "timeout_seconds": 5, "max_retries": 0, **(models or {})}
         each = {"basic": {"model": "m", **endpoint}, "reasoning": {"model": "deep", **endpoint}}
         async with open_chat_models(ModelsSettings.model_validate(each)) as chat:

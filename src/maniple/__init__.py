@@ -17,16 +17,20 @@ if TYPE_CHECKING:
     from maniple.events import Event, translate
     from maniple.graph import RunOptions, State, Team, build_graph
     from maniple.llms import ChatModels
+    from maniple.llms.embedded import Progress
     from maniple.runtime import open_team, stream_run
+    from maniple.runtime.progress import LineProgress
 
 # Resolved at first use: the agent framework takes a second to import, which `maniple --help` need not pay.
 _HOMES = {
     "ChatModels": "maniple.llms",
     "ConfigError": "maniple.errors",
     "Event": "maniple.events",
+    "LineProgress": "maniple.runtime.progress",
     "ManipleError": "maniple.errors",
     "ModelError": "maniple.errors",
     "PlanError": "maniple.errors",
+    "Progress": "maniple.llms.embedded",
     "RunOptions": "maniple.graph",
     "Settings": "maniple.config",
     "State": "maniple.graph",
@@ -43,9 +47,11 @@ __all__ = [
     "ChatModels",
     "ConfigError",
     "Event",
+    "LineProgress",
     "ManipleError",
     "ModelError",
     "PlanError",
+    "Progress",
     "RunOptions",
     "Settings",
     "State",

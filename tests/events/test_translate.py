@@ -1,79 +1,18 @@
 """The translation from LangGraph's raw events, for any interleaving of them."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
-from langgraph.types import Command
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langgraph.types import Interrupt
 
 from maniple.events import Translator
-from maniple.types import AGENTS as ALL
+from tests.events.raw_events import AGENTS, Raw, Turn, foreign, mixed, nested
 from tests.grammar import Client
-
-Raw = dict[str, Any]
-AGENTS = ("coordinator", "planner", "supervisor", "researcher", "coder", "reporter")
-
-
-def _agent_in(ns: str) -> str:
-    """The mark that a node of ours leaves in all its events."""
-    return [one.split(":")[0] for one in ns.split("|") if one.split(":")[0] in ALL][-1]
-
-
-def raw(event: str, name: str, ns: str, run_id: str, *, data: Raw | None = None, **more: Any) -> Raw:
-    return {
-        "event": event,
-        "name": name,
-        "run_id": run_id,
-        "tags": more.get("tags", []),
-        "parent_ids": more.get("parents", []),
-        "metadata": {"langgraph_checkpoint_ns": ns, "langgraph_step": 3, "maniple_agent": _agent_in(ns)},
-        "data": data or {},
-    }
-
-
-class Turn:
-    """The raw events of one agent's turn, as LangGraph would send them."""
-
-    def __init__(self, agent: str, number: object, prefix: str = "") -> None:
-        self.agent, self.ns = agent, f"{prefix}{agent}:{number}"
-        self.id = f"{agent}{number}"
-        self.calls = 0
-
-    def start(self) -> Raw:
-        return raw("on_chain_start", self.agent, self.ns, self.id, tags=["graph:step:3"])
-
-    def end(self, *messages: Any, **update: Any) -> Raw:
-        output = Command(update={"messages": list(messages), **update})
-        return raw(
-            "on_chain_end", self.agent, self.ns, self.id, tags=["graph:step:3"], data={"output": output}
-        )
-
-    def say(self, *pieces: str, ended: bool = True, parents: Sequence[str] = ()) -> list[Raw]:
-        self.calls += 1
-        call, ns = f"{self.id}-llm{self.calls}", f"{self.ns}|model:1"
-        chunks = [AIMessageChunk(piece, id=call) for piece in pieces]
-        events = [raw("on_chat_model_start", "M", ns, call, parents=parents)]
-        events += [
-            raw("on_chat_model_stream", "M", ns, call, parents=parents, data={"chunk": c}) for c in chunks
-        ]
-        if ended:
-            output = AIMessage("".join(pieces), id=call)
-            events.append(raw("on_chat_model_end", "M", ns, call, parents=parents, data={"output": output}))
-        return events
-
-    def use(self, tool: str, *, outcome: str = "result", inside: Sequence[Raw] = ()) -> list[Raw]:
-        self.calls += 1
-        call, ns = f"{self.id}-tool{self.calls}", f"{self.ns}|tools:1"
-        events = [raw("on_tool_start", tool, ns, call, data={"input": {"code": "1"}})]
-        events += [{**one, "parent_ids": [call]} for one in inside]
-        if outcome == "result":
-            output = ToolMessage("4", tool_call_id="x")
-            events.append(raw("on_tool_end", tool, ns, call, data={"output": output}))
-        elif outcome == "error":
-            events.append(raw("on_tool_error", tool, ns, call, data={"error": ValueError("bad input")}))
-        return events
 
 
 def frames(events: Sequence[Raw], status: str = "completed", error: Exception | None = None) -> list[Any]:
@@ -92,10 +31,13 @@ def said(told: Sequence[Any], key: str = "content") -> str:
 @st.composite
 def turns(draw: st.DrawFn) -> list[Raw]:
     """One agent's turn with anything in it that a model, a tool or a crash may cause."""
-    turn = Turn(draw(st.sampled_from(AGENTS)), draw(st.uuids()))
+    prefix = draw(st.sampled_from(["", "left:1|", "right:2|", "theirs:3|deeper:4|", "coder:5|"]))
+    turn = Turn(draw(st.sampled_from(AGENTS)), draw(st.uuids()), prefix)
     events = [turn.start()]
     for kind in draw(
-        st.lists(st.sampled_from(["say", "cut", "use", "lost", "error", "nested", "stray"]), max_size=6)
+        st.lists(
+            st.sampled_from(["say", "cut", "use", "lost", "error", "nested", "stray", "graph"]), max_size=6
+        )
     ):
         match kind:
             case "say" | "cut":
@@ -107,42 +49,126 @@ def turns(draw: st.DrawFn) -> list[Raw]:
                 events += turn.use("browser", inside=turn.say("x", "y"))
             case "stray":
                 events += turn.say("z")[1:]
+            case "graph":
+                events += nested(turn)
     if draw(st.booleans()):
         events.append(turn.end(AIMessage("done", name=turn.agent)))
     return events
 
 
+FOREIGN = st.builds(
+    foreign, st.sampled_from(AGENTS), st.uuids(), st.sampled_from(["", "left:1|", "theirs:3|"])
+)
+
+
 @given(
-    st.lists(turns(), max_size=5),
+    st.lists(turns() | FOREIGN, max_size=5),
     st.randoms(use_true_random=False),
     st.sampled_from(["completed", "failed", "cancelled"]),
 )
 @settings(max_examples=400, deadline=None)
 def test_any_interleaving_of_raw_events_keeps_the_grammar_of_the_client(lanes, random, status):
-    mixed: list[Raw] = []
-    waiting = [list(lane) for lane in lanes]
-    while any(waiting):
-        lane = random.choice([one for one in waiting if one])
-        mixed.append(lane.pop(0))
     error = RuntimeError("boom") if status == "failed" else None
-    told = frames(mixed, status, error)
+    told = frames(mixed(lanes, random), status, error)
     Client().read(told)
+    assert "theirs" not in str(told)
 
 
-@given(st.lists(turns(), min_size=2, max_size=4), st.randoms(use_true_random=False))
+@given(st.lists(turns() | FOREIGN, min_size=2, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=100, deadline=None)
 def test_no_text_is_lost_or_mixed_when_agents_speak_at_once(lanes, random):
-    mixed: list[Raw] = []
-    waiting = [list(lane) for lane in lanes]
-    while any(waiting):
-        mixed.append(random.choice([one for one in waiting if one]).pop(0))
     owners: dict[str, str] = {}
-    agent = ""
-    for name, data in frames(mixed):
+    turns_told: list[str] = []
+    for name, data in frames(mixed(lanes, random)):
         if name == "start_of_agent":
-            agent = data["agent_id"]
+            turns_told.append(data["agent_id"])
         if name == "message" and "content" in data["delta"]:
-            assert owners.setdefault(data["message_id"], agent) == agent
+            assert owners.setdefault(data["message_id"], turns_told[-1]) == turns_told[-1]
+    assert len(set(turns_told)) == len(turns_told)
+
+
+@given(st.lists(FOREIGN, max_size=3), st.randoms(use_true_random=False))
+@settings(max_examples=50, deadline=None)
+def test_what_a_parent_graph_does_itself_is_not_told(lanes, random):
+    assert frames(mixed(lanes, random)) == frames([])
+
+
+def test_a_graph_inside_an_agent_is_a_part_of_its_turn():
+    turn = Turn("coder", 1)
+    told = frames([turn.start(), *nested(turn), turn.end(HumanMessage("done", name="coder"))])
+    Client().read(told)
+    assert [name for name, _ in told].count("start_of_agent") == 1
+    assert said(told) == "x"
+    assert [message["content"] for message in told[-1][1]["messages"]] == ["hi", "done"]
+
+
+class Thing:
+    def __str__(self) -> str:
+        return "a thing"
+
+
+def test_what_json_cannot_say_goes_to_the_client_as_text():
+    turn = Turn("coder", 1)
+    started, ended = turn.use("bash_tool")
+    circle: Raw = {}
+    circle["self"] = circle
+    for arguments, shown in (
+        ({"state": Thing(), "n": float("nan")}, {"state": "a thing", "n": "NaN"}),
+        ({("a", 1): 1, "text": "\ud83d"}, {"text": "\ufffd"}),
+        (Thing(), {"input": "a thing"}),
+        (circle, {"value": "{'self': {...}}"}),
+    ):
+        told = frames([turn.start(), {**started, "data": {"input": arguments}}, ended, turn.end()])
+        assert [data["tool_input"] for name, data in told if name == "tool_call"] == [shown]
+        json.dumps(told, allow_nan=False)
+
+
+def test_a_parents_own_kind_of_pause_is_told_as_a_question():
+    pause = Interrupt({"kind": "their_kind", "who": Thing()}, id="p1")
+    chunk = {
+        "event": "on_chain_stream",
+        "name": "x",
+        "run_id": "1",
+        "metadata": {},
+        "data": {"chunk": {"__interrupt__": (pause,)}},
+    }
+    told = dict(frames([chunk]))
+    assert told["run_status"]["status"] == "interrupted"
+    assert (told["interrupt"]["kind"], told["interrupt"]["options"]) == ("question", [])
+    assert told["interrupt"]["payload"] == {"kind": "their_kind", "who": "a thing"}
+
+
+@pytest.mark.parametrize("before", [[], Turn("reporter", 1).use("crawl_tool")], ids=["alone", "after a tool"])
+def test_a_report_that_no_model_wrote_is_shown_as_one_that_a_model_wrote(before):
+    turn = Turn("reporter", 1)
+    told = frames([turn.start(), *before, turn.end(HumanMessage("# Missing", name="reporter", id="m1"))])
+    Client().read(told)
+    inside = [name for name, _ in told if name not in ("run", "start_of_workflow", "run_status")]
+    assert inside[-6:-2] == ["start_of_llm", "message", "end_of_llm", "end_of_agent"]
+    assert said(told) == "# Missing"
+
+
+def test_a_report_that_a_model_wrote_is_shown_once():
+    turn = Turn("reporter", 1)
+    told = frames([turn.start(), *turn.say("# Report"), turn.end(HumanMessage("# Report", name="reporter"))])
+    assert said(told) == "# Report"
+    assert [name for name, _ in told].count("start_of_llm") == 1
+
+
+def test_the_conversation_is_what_the_state_of_the_outermost_graph_holds():
+    turn = Turn("coordinator", 1)
+    kept = [HumanMessage("before"), AIMessage("Hello!"), HumanMessage("hi")]
+    begin = {**turn.start(), "data": {"input": {"messages": kept}}}
+    told = frames([begin, *turn.say("Yes?"), turn.end(AIMessage("Yes?", id="coordinator1-llm1"))])
+    contents = [message["content"] for message in told[-1][1]["messages"]]
+    assert contents == ["before", "Hello!", "hi", "Yes?"]
+
+
+def test_inside_a_parent_graph_the_conversation_is_the_one_that_was_given():
+    turn = Turn("coordinator", 1, prefix="theirs:1|")
+    begin = {**turn.start(), "data": {"input": {"messages": [HumanMessage("a part of it")]}}}
+    told = frames([begin, *turn.say("Yes?"), turn.end(AIMessage("Yes?", id="coordinator1-llm1"))])
+    assert [message["content"] for message in told[-1][1]["messages"]] == ["hi", "Yes?"]
 
 
 def test_a_hand_off_is_never_shown_however_it_is_cut():

@@ -1,3 +1,4 @@
+from maniple.events.cut import Told
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
@@ -19,7 +20,10 @@ from maniple.events.model import (
     Usage,
     WorkflowEnded,
     WorkflowStarted,
+    as_json,
+    read_event,
 )
+from maniple.events.redact import EventRedactor
 from maniple.events.translate import Translator, translate
 
 __all__ = [
@@ -28,6 +32,7 @@ __all__ = [
     "ChatMessage",
     "Delta",
     "Event",
+    "EventRedactor",
     "Failed",
     "Interrupted",
     "Message",
@@ -38,11 +43,14 @@ __all__ = [
     "RunStarted",
     "RunStatusChanged",
     "SessionState",
+    "Told",
     "ToolCalled",
     "ToolReturned",
     "Translator",
     "Usage",
     "WorkflowEnded",
     "WorkflowStarted",
+    "as_json",
+    "read_event",
     "translate",
 ]

@@ -19,6 +19,7 @@ from maniple.events.model import (
     ToolCalled,
     ToolReturned,
 )
+from maniple.text import without_thoughts
 
 # What these two say is decided on their whole answer: a hand-off is never shown, a plan only when valid.
 HELD = frozenset({"coordinator", "planner"})
@@ -34,6 +35,7 @@ class Lane:
         self._tool_prefix = tool_prefix
         self._held = name in HELD
         self._call: str | None = None
+        self._has_spoken = False
         self._pair_open = False
         self._pairs = 0
         self._tools: dict[str, str] = {}
@@ -66,6 +68,7 @@ class Lane:
         if self._held:
             self._pieces.append((message_id, content))
             return
+        self._has_spoken = True
         if self._repeated:
             content = self._continued(content)
         self._shown += content
@@ -84,7 +87,8 @@ class Lane:
         if call != self._call:
             return
         self._call = None
-        if not self._held:
+        # Code may add to a report, and the old client shows the report's first pair only.
+        if not self._held and self.name != "reporter":
             yield from self._close_pair()
 
     def tool_started(
@@ -106,15 +110,23 @@ class Lane:
     def end(self, answer: str = "", message_id: str = "") -> Iterator[Event]:
         """End the turn, closing whatever is open. A held agent's `answer` is shown now."""
         # A report that no model wrote says what is missing; clients must see it, too.
-        unspoken = self._held or (self.name == "reporter" and self._pairs == 0)
-        if self._pairs == 0:
+        unspoken = self._held or (self.name == "reporter" and not self._has_spoken)
+        if not self._pair_open and (self._pairs == 0 or (unspoken and answer)):
             yield from self._open_pair()
         if unspoken and answer:
             yield from self._spoken(answer, message_id)
+        elif self.name == "reporter" and (rest := self._added_to(answer)):
+            message_id = self._message_id or message_id or self._agent_id
+            yield Message(message_id=message_id, delta=Delta(content=rest))
         yield from self._close_pair()
         for call in list(self._tools):
             yield from self.tool_ended(call, NO_RESULT)
         yield AgentEnded(agent_name=self.name, agent_id=self._agent_id)
+
+    def _added_to(self, answer: str) -> str:
+        """Return what code added to the report that the model gave."""
+        shown = without_thoughts(self._shown)
+        return answer[len(shown) :] if shown and answer.startswith(shown) else ""
 
     def _spoken(self, answer: str, message_id: str) -> Iterator[Event]:
         """Show the answer in the pieces in which the model gave it, when it is what the model gave."""

@@ -3,9 +3,17 @@
 Source: `docs/wire.md`. An event's `type` is the SSE event name; all other fields are its data.
 """
 
+import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+)
 
 from maniple.types import RunStatus
 
@@ -28,7 +36,10 @@ class ChatMessage(BaseModel):
 
 
 class PlanStepView(BaseModel):
-    """One step of the plan, with where it stands."""
+    """One step of the plan, with where it stands.
+
+    `reason` says in a line why a step failed or was skipped; otherwise the wire does not carry the key.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,6 +48,12 @@ class PlanStepView(BaseModel):
     title: str
     description: str
     status: str
+    reason: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_an_empty_reason(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialize(self)
+        return data if self.reason else {key: value for key, value in data.items() if key != "reason"}
 
 
 class Delta(BaseModel):
@@ -174,3 +191,15 @@ Event = Annotated[
     | SessionState,
     Field(discriminator="type"),
 ]
+
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def as_json(event: Event) -> str:
+    """Return an event's data as JSON in one line; scripts other than Latin stay themselves."""
+    return json.dumps(event.data(), ensure_ascii=False)
+
+
+def read_event(type_: str, data: str) -> Event:
+    """Return the event whose `data` is this JSON text, as a store or a client has it."""
+    return _EVENTS.validate_python({"type": type_, **json.loads(data)})

@@ -1,19 +1,19 @@
 """LangGraph's raw events in, ours out: the one translation, whoever streams the graph."""
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
-from langgraph.types import Command
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from maniple.errors import ManipleError, failure_words
+from maniple.events.conversation import as_chat_message
+from maniple.events.cut import Told
 from maniple.events.lane import Lane
 from maniple.events.model import (
-    ChatMessage,
     Event,
     Failed,
-    Interrupted,
     PlanChanged,
     PlanStepView,
     RunStarted,
@@ -23,47 +23,60 @@ from maniple.events.model import (
     WorkflowEnded,
     WorkflowStarted,
 )
+from maniple.events.pauses import interrupted
+from maniple.events.raw import agent_of, is_node, plain, result, update_of
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
-from maniple.types import AGENT_MARK, AGENTS, RunStatus
+from maniple.types import RunStatus
 
 SILENT = frozenset({"supervisor"})
-_AGENTS = frozenset(AGENTS)
 
 
 class Translator:
     """Translates the raw events of one run; feed it each, then close it once.
 
-    `run_id` becomes the workflow's id. `messages` are the conversation that the run was given.
+    `run_id` becomes the workflow's id. `messages` are the conversation that the run was given; what the
+    team remembers beyond it is told, too, once a node of the outermost graph has shown its state. `told` is
+    what clients have heard already, when the run goes on after a crash.
     """
 
-    def __init__(self, run_id: str, thread_id: str, messages: Sequence[BaseMessage]) -> None:
+    def __init__(
+        self, run_id: str, thread_id: str, messages: Sequence[BaseMessage], told: Told | None = None
+    ) -> None:
+        self._told = told = told or Told()
         self._run_id = run_id
         self._thread_id = thread_id
         self._input = [as_chat_message(message) for message in messages]
-        self._messages = list(self._input)
+        self._messages = list(messages)
+        self.knows_conversation = False
+        """Whether the messages come from the state of the graph."""
         self._sequencer = Sequencer()
-        self._workflow_started = False
-        self._plan: PlanChanged | None = None
+        self._workflow_started = told.workflow_started
+        self._plan: PlanChanged | None = told.plan
         self._running: dict[str, str] = {}
+        self._agent_ids: Counter[str] = Counter(told.agents)
         self._clock: dict[str, float] = {}
         self._pauses: dict[str, Any] = {}
 
     def open(self) -> Iterator[Event]:
-        """Yield the first event of every stream."""
-        yield RunStarted(run_id=self._run_id, thread_id=self._thread_id)
+        """Yield the first event of every stream, or the ends of what a crash cut off."""
+        if self._told.begun:
+            yield from self._told.closing()
+        else:
+            yield RunStarted(run_id=self._run_id, thread_id=self._thread_id)
 
     def feed(self, raw: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events that `raw` stands for: none, one or several."""
         kind = raw["event"]
         if kind == "on_chain_stream":
             self._note_pauses(raw["data"].get("chunk"))
-        key, agent = _agent_of(raw.get("metadata") or {})
+        key, agent = agent_of(raw.get("metadata") or {})
         if agent is None:
             return
-        if kind == "on_chain_start" and _is_node(raw, key, agent):
+        key = self._owner(key, agent)
+        if kind == "on_chain_start" and is_node(raw, key, agent):
             yield from self._node_started(raw, key, agent)
-        elif kind == "on_chain_end" and _is_node(raw, key, agent):
+        elif kind == "on_chain_end" and is_node(raw, key, agent):
             yield from self._node_ended(raw, key, agent)
         elif kind.startswith("on_chat_model"):
             yield from self._model(raw, key, agent)
@@ -77,24 +90,38 @@ class Translator:
         """
         agent = self._sequencer.speaking() or next(reversed(self._running.values()), None)
         yield from self._sequencer.close_all()
+        if self._told.status is None:
+            yield from self._outcome(status, error, agent)
+        told = [as_chat_message(message) for message in self._messages]
+        if self._workflow_started and not self._told.workflow_ended:
+            yield WorkflowEnded(workflow_id=self._run_id, messages=told)
+        yield SessionState(messages=told)
+
+    def _outcome(self, status: RunStatus, error: Exception | None, agent: str | None) -> Iterator[Event]:
         if status == "completed" and self._pauses:
             status = "interrupted"
         if status != "completed":
             yield from self._start_workflow()
         if status == "interrupted":
             for interrupt_id, value in self._pauses.items():
-                yield _interrupted(interrupt_id, value)
+                yield interrupted(interrupt_id, value)
         if error is not None:
             yield _failed(error, agent)
         yield RunStatusChanged(status=status)
-        if self._workflow_started:
-            yield WorkflowEnded(workflow_id=self._run_id, messages=self._messages)
-        yield SessionState(messages=self._messages)
+
+    def recall(self, messages: Sequence[BaseMessage]) -> None:
+        """Take `messages`, of the graph's state, for the whole conversation so far."""
+        self._messages, self.knows_conversation = list(messages), True
 
     def _note_pauses(self, chunk: Any) -> None:
         if isinstance(chunk, Mapping):
             for pause in chunk.get("__interrupt__") or ():
                 self._pauses[pause.id] = pause.value
+
+    def _owner(self, key: str, agent: str) -> str:
+        """Return the running node that `key` lies in: an agent may be a graph with a node of its own name."""
+        nodes = (one for one, name in self._running.items() if name == agent)
+        return next((one for one in nodes if key.startswith(f"{one}|")), key)
 
     def _start_workflow(self) -> Iterator[Event]:
         if not self._workflow_started:
@@ -103,18 +130,28 @@ class Translator:
 
     def _node_started(self, raw: Mapping[str, Any], key: str, agent: str) -> Iterator[Event]:
         self._running[key] = agent
+        state = raw["data"].get("input")
+        # Inside a parent graph a node sees what the parent passed on, which may be less than was said.
+        if "|" not in key and isinstance(state, Mapping) and state.get("messages"):
+            self.recall(state["messages"])
         if agent in SILENT:
             return
-        step = raw["metadata"].get("langgraph_step", 0)
-        lane = Lane(agent, f"{self._run_id}_{agent}_{step}", self._run_id)
+        lane = Lane(agent, self._agent_id(agent, raw["metadata"].get("langgraph_step", 0)), self._run_id)
         before = () if agent == "coordinator" else self._start_workflow()
         yield from self._sequencer.open(key, lane, before)
 
+    def _agent_id(self, agent: str, step: int) -> str:
+        agent_id = f"{self._run_id}_{agent}_{step}"
+        self._agent_ids[agent_id] += 1
+        # Two teams that a parent runs at once are at the same step.
+        again = self._agent_ids[agent_id]
+        return agent_id if again == 1 else f"{agent_id}_{again}"
+
     def _node_ended(self, raw: Mapping[str, Any], key: str, agent: str) -> Iterator[Event]:
         self._running.pop(key, None)
-        update = _update_of(raw["data"].get("output"))
+        update = update_of(raw["data"].get("output"))
         said: list[BaseMessage] = list(update.get("messages") or ())
-        self._messages += [as_chat_message(message) for message in said]
+        self._messages += said
         lane = self._sequencer.lane(key)
         if lane is not None:
             answer, message_id = (whole(said[-1].text), said[-1].id or "") if said else ("", "")
@@ -132,7 +169,8 @@ class Translator:
             self._clock[call] = time.monotonic()
         usage = list(self._usage(raw, agent)) if kind == "end" else []
         lane = self._sequencer.lane(key)
-        if lane is None:
+        # A summary that only makes room for more is nobody's word.
+        if lane is None or raw["metadata"].get("lc_source") == "summarization":
             yield from usage
             return
         if kind == "start":
@@ -163,11 +201,11 @@ class Translator:
         match raw["event"]:
             case "on_tool_start":
                 given = data.get("input")
-                arguments = whole(given if isinstance(given, dict) else {"input": given})
+                arguments = plain(given if isinstance(given, dict) else {"input": given})
                 started = lane.tool_started(call, raw.get("parent_ids") or (), raw["name"], arguments)
                 yield from self._sequencer.tell(key, started)
             case "on_tool_end":
-                yield from self._sequencer.tell(key, lane.tool_ended(call, _result(data.get("output"))))
+                yield from self._sequencer.tell(key, lane.tool_ended(call, result(data.get("output"))))
             case "on_tool_error":
                 words = whole(failure_words(data["error"])) if data.get("error") else "The tool failed."
                 yield from self._sequencer.tell(key, lane.tool_ended(call, words))
@@ -195,57 +233,6 @@ async def translate(
         yield event
 
 
-def as_chat_message(message: BaseMessage) -> ChatMessage:
-    """Return a message as clients see it."""
-    role = {"human": "user", "ai": "assistant"}.get(message.type, message.type)
-    content: Any = message.content
-    if isinstance(content, list):
-        content = [_part(part) for part in content]
-    return ChatMessage(role=role, content=whole(content))
-
-
-def _part(part: Any) -> dict[str, Any]:
-    """Return a part of a message as clients send it, so that they can send it back."""
-    match part:
-        case {"type": "image_url", "image_url": {"url": url}}:
-            return {"type": "image", "image_url": url}
-        case dict():
-            return part
-        case _:
-            return {"type": "text", "text": str(part)}
-
-
-def _agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the agent that an event belongs to, and the checkpoint namespace up to its node.
-
-    Any segment of the namespace may be the agent's; the mark keeps a parent's node of the same name apart.
-    """
-    agent = metadata.get(AGENT_MARK)
-    if agent not in _AGENTS:
-        return "", None
-    segments = str(metadata.get("langgraph_checkpoint_ns") or "").split("|")
-    for length in range(len(segments), 0, -1):
-        if segments[length - 1].split(":")[0] == agent:
-            return "|".join(segments[:length]), agent
-    return "", None
-
-
-def _is_node(raw: Mapping[str, Any], key: str, agent: str) -> bool:
-    # A named agent starts twice: once as a node of the graph, once as its own graph.
-    return (
-        raw.get("name") == agent
-        and raw["metadata"].get("langgraph_checkpoint_ns") == key
-        and any(tag.startswith("graph:step:") for tag in raw.get("tags") or ())
-    )
-
-
-def _update_of(output: Any) -> Mapping[str, Any]:
-    for one in output if isinstance(output, list) else [output]:
-        if isinstance(one, Command) and isinstance(one.update, Mapping):
-            return one.update
-    return output if isinstance(output, Mapping) else {}
-
-
 def _spoken(lane: Lane, call: str, chunk: Any) -> Iterator[Event]:
     if not isinstance(chunk, AIMessageChunk):
         return
@@ -255,23 +242,15 @@ def _spoken(lane: Lane, call: str, chunk: Any) -> Iterator[Event]:
     yield from lane.text(call, message_id, whole(chunk.text))
 
 
-def _result(output: Any) -> str:
-    if isinstance(output, ToolMessage):
-        return whole(output.text)
-    return whole(output if isinstance(output, str) else str(output))
-
-
 def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
-    fields = PlanStepView.model_fields
-    steps = [PlanStepView(**{name: step[name] for name in fields}) for step in plan["steps"]]
-    return PlanChanged(title=plan["title"], steps=steps)
+    return PlanChanged(title=plan["title"], steps=[_step_view(step) for step in plan["steps"]])
 
 
-def _interrupted(interrupt_id: str, value: Any) -> Interrupted:
-    payload = dict(value) if isinstance(value, Mapping) else {"value": value}
-    kind = payload.pop("kind", "question")
-    options = ["accept", "edit", "reply"] if kind == "plan_review" else []
-    return Interrupted(interrupt_id=interrupt_id, kind=kind, payload=payload, options=options)
+def _step_view(step: Mapping[str, Any]) -> PlanStepView:
+    known = {name: step[name] for name in PlanStepView.model_fields if name != "reason"}
+    # A checkpoint of an older version has no reasons.
+    reason = step.get("reason") if step["status"] in ("failed", "skipped") else None
+    return PlanStepView(**known, reason=whole(reason) or None)
 
 
 def _failed(error: Exception, agent: str | None) -> Failed:

@@ -1,5 +1,18 @@
 from maniple.runtime.answering import Answering
 from maniple.runtime.compose import Runtime, open_runtime, open_team
+from maniple.runtime.keeping import open_configured_store
 from maniple.runtime.stream import stream_run
+from maniple.runtime.turn import Start, Turn, drive, thread_state
 
-__all__ = ["Answering", "Runtime", "open_runtime", "open_team", "stream_run"]
+__all__ = [
+    "Answering",
+    "Runtime",
+    "Start",
+    "Turn",
+    "drive",
+    "open_configured_store",
+    "open_runtime",
+    "open_team",
+    "stream_run",
+    "thread_state",
+]

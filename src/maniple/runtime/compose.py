@@ -1,9 +1,9 @@
 """The composition root: the one place where settings become objects."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -11,11 +11,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, build_graph
 from maniple.llms import ChatModels
-from maniple.llms.embedded import Progress, Silent
+from maniple.llms.embedded import Progress
 from maniple.prompts import preload
 from maniple.runtime.answering import Answering, open_models
+from maniple.runtime.progress import LineProgress
 from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
+from maniple.types import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Runtime:
     answering: Answering
     notices: tuple[str, ...] = ()
     """One sentence for each thing that is absent, with how to get it."""
+    missing: Mapping[Worker, str] = field(default_factory=dict)
+    """Why a worker lacks what it works with."""
 
 
 @asynccontextmanager
@@ -38,23 +42,32 @@ async def open_runtime(
 ) -> AsyncIterator[Runtime]:
     """Open everything the team needs, and close it again.
 
-    `progress` hears of the embedded model's fetching and loading. Raises `ConfigError`, `ModelError` or
-    `EmbeddedModelError` when the team cannot answer at all; whatever else is absent becomes a notice.
+    `progress` hears of the embedded model's fetching and loading; without one the log does. Raises
+    `ConfigError`, `ModelError` or `EmbeddedModelError` when the team cannot answer at all; whatever else is
+    absent becomes a notice.
     """
     async with AsyncExitStack() as stack:
-        models, answering = await stack.enter_async_context(open_models(settings, progress or Silent()))
+        opening = open_models(settings, progress or LineProgress())
+        models, answering = await stack.enter_async_context(opening)
         equipment = await open_equipment(settings, stack)
         await asyncio.to_thread(preload)
         team = settings.team
         graph = build_graph(
             models,
             build_workers(team, models, equipment.toolbox),
-            rules=TeamRules(team.llms, team.supervisor, team.step_retries, team.max_plan_steps),
+            rules=TeamRules(
+                team.llms,
+                team.supervisor,
+                team.step_retries,
+                team.max_plan_steps,
+                team.max_clarifications,
+            ),
             search=equipment.search,
             checkpointer=checkpointer,
         )
         borrowed = () if answering.embedded else _borrowed(models)
-        yield Runtime(graph, settings, answering, (*borrowed, *equipment.notices))
+        notices = (*settings.notices, *borrowed, *equipment.notices)
+        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing)
 
 
 @asynccontextmanager
@@ -67,7 +80,8 @@ async def open_team(
     """Open the team as a compiled graph, to be run or to be a node of another graph.
 
     Without settings they are read from `conf.yaml`, `.env` and the environment. Without a checkpointer the
-    team inherits that of the graph it is embedded in.
+    team inherits that of the graph it is embedded in. When no model is configured or running here, one of
+    1.1 GB is fetched once: `progress` hears of it, or else the log `maniple.progress` at level INFO.
     """
     settings = settings or await asyncio.to_thread(load_settings)
     async with open_runtime(settings, checkpointer=checkpointer, progress=progress) as runtime:

@@ -1,5 +1,6 @@
 """Open what the workers' tools need, and note what is absent."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -37,12 +38,13 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     resolve = AddressGuard(settings.fetch).resolve
     browser = await stack.enter_async_context(open_browser(settings.browser, resolve))
     workspaces = Workspaces(settings.data_dir / WORKSPACES)
+    obstacle = await asyncio.to_thread(workspaces.obstacle)
 
     tools: dict[Worker, list[BaseTool]] = {
         "researcher": [crawl_tool(Crawler(settings.fetch))],
         "coder": [],
         "browser": [],
-        "file_manager": file_tools(workspaces),
+        "file_manager": [] if obstacle else file_tools(workspaces),
     }
     missing: dict[Worker, str] = {}
     provider = None if isinstance(search, Unavailable) else search
@@ -50,12 +52,14 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         missing["researcher"] = str(search)
     else:
         tools["researcher"].insert(0, search_tool(search, limit=settings.search.max_results))
-    if isinstance(sandbox, Unavailable):
-        missing["coder"] = str(sandbox)
+    if obstacle:
+        missing["file_manager"] = str(obstacle)
+    if isinstance(sandbox, Unavailable) or obstacle:
+        missing["coder"] = str(sandbox if isinstance(sandbox, Unavailable) else obstacle)
     else:
         tools["coder"] = code_tools(sandbox, workspaces)
     if isinstance(browser, Unavailable):
         missing["browser"] = str(browser)
     else:
         tools["browser"] = [browser_tool(browser)]
-    return Equipment(Toolbox(tools, missing), provider, tuple(missing.values()))
+    return Equipment(Toolbox(tools, missing), provider, tuple(dict.fromkeys(missing.values())))

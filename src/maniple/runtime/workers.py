@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from langchain_core.tools import BaseTool
 
 from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
-from maniple.agents.compact import OneCall, ProgramWriter, ShortReport
+from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
+from maniple.agents.cut_answers import CutAnswers
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
+from maniple.tools.ask import ask_tools
 from maniple.types import WORKERS, Worker
 
 
@@ -32,10 +34,12 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
     """Build the enabled workers that can do something; the reporter is always among them.
 
     A browser without Chromium and a file manager without tools are left out, so that nobody plans with
-    them; a coder without a sandbox still writes code, and says that it was not run.
+    them; a coder without a sandbox still writes code, and says that it was not run. A small model's
+    researcher without a search reads pages: the planner plans with it when the request names one.
     """
     workers: dict[Worker, Agent] = {}
     enabled: set[Worker] = {*settings.members, "reporter"}
+    questions = ask_tools(settings.max_questions)
     for name in sorted(enabled, key=WORKERS.index):
         model = models.get(settings.llms.get(name, DEFAULT_LLMS[name]))
         if name in ("browser", "file_manager") and not toolbox.of(name):
@@ -46,7 +50,11 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
                 workers[name] = compact
         else:
             workers[name] = build_react_agent(
-                ROLES[name], model, toolbox.of(name), max_model_calls=settings.max_model_calls_per_step
+                ROLES[name],
+                model,
+                [*toolbox.of(name), *questions] if toolbox.of(name) else [],
+                max_model_calls=settings.max_model_calls_per_step,
+                middleware=[CutAnswers()],
             )
     return workers
 
@@ -58,10 +66,11 @@ def _compact(name: Worker, models: ChatModels, toolbox: Toolbox) -> Agent | None
         case "coder":
             return ProgramWriter(model, toolbox.named("coder", "python_repl_tool"))
         case "researcher":
-            return OneCall(toolbox.named("researcher", "tavily_search"), "query", missing)
+            search, crawl = (toolbox.named("researcher", tool) for tool in ("tavily_search", "crawl_tool"))
+            return Research(search, crawl, missing) if search or crawl else None
         case "browser":
-            return OneCall(toolbox.named("browser", "browser"), "instruction", missing)
+            return Browsing(toolbox.named("browser", "browser"), missing)
         case "reporter":
-            return ShortReport(model)
+            return ShortReport(model, toolbox.missing.get("researcher", ""))
         case _:
             return None

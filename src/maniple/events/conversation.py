@@ -1,0 +1,89 @@
+"""The conversation as clients hold it: what they are told of it, and what they send back."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from maniple.events.model import ChatMessage
+from maniple.text import whole
+from maniple.types import WORKERS
+
+
+def as_chat_message(message: BaseMessage) -> ChatMessage:
+    """Return a message as clients see it."""
+    role = {"human": "user", "ai": "assistant"}.get(message.type, message.type)
+    content: Any = message.content
+    if isinstance(content, list):
+        content = [_part(part) for part in content]
+    return ChatMessage(role=role, content=whole(content))
+
+
+def attributed(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the conversation with the team's own messages under their authors' names.
+
+    A client sends back what `end_of_workflow` gave it, where all that the team said has the role `user`
+    (`docs/wire.md`). A plan tells where a workflow began; results and the report follow it, and the
+    message before the next plan, or before a reply of the coordinator, is the user's again. The newest
+    message is always the user's.
+    """
+    named = list(messages)
+    starts = [at for at, message in enumerate(named[:-1]) if _authors(message)]
+    for start, end in pairwise([*starts, len(named)]):
+        authors = _authors(named[start])
+        named[start] = _by("planner", named[start])
+        question = _next_question(named, start + 1, end)
+        told = [at for at in range(start + 1, question) if isinstance(named[at], HumanMessage)]
+        for place, at in enumerate(told):
+            named[at] = _by(_author(authors, place, len(told)), named[at])
+    return named
+
+
+def _authors(message: BaseMessage) -> list[str]:
+    """Return whose steps a plan has; empty when the message is no plan."""
+    if message.name or not isinstance(message.content, str) or not message.content.lstrip().startswith("{"):
+        return []
+    try:
+        plan = json.loads(message.content)
+    except (ValueError, RecursionError):
+        return []
+    steps = plan.get("steps") if isinstance(plan.get("title"), str) else None
+    named = [step.get("agent_name") for step in _dicts(steps)]
+    return [str(name) for name in named] if all(name in WORKERS for name in named) else []
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _next_question(messages: Sequence[BaseMessage], start: int, end: int) -> int:
+    """Return where the user speaks again after the plan before `start`."""
+    replies = (at for at in range(start, end) if isinstance(messages[at], AIMessage))
+    return max(start, next(replies, end) - 1)
+
+
+def _author(authors: Sequence[str], place: int, count: int) -> str:
+    """Return who wrote message `place` of the `count` that follow a plan.
+
+    A step that was tried again wrote more than one, and the report comes last.
+    """
+    if place == count - 1 and count >= len(authors):
+        return "reporter"
+    return authors[min(place, max(0, len(authors) - 2))]
+
+
+def _by(author: str, message: BaseMessage) -> BaseMessage:
+    return message.model_copy(update={"name": author})
+
+
+def _part(part: Any) -> dict[str, Any]:
+    """Return a part of a message as clients send it, so that they can send it back."""
+    match part:
+        case {"type": "image_url", "image_url": {"url": url}}:
+            return {"type": "image", "image_url": url}
+        case dict():
+            return part
+        case _:
+            return {"type": "text", "text": str(part)}

@@ -1,0 +1,194 @@
+"""One turn of the team on a thread: from its first or its next event to its last."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
+from langgraph.types import Command, StateSnapshot
+
+from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.events import Event, Told, Translator
+from maniple.events.conversation import attributed
+from maniple.graph import RECURSION_LIMIT, RunOptions, Team
+from maniple.types import RunStatus
+
+RECALL_SECONDS = 5.0
+RUN_MARK = "maniple_run"
+"""The checkpoints' metadata that names the run which wrote them."""
+
+Start = Literal["message", "new", "answer", "continue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the team is to do now.
+
+    `start`: "new" feeds it the messages, of which a thread with a history is given the newest; "message"
+    does so, too, but takes that message for the answer on a thread that waits for one; "answer" gives it
+    `answers`, by interrupt id; "continue" goes on from the run's last checkpoint, or from its beginning
+    when it has none. `told` is what clients have heard of this stretch of the stream. The team works
+    inside `gate`.
+    """
+
+    run_id: str
+    thread_id: str
+    messages: Sequence[BaseMessage]
+    options: RunOptions = field(default_factory=RunOptions)
+    start: Start = "message"
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    told: Told = field(default_factory=Told)
+    durable: bool = False
+    """Whether each step is kept before the next one begins, so that a crash loses none."""
+    scope: RunScope | None = None
+    control: RunControl | None = None
+    callbacks: Sequence[BaseCallbackHandler] = ()
+    gate: AbstractAsyncContextManager[Any] | None = None
+
+
+async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
+    """Do one turn and yield what happens, to `final_session_state`.
+
+    Errors of the run are told as events and not raised. When the reading task is cancelled the closing
+    events still come, then the cancellation. When `turn.control` asks for it, the stream ends at the next
+    checkpoint without closing events, to be continued.
+    """
+    turn = replace(turn, messages=attributed(turn.messages))
+    translator = Translator(turn.run_id, turn.thread_id, turn.messages, turn.told)
+    thread = _Thread(team, turn)
+    failure: Exception | None = None
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        async for event in thread.work(translator):
+            yield event
+    except asyncio.CancelledError as cancellation:
+        cancelled = cancellation
+    except GraphDrained:
+        return
+    except Exception as error:  # noqa: BLE001 - the client must hear of whatever ended the run
+        failure = error
+    if not translator.knows_conversation:
+        cancelled = await _recall(thread, translator) or cancelled
+    for event in translator.close(_status(turn, failure, cancelled), failure):
+        yield event
+    if cancelled is not None:
+        raise cancelled
+
+
+def _status(turn: Turn, failure: Exception | None, cancelled: asyncio.CancelledError | None) -> RunStatus:
+    if cancelled is not None:
+        return "cancelled"
+    if failure is not None:
+        return "failed"
+    meter = turn.scope.meter if turn.scope else None
+    return "budget_exhausted" if meter is not None and meter.exhausted else "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """A conversation with the team, and what this turn gives to it."""
+
+    team: Team
+    turn: Turn
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything of it is kept between runs."""
+        return isinstance(self.team.checkpointer, BaseCheckpointSaver)
+
+    @property
+    def config(self) -> RunnableConfig:
+        """How the graph is run."""
+        configurable: dict[str, Any] = {"thread_id": self.turn.thread_id}
+        config: RunnableConfig = {
+            "configurable": configurable,
+            "metadata": {RUN_MARK: self.turn.run_id},
+            # `astream_events` would put LangGraph's default of 25 in the place of the graph's own limit.
+            "recursion_limit": RECURSION_LIMIT,
+        }
+        if (scope := self.turn.scope) is not None:
+            configurable[SCOPE_KEY] = scope
+        meter = scope.meter.callbacks if scope is not None and scope.meter is not None else []
+        if callbacks := [*meter, *self.turn.callbacks]:
+            config["callbacks"] = callbacks
+        return config
+
+    async def work(self, translator: Translator) -> AsyncIterator[Event]:
+        """Yield the beginning, then run the graph within the turn's gate and yield what it tells."""
+        for event in translator.open():
+            yield event
+        if self.turn.told.status is not None:
+            return  # it had come to its end already
+        async with self.turn.gate or nullcontext():
+            async for event in self._run(translator):
+                yield event
+
+    async def _run(self, translator: Translator) -> AsyncIterator[Event]:
+        keeping: dict[str, Any] = {}
+        if self.keeps:
+            keeping["durability"] = "sync" if self.turn.durable else "exit"
+        if self.turn.control is not None:
+            keeping["control"] = self.turn.control
+        raw_events = self.team.astream_events(
+            await self.input(), self.config, context=self.turn.options, version="v2", **keeping
+        )
+        # A generator, though LangGraph promises less: closing it cancels the graph and waits for its end.
+        async with aclosing(cast("AsyncGenerator[Any]", raw_events)) as stream:
+            async for raw in stream:
+                for event in translator.feed(raw):
+                    yield event
+
+    async def input(self) -> Any:
+        """Return what the graph has to be fed."""
+        turn = self.turn
+        if not self.keeps:
+            return {"messages": list(turn.messages)}
+        state = await self.team.aget_state(self.config)
+        answers = {pause.id: turn.answers[pause.id] for pause in state.interrupts if pause.id in turn.answers}
+        if turn.start == "message" and state.interrupts:
+            return Command(resume=turn.messages[-1].text)
+        if turn.start == "answer" or (turn.start == "continue" and answers):
+            return Command(resume=answers)
+        if turn.start == "continue" and _is_of(state, turn.run_id):
+            return None
+        return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
+
+    async def conversation(self) -> list[BaseMessage]:
+        """Return all that was said, this run's newest message included."""
+        given = self.turn.messages
+        if not self.keeps:
+            return list(given)
+        state = await self.team.aget_state(self.config)
+        kept: list[BaseMessage] = state.values.get("messages") or []
+        newest = given[-1]
+        if state.interrupts or any(message is newest or message.id == newest.id for message in kept):
+            return kept
+        return [*kept, newest] if kept else list(given)
+
+
+async def thread_state(team: Team, thread_id: str) -> StateSnapshot:
+    """Return what a thread has come to, and what it waits for."""
+    return await team.aget_state({"configurable": {"thread_id": thread_id}})
+
+
+def _is_of(state: StateSnapshot, run_id: str) -> bool:
+    return (state.metadata or {}).get(RUN_MARK) == run_id
+
+
+async def _recall(thread: _Thread, translator: Translator) -> asyncio.CancelledError | None:
+    """Read the conversation of a run that ended before its first node; return a cancellation meanwhile."""
+    try:
+        async with asyncio.timeout(RECALL_SECONDS):
+            translator.recall(await thread.conversation())
+    except asyncio.CancelledError as cancellation:
+        return cancellation
+    except Exception:  # noqa: BLE001 - a state that cannot be read leaves what the run was given
+        return None
+    return None

@@ -1,0 +1,158 @@
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from maniple.events import (
+    AgentEnded,
+    AgentStarted,
+    ChatMessage,
+    Delta,
+    Event,
+    Failed,
+    Interrupted,
+    Message,
+    ModelEnded,
+    ModelStarted,
+    PlanChanged,
+    PlanStepView,
+    RunStarted,
+    RunStatusChanged,
+    SessionState,
+    ToolCalled,
+    ToolReturned,
+    Usage,
+    WorkflowEnded,
+    WorkflowStarted,
+)
+from maniple.events.redact import redacted, redacted_event
+from maniple.redaction import Redactor
+from tests.grammar import Client
+from tests.openai_server import SIMPLE, reply
+from tests.team import scripted_team
+
+pytestmark = pytest.mark.anyio
+KEY = "sk-canary-0123456789"
+SAID = [ChatMessage(role="user", content=f"my key is {KEY}")]
+
+
+def message(text: str, message_id: str = "m1", field: str = "content") -> Message:
+    return Message(message_id=message_id, delta=Delta(**{field: text}))
+
+
+async def told(*events: Event, secrets: Sequence[str] = (KEY,)) -> list[Event]:
+    async def stream() -> AsyncIterator[Event]:
+        for event in events:
+            yield event
+
+    return [event async for event in redacted(stream(), Redactor(secrets))]
+
+
+EVERY_EVENT: list[Any] = [
+    RunStarted(run_id="r", thread_id="t"),
+    AgentStarted(agent_name="coordinator", agent_id="r_c_1"),
+    ModelStarted(agent_name="coordinator"),
+    message(f"hand {KEY}"),
+    ModelEnded(agent_name="coordinator"),
+    AgentEnded(agent_name="coordinator", agent_id="r_c_1"),
+    WorkflowStarted(workflow_id="r", input=SAID),
+    PlanChanged(
+        title=KEY,
+        steps=[
+            PlanStepView(
+                id=1,
+                agent_name="coder",
+                title=KEY,
+                description=f"-{KEY}-",
+                status="failed",
+                reason=f"no {KEY}",
+            )
+        ],
+    ),
+    AgentStarted(agent_name="coder", agent_id="r_c_2"),
+    ModelStarted(agent_name="coder"),
+    message(f"I think of {KEY}", "m2", "reasoning_content"),
+    ModelEnded(agent_name="coder"),
+    ToolCalled(tool_call_id="c", tool_name="bash_tool", tool_input={"cmd": [f"echo {KEY}"], KEY: 1}),
+    ToolReturned(tool_call_id="c", tool_name="bash_tool", tool_result=KEY),
+    Usage(agent_name="coder", model=f"m?{KEY}", input_tokens=1, output_tokens=1, seconds=1),
+    AgentEnded(agent_name="coder", agent_id="r_c_2"),
+    Interrupted(interrupt_id="i", kind="question", payload={"question": KEY}, options=[KEY]),
+    Failed(code="model_auth", message=f"401: {KEY}", agent_name="coder", retryable=False),
+    RunStatusChanged(status="failed"),
+    WorkflowEnded(
+        workflow_id="r", messages=[*SAID, ChatMessage(role="user", content=[{"type": "text", "text": KEY}])]
+    ),
+    SessionState(messages=SAID),
+]
+
+
+async def test_no_field_of_any_event_holds_a_secret() -> None:
+    clean = await told(*EVERY_EVENT)
+    assert KEY not in "".join(event.model_dump_json() for event in clean)
+    assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
+    assert sum("***" in event.model_dump_json() for event in clean) == 11
+    Client().read([(event.type, event.data()) for event in clean])
+
+
+async def test_an_event_without_secrets_is_the_same_object() -> None:
+    for event in EVERY_EVENT:
+        assert redacted_event(event, Redactor(["another-secret"])) is event
+
+
+async def test_a_secret_in_pieces_never_leaves() -> None:
+    pieces = [message(letter) for letter in f"the key {KEY}, or sk-can"]
+    clean = await told(ModelStarted(agent_name="coder"), *pieces, ModelEnded(agent_name="coder"))
+    text = "".join(event.delta.content or "" for event in clean if isinstance(event, Message))
+    assert text == "the key ***, or sk-can"
+    assert [event.type for event in clean[-2:]] == ["message", "end_of_llm"]
+    assert all(event.delta.content for event in clean if isinstance(event, Message))
+
+
+async def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
+    clean = await told(
+        message("say sk-", "m1", "reasoning_content"), message("sk-", "m1"), message("x", "m2")
+    )
+    assert clean == [
+        message("say ", "m1", "reasoning_content"),
+        message("sk-", "m1", "reasoning_content"),
+        message("sk-", "m1"),
+        message("x", "m2"),
+    ]
+
+
+async def test_a_plan_or_usage_in_the_middle_does_not_let_a_secret_through() -> None:
+    usage = Usage(agent_name="supervisor", model="m", input_tokens=1, output_tokens=1, seconds=1)
+    clean = await told(message(KEY[:8]), usage, message(KEY[8:]), ModelEnded(agent_name="coder"))
+    assert clean == [usage, message("***"), ModelEnded(agent_name="coder")]
+
+
+async def test_what_a_cut_stream_holds_is_told_at_its_end() -> None:
+    assert await told(message("a sk-")) == [message("a "), message("sk-")]
+
+
+async def test_names_of_the_wire_are_no_secrets() -> None:
+    words = ["message", "failed", "completed", "coordinator", "question", "bash_tool"]
+    clean = await told(*EVERY_EVENT, secrets=words)
+    assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
+    Client().read([(event.type, event.data()) for event in clean])
+
+
+async def test_a_whole_run_that_tells_a_secret_is_clean_and_legal() -> None:
+    script = {
+        **SIMPLE,
+        "reporter": [reply("", chunks=["The k", "ey is sk-can", "ary-01234", "56789 a", "nd sk-"])],
+    }
+    async with scripted_team(script) as team:
+        from langchain_core.messages import HumanMessage
+
+        from maniple.runtime.stream import stream_run
+
+        events = stream_run(team.team, [HumanMessage(f"use {KEY}")])
+        clean = [event async for event in redacted(events, Redactor([KEY]))]
+    frames = [(event.type, event.data()) for event in clean]
+    Client().read(frames)
+    assert KEY not in str(frames)
+    assert "The key is *** and sk-" in "".join(
+        data["delta"].get("content", "") for name, data in frames if name == "message"
+    )
