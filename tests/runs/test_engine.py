@@ -1,131 +1,283 @@
 """Runs that go on in this process, whoever follows them."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
 
+from maniple.events import Event, read_event
 from maniple.graph import RunOptions
-from maniple.runs import RunRequest, TooManyRuns, open_runs
+from maniple.runs import (
+    InProcessEngine,
+    Limits,
+    NotFound,
+    NotWaiting,
+    Rules,
+    RunRequest,
+    Stopping,
+    ThreadBusy,
+    TooManyRuns,
+    open_engine,
+)
+from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, reply
 from tests.team import Scripted, checked, data, scripted_team, status
 
 pytestmark = pytest.mark.anyio
 QUESTION = RunRequest([HumanMessage("1+3=?")])
+HANGING = {"coordinator": [{"hang": True}]}
 
 
-async def told(run, after: int = 0):
-    return [event async for _, event in run.events(after)]
+@dataclass
+class Opened:
+    it: Scripted
+    store: Store
+    engine: InProcessEngine
+
+    async def told(self, run_id: str, after: int = 0) -> list[Event]:
+        pages = [page async for page in self.engine.events(run_id, after)]
+        return [read_event(record.type, record.data) for page in pages for record in page]
+
+    async def ask(self, text: str = "1+3=?", **request: Any) -> str:
+        accepted = await self.engine.submit(RunRequest([HumanMessage(text)], **request))
+        return accepted.run.run_id
+
+    async def answered(self, text: str = "1+3=?", **request: Any) -> list[tuple[str, dict[str, Any]]]:
+        return checked(await self.told(await self.ask(text, **request)))
+
+    async def calls(self, number: int) -> None:
+        await asyncio.to_thread(self.it.server.wait_for, lambda stats: stats["active"] == number)
 
 
-async def calls(it: Scripted, number: int) -> None:
-    await asyncio.to_thread(it.server.wait_for, lambda stats: stats["active"] == number)
+@pytest.fixture(params=["sqlite", "memory"])
+def where(request, tmp_path):
+    return tmp_path / "maniple.db" if request.param == "sqlite" else None
 
 
-async def test_a_run_is_told_from_the_beginning_to_everyone_who_follows():
-    async with scripted_team(SIMPLE) as it, open_runs(it.team) as runs:
-        run = runs.start(QUESTION)
-        first, second = await asyncio.gather(told(run), told(run))
-        late = await told(run, after=len(first) - 2)
+@pytest.fixture
+def opening(where, tmp_path):
+    @asynccontextmanager
+    async def opened(script: dict[str, Any], rules: Rules | None = None) -> AsyncIterator[Opened]:
+        async with (
+            open_store(where, tmp_path / "artifacts", server=True) as store,
+            scripted_team(script, checkpointer=store.checkpointer) as it,
+            open_engine(it.team, store, kind="server", rules=rules or Rules(drain_seconds=0.1)) as engine,
+        ):
+            yield Opened(it, store, engine)
+
+    return opened
+
+
+async def test_a_run_is_told_from_the_beginning_to_everyone_who_follows(opening):
+    async with opening(SIMPLE) as here:
+        run_id = await here.ask()
+        first, second = await asyncio.gather(here.told(run_id), here.told(run_id))
+        late = await here.told(run_id, after=len(first) - 2)
     assert checked(first) == checked(second)
     assert late == first[-2:]
 
 
-async def test_numbers_begin_at_one_and_have_no_gap():
-    async with scripted_team(SIMPLE) as it, open_runs(it.team) as runs:
-        numbers = [number async for number, _ in runs.start(QUESTION).events()]
-    assert numbers == list(range(1, len(numbers) + 1))
+async def test_numbers_begin_at_one_and_have_no_gap_while_it_runs_and_afterwards(opening):
+    async with opening(SIMPLE) as here:
+        run_id = await here.ask()
+        live = [record async for page in here.engine.events(run_id) for record in page]
+        await here.engine.status(run_id)
+        kept = [record async for page in here.engine.events(run_id) for record in page]
+    assert [record.number for record in live] == list(range(1, len(live) + 1))
+    assert live == kept
+
+
+async def test_how_a_run_ended_is_kept_with_what_it_used(opening):
+    async with opening(SIMPLE) as here:
+        run_id = await here.ask()
+        await here.told(run_id)
+        run = await here.engine.status(run_id)
+        threads = await here.store.threads.list("")
+    assert run.status == "completed"
+    assert (run.usage.model_calls, run.usage.tool_calls) == (5, 1)
+    assert run.created_at <= run.started_at <= run.ended_at
+    assert [thread.title for thread in threads] == ["1+3=?"]
 
 
 @pytest.mark.parametrize("role", ["coordinator", "planner", "coder", "reporter"])
-async def test_cancelling_ends_the_model_call_and_closes_the_stream(role):
-    async with scripted_team({**SIMPLE, role: [{"hang": True}]}) as it, open_runs(it.team) as runs:
-        run = runs.start(QUESTION)
-        await calls(it, 1)
-        await asyncio.to_thread(it.server.wait_for, lambda s: s["by_role"].get(role) == 1)
-        run.cancel()
-        frames = checked(await asyncio.wait_for(told(run), 2))
-        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["aborted"] == 1, 2)
-    assert status(frames) == "cancelled"
+async def test_cancelling_ends_the_model_call_and_closes_the_stream(opening, role):
+    async with opening({**SIMPLE, role: [{"hang": True}]}) as here:
+        run_id = await here.ask()
+        await asyncio.to_thread(here.it.server.wait_for, lambda s: s["by_role"].get(role) == 1)
+        async with asyncio.timeout(2):
+            run = await here.engine.cancel(run_id)
+        frames = checked(await here.told(run_id))
+        await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["aborted"] == 1, 2)
+    assert (run.status, status(frames)) == ("cancelled", "cancelled")
     assert data(frames, "error") == []
     assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
 
 
-async def test_cancelling_keeps_what_was_said():
-    slow = reply("one two three", delay_seconds=60)
-    async with scripted_team({**SIMPLE, "reporter": [slow]}) as it, open_runs(it.team) as runs:
-        run = runs.start(QUESTION)
-        seen = []
-        async for _, event in run.events():
-            seen.append(event)
-            if event.type == "message" and event.delta.content == "one":
-                run.cancel()
-    assert status(checked(seen)) == "cancelled"
-
-
-async def test_no_more_runs_than_allowed_are_started():
-    async with scripted_team({"coordinator": [{"hang": True}]}) as it, open_runs(it.team, max_runs=1) as runs:
-        run = runs.start(QUESTION)
-        with pytest.raises(TooManyRuns, match="Try again in a moment"):
-            runs.start(QUESTION)
-        run.cancel()
-        await told(run)
-        runs.start(QUESTION).cancel()
-
-
-async def test_turns_on_one_thread_follow_one_another():
-    async with (
-        scripted_team({"coordinator": [reply("first"), reply("second")]}) as it,
-        open_runs(it.team) as runs,
-    ):
-        asked = [RunRequest([HumanMessage(text)], thread_id="t") for text in ("a", "b")]
-        told_all = await asyncio.gather(*(told(runs.start(one)) for one in asked))
-    assert [m.content for m in told_all[1][-1].messages] == ["b", "second"]
-    assert "first" in str(it.server.requests[1]["messages"])
-
-
-async def test_a_turn_cancelled_before_it_began_still_says_so():
-    async with scripted_team({"coordinator": [{"hang": True}]}) as it, open_runs(it.team) as runs:
-        first = runs.start(RunRequest([HumanMessage("a")], thread_id="t"))
-        second = runs.start(RunRequest([HumanMessage("b")], thread_id="t"))
-        await calls(it, 1)
-        second.cancel()
-        frames = checked(await asyncio.wait_for(told(second), 2))
-        first.cancel()
-        await told(first)
-    assert status(frames) == "cancelled"
-
-
-async def test_leaving_the_engine_ends_what_is_under_way():
-    async with scripted_team({"coordinator": [{"hang": True}]}) as it:
-        async with open_runs(it.team) as runs:
-            run = runs.start(QUESTION)
-            await calls(it, 1)
-        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["active"] == 0, 2)
-        assert status(checked(await told(run))) == "cancelled"
-
-
-async def test_a_conversation_without_a_thread_is_forgotten():
-    async with scripted_team(SIMPLE) as it, open_runs(it.team) as runs:
-        run = runs.start(QUESTION)
-        await told(run)
-        paused = runs.start(RunRequest([HumanMessage("1+3=?")], options=RunOptions(auto_accepted_plan=False)))
-        await told(paused)
-        threads = set(it.team.checkpointer.storage)
-    assert threads == {paused.thread_id}, "what waits for an answer is kept"
-
-
-async def test_cancelling_in_the_middle_of_a_fast_stream_is_never_lost():
+async def test_cancelling_in_the_middle_of_a_fast_stream_is_never_lost(opening):
     fast = {"chunks": ["word "] * 5_000, "delay_seconds": 0.001}
-    async with scripted_team({**SIMPLE, "reporter": [fast]}) as it, open_runs(it.team) as runs:
-        for number in range(20):
-            run = runs.start(QUESTION)
-            pieces = 0
-            seen = []
+    async with opening({**SIMPLE, "reporter": [fast]}) as here:
+        for number in range(10):
+            run_id = await here.ask()
+            pieces, seen = 0, []
             async with asyncio.timeout(10):
-                async for _, event in run.events():
-                    seen.append(event)
-                    pieces += event.type == "message"
-                    if pieces == 6 + number:
-                        run.cancel()
+                async for page in here.engine.events(run_id):
+                    seen += [read_event(record.type, record.data) for record in page]
+                    before, pieces = pieces, sum(event.type == "message" for event in seen)
+                    if before < 6 + number <= pieces:
+                        stopping = asyncio.create_task(here.engine.cancel(run_id))
+                await stopping
             assert status(checked(seen)) == "cancelled"
+
+
+async def test_what_is_over_is_not_cancelled_any_more(opening):
+    async with opening(SIMPLE) as here:
+        run_id = await here.ask()
+        await here.told(run_id)
+        assert (await here.engine.cancel(run_id)).status == "completed"
+
+
+async def test_no_more_runs_than_allowed_are_taken(opening):
+    async with opening(HANGING, Rules(limits=Limits(under_way=1), drain_seconds=0)) as here:
+        run_id = await here.ask()
+        with pytest.raises(TooManyRuns, match="Try again in a moment"):
+            await here.ask()
+        await here.engine.cancel(run_id)
+        await here.engine.cancel(await here.ask())
+
+
+async def test_one_key_cannot_take_the_places_of_others(opening):
+    async with opening(HANGING, Rules(limits=Limits(per_owner=1), drain_seconds=0)) as here:
+        await here.ask(owner="ann")
+        with pytest.raises(TooManyRuns, match="of this key"):
+            await here.ask(owner="ann")
+        await here.ask(owner="bob")
+
+
+async def test_who_waits_for_a_place_begins_when_one_is_free(opening):
+    async with opening({"coordinator": [{"hang": True}, reply("hello")]}, Rules(working=1)) as here:
+        first = await here.ask()
+        await here.calls(1)
+        second = await here.ask()
+        assert (await here.engine.status(second)).status == "queued"
+        await here.engine.cancel(first)
+        assert status(checked(await here.told(second))) == "completed"
+
+
+async def test_turns_on_one_thread_follow_one_another(opening):
+    async with opening({"coordinator": [reply("first"), reply("second")]}) as here:
+        run_ids = [await here.ask(text, thread_id="t") for text in ("a", "b")]
+        told = [await here.told(run_id) for run_id in run_ids]
+    assert [m.content for m in told[1][-1].messages] == ["a", "first", "b", "second"]
+    assert "first" in str(here.it.server.requests[1]["messages"])
+
+
+async def test_a_turn_cancelled_before_it_began_still_says_so(opening):
+    async with opening(HANGING) as here:
+        first, second = [await here.ask(text, thread_id="t") for text in ("a", "b")]
+        await here.calls(1)
+        async with asyncio.timeout(2):
+            await here.engine.cancel(second)
+        assert status(checked(await here.told(second))) == "cancelled"
+        await here.engine.cancel(first)
+
+
+async def test_a_thread_of_somebody_else_is_not_there(opening):
+    async with opening({"coordinator": [reply("hello")]}) as here:
+        run_id = await here.ask(thread_id="t", owner="ann")
+        await here.told(run_id)
+        for refused in (
+            here.ask(thread_id="t", owner="bob"),
+            here.engine.status(run_id, "bob"),
+            here.engine.cancel(run_id, "bob"),
+            here.engine.resume(run_id, "accept", owner="bob"),
+        ):
+            with pytest.raises(NotFound):
+                await refused
+
+
+async def test_a_busy_thread_may_refuse_the_next_run(opening):
+    async with opening(HANGING) as here:
+        run_id = await here.ask(thread_id="t")
+        with pytest.raises(ThreadBusy):
+            await here.ask(thread_id="t", when_busy="reject")
+        await here.engine.cancel(run_id)
+
+
+async def test_a_run_that_interrupts_takes_the_place_of_the_other_and_knows_of_it(opening):
+    script = {**SIMPLE, "coder": [{"hang": True}, reply("4")]}
+    async with opening(script) as here:
+        first = await here.ask("first question", thread_id="t")
+        await asyncio.to_thread(here.it.server.wait_for, lambda s: s["by_role"].get("coder") == 1)
+        second = await here.ask("second question", thread_id="t", when_busy="interrupt")
+        frames = checked(await here.told(second))
+        assert (await here.engine.status(first)).status == "cancelled"
+    assert status(frames) == "completed"
+    assert "first question" in str(frames[-1][1]["messages"])
+
+
+async def test_a_run_that_rolls_back_finds_nothing_of_the_other(opening):
+    script = {**SIMPLE, "coordinator": [reply("hello"), *SIMPLE["coordinator"]], "coder": [{"hang": True}]}
+    async with opening(script) as here:
+        await here.answered("good morning", thread_id="t")
+        first = await here.ask("first question", thread_id="t")
+        await asyncio.to_thread(here.it.server.wait_for, lambda s: s["by_role"].get("coder") == 1)
+        here.it.server.reset({"coordinator": [reply("done")]})
+        frames = await here.answered("second question", thread_id="t", when_busy="rollback")
+        assert (await here.engine.status(first)).status == "cancelled"
+    contents = [message["content"] for message in frames[-1][1]["messages"]]
+    assert contents == ["good morning", "hello", "second question", "done"]
+
+
+async def test_a_plan_is_answered_and_the_run_goes_on_under_its_number(opening):
+    async with opening(SIMPLE) as here:
+        run_id = await here.ask(options=RunOptions(auto_accepted_plan=False))
+        before = await here.told(run_id)
+        assert (await here.engine.status(run_id)).status == "interrupted"
+        [pause] = data(checked(before), "interrupt")
+        accepted = await here.engine.resume(run_id, "accept", interrupt_id=pause["interrupt_id"])
+        after = await here.told(run_id, accepted.after)
+        run = await here.engine.status(run_id)
+    assert accepted.run.run_id == run_id
+    assert accepted.after == len(before)
+    assert status(checked(after)) == "completed"
+    assert (run.status, run.usage.model_calls) == ("completed", 5)
+
+
+async def test_the_next_message_answers_a_thread_that_waits(opening):
+    async with opening(SIMPLE) as here:
+        run_id = await here.ask(thread_id="t", options=RunOptions(auto_accepted_plan=False))
+        await here.told(run_id)
+        accepted = await here.engine.submit(RunRequest([HumanMessage("accept")], thread_id="t"))
+        assert accepted.run.run_id == run_id
+        assert status(checked(await here.told(run_id, accepted.after))) == "completed"
+
+
+async def test_an_answer_that_nobody_waits_for_is_refused(opening):
+    async with opening(SIMPLE) as here:
+        run_id = await here.ask(options=RunOptions(auto_accepted_plan=False))
+        await here.told(run_id)
+        with pytest.raises(NotWaiting, match="does not wait for 'x'"):
+            await here.engine.resume(run_id, "accept", interrupt_id="x")
+        await here.told((await here.engine.resume(run_id, "accept")).run.run_id)
+        with pytest.raises(NotWaiting, match="it is completed"):
+            await here.engine.resume(run_id, "accept")
+
+
+async def test_a_waiting_run_can_be_cancelled_and_its_thread_goes_on(opening):
+    async with opening({**SIMPLE, "coordinator": [*SIMPLE["coordinator"], reply("hello")]}) as here:
+        run_id = await here.ask(thread_id="t", options=RunOptions(auto_accepted_plan=False))
+        await here.told(run_id)
+        assert (await here.engine.cancel(run_id)).status == "cancelled"
+        frames = await here.answered("never mind", thread_id="t")
+    assert data(frames, "message")[0]["delta"] == {"content": "hello"}
+
+
+async def test_a_stopping_engine_takes_no_more_runs(opening):
+    async with opening(HANGING) as here:
+        await here.engine.drain()
+        with pytest.raises(Stopping):
+            await here.ask()

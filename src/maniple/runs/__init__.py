@@ -1,3 +1,36 @@
-from maniple.runs.engine import Run, RunRequest, Runs, TooManyRuns, open_runs
+from maniple.runs.engine import Engine
+from maniple.runs.failures import (
+    NotFound,
+    NotWaiting,
+    PlanNotOpen,
+    Stopping,
+    ThreadBusy,
+    TooManyRuns,
+    WrongPlanChange,
+)
+from maniple.runs.inprocess import InProcessEngine
+from maniple.runs.open import open_engine
+from maniple.runs.recovery import recover_run
+from maniple.runs.request import Accepted, DoubleTexting, RunRequest
+from maniple.runs.rules import Limits, Rules, Telemetry, rules_of
 
-__all__ = ["Run", "RunRequest", "Runs", "TooManyRuns", "open_runs"]
+__all__ = [
+    "Accepted",
+    "DoubleTexting",
+    "Engine",
+    "InProcessEngine",
+    "Limits",
+    "NotFound",
+    "NotWaiting",
+    "PlanNotOpen",
+    "Rules",
+    "RunRequest",
+    "Stopping",
+    "Telemetry",
+    "ThreadBusy",
+    "TooManyRuns",
+    "WrongPlanChange",
+    "open_engine",
+    "recover_run",
+    "rules_of",
+]

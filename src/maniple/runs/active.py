@@ -1,0 +1,75 @@
+"""One run while this process drives it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from langgraph.runtime import RunControl
+
+from maniple.agents.meter import Meter
+from maniple.agents.wishes import Wishes
+from maniple.events import Event, EventRedactor, Failed, RunStatusChanged
+from maniple.runs.live import LiveLog
+from maniple.runs.recorder import Recorder
+from maniple.runs.request import RunRequest
+from maniple.store import RunRecord
+from maniple.types import RunStatus
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRun:
+    """A run's record, its log, and the task that drives it.
+
+    `suspended` says that this program is about to stop: what the run tells from then on is not recorded,
+    so that it goes on from its last checkpoint.
+    """
+
+    record: RunRecord
+    request: RunRequest
+    log: LiveLog
+    meter: Meter
+    redacting: EventRedactor
+    wishes: Wishes
+    control: RunControl = field(default_factory=RunControl)
+    task: asyncio.Task[None] | None = None
+    begun: bool = False
+    cancelled: bool = False
+    suspended: bool = False
+    status: RunStatus | None = None
+    failure: Failed | None = None
+
+    def cancel(self) -> None:
+        """End the run; its events still close properly, with status `cancelled`."""
+        if self.cancelled:
+            return
+        self.cancelled = True
+        # A task cancelled before its first step would end without a word: it is cancelled when it begins.
+        if self.task is not None and self.begun:
+            self.task.cancel()
+
+    def suspend(self) -> None:
+        """Stop at once, as if the process had died."""
+        self.suspended = True
+        if self.task is not None and not self.task.done():
+            self.task.cancel()
+
+    async def tell(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
+        """Record what the run tells until it has ended or is suspended."""
+        self.begun = True
+        if self.cancelled and self.task is not None:
+            self.task.cancel()
+        async with aclosing(events):
+            async for event in events:
+                if self.suspended:
+                    return
+                await self.note(event, recorder)
+
+    async def note(self, event: Event, recorder: Recorder) -> None:
+        """Record one event without secrets, and what it says of the run's end."""
+        for told in self.redacting.feed(event):
+            if isinstance(told, RunStatusChanged):
+                self.status = told.status
+            elif isinstance(told, Failed):
+                self.failure = told
+            await recorder.add(self.log, told)

@@ -1,0 +1,150 @@
+"""How one run is driven, recorded, and its end kept."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from maniple.agents.meter import Meter
+from maniple.agents.scope import RunScope
+from maniple.agents.wishes import Wishes
+from maniple.errors import ManipleError, StoreError
+from maniple.events import EventRedactor, Told, Translator
+from maniple.graph import Team
+from maniple.runs.active import ActiveRun
+from maniple.runs.live import LiveLog
+from maniple.runs.recorder import Recorder
+from maniple.runs.request import RunRequest
+from maniple.runs.rules import Rules, Telemetry
+from maniple.runs.slots import FairSlots
+from maniple.runs.turns import ThreadTurns
+from maniple.runtime import Start, Turn, drive, thread_state
+from maniple.store import RunChange, RunRecord, Store
+from maniple.store.redacted_ledger import RedactedLedger
+from maniple.telemetry.logs import log_context
+
+
+@dataclass(slots=True, eq=False)
+class Driver:
+    """Drives runs of one team, each in its thread's turn and in a place of its own."""
+
+    team: Team
+    store: Store
+    recorder: Recorder
+    slots: FairSlots
+    rules: Rules
+    telemetry: Telemetry
+    _turns: ThreadTurns = field(default_factory=ThreadTurns)
+
+    def prepare(self, record: RunRecord, *, told: int = 0) -> ActiveRun:
+        """Return the run as it stands before it is driven; `told` is the number of its newest event."""
+        request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+        log = LiveLog(record.run_id, self.store.events, told=told)
+        meter = Meter(request.budget, self.rules.prices, record.usage)
+        redacting = EventRedactor(self.rules.redactor)
+        return ActiveRun(record, request, log, meter, redacting, Wishes(request.wishes))
+
+    async def waiting_for(self, thread_id: str) -> dict[str, Any]:
+        """Return what the thread waits for, by interrupt id."""
+        state = await thread_state(self.team, thread_id)
+        return {pause.id: pause.value for pause in state.interrupts}
+
+    async def keep_request(self, active: ActiveRun, request: RunRequest) -> None:
+        """Keep what is asked of a run that is under way, as it is from now on."""
+        active.request = request
+        await self.store.runs.change(
+            active.record.run_id, request=self.rules.redactor.text(request.to_json())
+        )
+
+    async def work(self, active: ActiveRun, start: Start, told: Told) -> None:
+        """Drive the run to its end, a pause, or the end of this program. Its log is the caller's to close."""
+        record = active.record
+        try:
+            with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
+                await active.tell(drive(self.team, self._turn(active, start, told)), self.recorder)
+        except asyncio.CancelledError:
+            if not (active.cancelled or active.suspended):
+                raise
+        except StoreError as error:
+            active.log.close(error)
+        finally:
+            await self._leave(active)
+
+    def _turn(self, active: ActiveRun, start: Start, told: Told) -> Turn:
+        record, request = active.record, active.request
+        return Turn(
+            record.run_id,
+            record.thread_id,
+            request.messages,
+            request.options,
+            start=start,
+            answers=request.answers,
+            told=told,
+            scope=RunScope(
+                record.run_id,
+                RedactedLedger(self.store.ledger, self.rules.redactor),
+                active.meter,
+                frozenset(request.approval),
+                active.wishes,
+            ),
+            callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
+            control=active.control,
+            gate=self._place(active, start),
+            durable=True,
+        )
+
+    @asynccontextmanager
+    async def _place(self, active: ActiveRun, start: Start) -> AsyncIterator[None]:
+        """Wait for the thread's turn and then for a place among those who work."""
+        record = active.record
+        async with self._turns.take(record.thread_id), self.slots.hold(record.owner):
+            change: RunChange = {"status": "running"}
+            if record.started_at is None:
+                change["started_at"] = time.time()
+            if start == "new":
+                state = await thread_state(self.team, record.thread_id)
+                change["base_checkpoint"] = state.config.get("configurable", {}).get("checkpoint_id")
+                await self._supersede(record)
+            active.record = await self.store.runs.change(record.run_id, **change) or record
+            active.meter.start()
+            yield
+
+    async def _supersede(self, record: RunRecord) -> None:
+        """End what waits for an answer on the thread: with a new message, nothing will go on from there."""
+        for other in await self.store.runs.of_thread(record.thread_id, limit=10):
+            if other.status == "interrupted" and other.run_id != record.run_id:
+                await self.store.runs.change(other.run_id, status="cancelled", ended_at=time.time())
+
+    async def _leave(self, active: ActiveRun) -> None:
+        """Keep how the run ended. What is suspended or could not be recorded stays as it is, to go on."""
+        try:
+            await self.recorder.settled()
+            if active.log.failure is None and not active.suspended:
+                await self._keep_end(active)
+        except StoreError as error:
+            active.log.close(error)
+
+    async def _keep_end(self, active: ActiveRun) -> None:
+        record, failed = active.record, active.failure
+        status = active.status or "failed"
+        change: RunChange = {"status": status, "usage": active.meter.used}
+        if status != "interrupted":
+            change["ended_at"] = time.time()
+        if failed is not None:
+            change["error_code"], change["error"] = failed.code, failed.message
+        active.record = await self.store.runs.change(record.run_id, **change) or record
+        await self.store.threads.touch(record.thread_id)
+        # What a cancelled run began at may be wanted back; the next run that ends clears it away.
+        kept = status in ("interrupted", "cancelled")
+        if not kept and not self._turns.is_taken(record.thread_id):
+            async with self._turns.take(record.thread_id):
+                await self.store.checkpoints.prune(record.thread_id)
+
+    async def fail(self, active: ActiveRun, told: Told, error: ManipleError) -> None:
+        """End a run that is not driven any more: its stream is closed, and it has failed."""
+        translator = Translator(active.record.run_id, active.record.thread_id, active.request.messages, told)
+        for event in (*translator.open(), *translator.close("failed", error)):
+            await active.note(event, self.recorder)
+        await self._leave(active)

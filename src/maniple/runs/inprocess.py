@@ -1,0 +1,245 @@
+"""The engine whose runs are tasks of this process."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from maniple.agents.wishes import PlanChange
+from maniple.errors import ManipleError
+from maniple.events import Told
+from maniple.runs.active import ActiveRun
+from maniple.runs.driver import Driver
+from maniple.runs.failures import NotFound, NotWaiting, Stopping, ThreadBusy, TooManyRuns
+from maniple.runs.live import stored
+from maniple.runs.request import Accepted, DoubleTexting, RunRequest
+from maniple.runs.rules import Rules
+from maniple.runs.surgery import revised, wish
+from maniple.runs.turns import ThreadTurns
+from maniple.runtime import Start
+from maniple.store import EventRecord, RunChange, RunRecord, Store, Thread
+
+TITLE_CHARACTERS = 80
+CANCEL_SECONDS = 5.0
+
+
+class InProcessEngine:
+    """Implements `Engine` with one asyncio task a run. Made by `open_engine`."""
+
+    def __init__(self, store: Store, driver: Driver, *, kind: str, rules: Rules) -> None:
+        self._store = store
+        self._driver = driver
+        self._kind = kind
+        self._rules = rules
+        self._limits = rules.limits
+        self._deciding = ThreadTurns()
+        self._active: dict[str, ActiveRun] = {}
+        self._stopping = False
+
+    async def submit(self, request: RunRequest) -> Accepted:
+        """Accept a run (see `Engine`)."""
+        self._refuse_when_full(request.owner)
+        run_id = str(uuid4())
+        thread_id = request.thread_id or run_id
+        # Two requests for one thread are decided on one after another.
+        async with self._deciding.take(thread_id):
+            newest = await self._newest_run(thread_id, request)
+            if newest is not None and newest.status == "interrupted":
+                return await self._answer(newest, request.messages[-1].text)
+            await self._make_way(thread_id, request.when_busy)
+            return Accepted(await self._add(run_id, thread_id, request), after=0)
+
+    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
+        """Follow a run (see `Engine`)."""
+        active = self._active.get(run_id)
+        pages = active.log.follow(after) if active else stored(self._store.events, run_id, after)
+        async for page in pages:
+            yield page
+
+    async def status(self, run_id: str, owner: str = "") -> RunRecord:
+        """Return how a run stands (see `Engine`)."""
+        record = await self._store.runs.get(run_id, owner)
+        if record is None:
+            raise NotFound("There is no such run.")
+        return record
+
+    def under_way(self, owner: str) -> int:
+        """Return how many runs an owner has under way (see `Engine`)."""
+        return sum(run.record.owner == owner for run in self._active.values())
+
+    async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
+        """End a run (see `Engine`)."""
+        record = await self.status(run_id, owner)
+        async with self._deciding.take(record.thread_id):
+            record = await self.status(run_id, owner)
+            active = self._active.get(run_id)
+            if active is None and record.status == "interrupted":
+                active = await self._go_on(record, "new")
+            if active is not None:
+                await _ended(active)
+        return await self.status(run_id, owner)
+
+    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
+        """Answer a run (see `Engine`)."""
+        self._refuse_when_full(owner)
+        record = await self.status(run_id, owner)
+        async with self._deciding.take(record.thread_id):
+            return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
+
+    async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
+        """Change a plan (see `Engine`)."""
+        record = await self.status(run_id, owner)
+        async with self._deciding.take(record.thread_id):
+            active = self._active.get(run_id)
+            if active is not None:
+                return await wish(self._driver, active, change)
+            record = await self.status(run_id, owner)
+            pending = (
+                await self._driver.waiting_for(record.thread_id) if record.status == "interrupted" else {}
+            )
+            request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+            interrupt_id, plan = revised(self._driver.team, request, pending, change)
+            await self._answer(record, plan, interrupt_id)
+            return plan
+
+    @property
+    def rules(self) -> Rules:
+        """How runs are driven here."""
+        return self._rules
+
+    async def recover(self, record: RunRecord, start: Start, told: Told) -> None:
+        """Go on with a run that a process left behind; `told` is what its clients have heard."""
+        await self._go_on(record, start, told)
+
+    async def give_up(self, record: RunRecord, told: Told, why: ManipleError) -> None:
+        """End a run that a process left behind, as failed."""
+        active = await self._prepared(record)
+        await self._driver.fail(active, told, why)
+        active.log.close()
+
+    async def drain(self) -> None:
+        """Take no new runs and leave the others at a checkpoint (see `Engine`)."""
+        self._stopping = True
+        runs = list(self._active.values())
+        for active in runs:
+            if not active.cancelled:  # what somebody cancelled must end, and not go on later
+                active.suspended = True
+                active.control.request_drain()
+        tasks = [active.task for active in runs if active.task is not None]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self._rules.drain_seconds)
+            for active in runs:
+                if active.task in late:
+                    active.suspend()
+            if late:
+                await asyncio.wait(late, timeout=CANCEL_SECONDS)
+
+    def _refuse_when_full(self, owner: str) -> None:
+        if self._stopping:
+            raise Stopping("The service is about to stop. Try again in a moment.")
+        if len(self._active) >= self._limits.under_way:
+            raise TooManyRuns(
+                f"{self._limits.under_way} runs are under way or waiting, which is the limit. "
+                "Try again in a moment."
+            )
+        allowed = self._limits.per_owner
+        if allowed is not None and sum(run.record.owner == owner for run in self._active.values()) >= allowed:
+            raise TooManyRuns(
+                f"{allowed} runs of this key are under way, which is its limit. Try again when one has ended."
+            )
+
+    async def _newest_run(self, thread_id: str, request: RunRequest) -> RunRecord | None:
+        """Return the thread's newest run; a thread that is not there yet is made."""
+        thread = await self._store.threads.get(thread_id, None)
+        if thread is None:
+            title = self._rules.redactor.text(request.messages[-1].text)[:TITLE_CHARACTERS]
+            now = time.time()
+            await self._store.threads.create(Thread(thread_id, request.owner, title, now, now))
+            return None
+        if thread.owner != request.owner:
+            raise NotFound("There is no such thread.")
+        runs = await self._store.runs.of_thread(thread_id, limit=1)
+        return runs[0] if runs else None
+
+    async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> None:
+        busy = [run for run in self._active.values() if run.record.thread_id == thread_id]
+        if not busy or when_busy == "enqueue":
+            return
+        if when_busy == "reject":
+            raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
+        for active in busy:
+            await _ended(active)
+        if when_busy == "rollback":
+            # What the first of them found is what the next run is to find.
+            first = await self.status(busy[0].record.run_id, busy[0].record.owner)
+            if first.started_at is not None:
+                await self._store.checkpoints.rollback(thread_id, first.base_checkpoint)
+
+    async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
+        budget = request.budget.within(self._rules.budget)
+        request = replace(request, budget=budget, approval=self._rules.approval)
+        record = RunRecord(
+            run_id=run_id,
+            thread_id=thread_id,
+            owner=request.owner,
+            kind=self._kind,
+            process=self._store.process,
+            status="queued",
+            request=self._rules.redactor.text(request.to_json()),
+            created_at=time.time(),
+        )
+        record = await self._store.runs.add(record)
+        self._begin(self._driver.prepare(record), "new", Told())
+        return record
+
+    async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> Accepted:
+        pending = await self._driver.waiting_for(record.thread_id) if record.status == "interrupted" else {}
+        if not pending:
+            raise NotWaiting(f"The run waits for no answer; it is {record.status}.")
+        if interrupt_id and interrupt_id not in pending:
+            raise NotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
+        request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+        last = await self._store.events.last(record.run_id)
+        answered = replace(
+            request,
+            answers={interrupt_id or next(iter(pending)): answer},
+            answered_after=last.number if last else 0,
+        )
+        change: RunChange = {
+            "status": "queued",
+            "process": self._store.process,
+            "request": self._rules.redactor.text(answered.to_json()),
+        }
+        changed = await self._store.runs.change(record.run_id, **change)
+        if changed is None:
+            raise NotFound("There is no such run.")
+        active = await self._go_on(changed, "answer")
+        return Accepted(changed, after=active.log.before)
+
+    async def _go_on(self, record: RunRecord, start: Start, told: Told | None = None) -> ActiveRun:
+        active = await self._prepared(record)
+        self._begin(active, start, told or Told())
+        return active
+
+    async def _prepared(self, record: RunRecord) -> ActiveRun:
+        last = await self._store.events.last(record.run_id)
+        return self._driver.prepare(record, told=last.number if last else 0)
+
+    def _begin(self, active: ActiveRun, start: Start, told: Told) -> None:
+        run_id = active.record.run_id
+        active.task = asyncio.create_task(self._driver.work(active, start, told), name=f"run {run_id}")
+        self._active[run_id] = active
+        active.task.add_done_callback(lambda _: self._forget(active))
+
+    def _forget(self, active: ActiveRun) -> None:
+        # Those who follow learn of the end when the run is out of the way of what they do next.
+        self._active.pop(active.record.run_id, None)
+        active.log.close()
+
+
+async def _ended(active: ActiveRun) -> None:
+    active.cancel()
+    if active.task is not None:
+        await asyncio.wait([active.task])

@@ -1,0 +1,79 @@
+"""The log of a run that is under way: numbered, stored, and only then told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from maniple.errors import StoreError
+from maniple.events import Event
+from maniple.store import EventRecord, EventTable
+
+PAGE = 1_000
+
+
+class LiveLog:
+    """The events of one run while this process drives it.
+
+    What was told before this process took the run over is read from the store; everything newer is here
+    until the run has ended.
+    """
+
+    def __init__(self, run_id: str, events: EventTable, *, told: int = 0) -> None:
+        self.run_id = run_id
+        self.closed = False
+        self.failure: StoreError | None = None
+        self._store = events
+        self.before = self._numbered = told
+        self._told: list[EventRecord] = []
+        self._changed = asyncio.Event()
+
+    def number(self, event: Event, data: str) -> EventRecord:
+        """Return the record of the next event."""
+        self._numbered += 1
+        return EventRecord(self._numbered, event.type, data)
+
+    def publish(self, records: Sequence[EventRecord]) -> None:
+        """Tell those who follow what has been stored."""
+        self._told.extend(records)
+        self._wake()
+
+    def close(self, failure: StoreError | None = None) -> None:
+        """Say that nothing follows here; `failure` is why what follows could not be stored."""
+        self.closed, self.failure = True, self.failure or failure
+        self._wake()
+
+    async def follow(self, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
+        """Yield what comes after number `after`, some events at a time, until the log is closed.
+
+        Raises the `StoreError` that kept the run from being recorded.
+        """
+        number = max(after, 0)
+        while number < self.before:
+            page = await self._store.read(self.run_id, number, min(PAGE, self.before - number))
+            if not page:
+                break
+            yield page
+            number = page[-1].number
+        number = max(number, self.before)
+        while True:
+            changed = self._changed
+            if records := self._told[number - self.before :]:
+                yield records
+                number = records[-1].number
+            elif self.closed:
+                break
+            else:
+                await changed.wait()
+        if self.failure is not None:
+            raise self.failure
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+async def stored(events: EventTable, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
+    """Yield the events of a run that nobody drives, some at a time."""
+    number = max(after, 0)
+    while page := await events.read(run_id, number, PAGE):
+        yield page
+        number = page[-1].number

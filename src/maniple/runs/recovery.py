@@ -1,0 +1,65 @@
+"""Runs that a process left behind when it stopped or was killed."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from maniple.errors import ManipleError
+from maniple.events import Event, Told, read_event
+from maniple.runs.inprocess import InProcessEngine
+from maniple.runs.live import stored
+from maniple.runs.request import RunRequest
+from maniple.runs.usage import used_by
+from maniple.store import EventTable, RunRecord, Store
+
+MAX_STALLS = 20
+"""So often a run may be taken over without having had an answer of a model in between.
+
+It may be what stops the program. It may also be one of many, with kills in quick succession: so not too few.
+"""
+
+
+class GaveUp(ManipleError):
+    """A run was begun again and again, and never came to its end."""
+
+    code = "recovered_too_often"
+
+
+async def recover(engine: InProcessEngine, store: Store, kind: str) -> Sequence[RunRecord]:
+    """Go on with every run of this `kind` that nobody drives; return them, oldest first."""
+    found = [await recover_run(engine, store, left) for left in await store.runs.unfinished(kind)]
+    return [record for record in found if record is not None]
+
+
+async def recover_run(engine: InProcessEngine, store: Store, left: RunRecord) -> RunRecord | None:
+    """Go on with a run that nobody drives; None if there is nothing to go on with."""
+    record = await store.runs.claim(left)
+    if record is None:
+        return None  # another process was faster
+    events = await _told(store.events, record.run_id)
+    told = Told.of(events)
+    request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+    was_answered = bool(request.answers) and request.answered_after == len(events)
+    used = used_by(events, engine.rules.prices)
+    stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1
+    kept = replace(request, stalls=stalls).to_json()
+    record = await store.runs.change(record.run_id, usage=used, request=kept) or record
+    if told.ended and told.status is not None and not was_answered:
+        # It had said all it had to say; only its row was not written any more.
+        ended_at = None if told.status == "interrupted" else time.time()
+        await store.runs.change(record.run_id, status=told.status, ended_at=ended_at)
+        return None
+    if stalls > MAX_STALLS:
+        words = f"The program stopped {stalls} times while this run was at the same point. Ask again."
+        await engine.give_up(record, told, GaveUp(words))
+        return None
+    if was_answered:
+        await engine.recover(record, "answer", Told())
+    else:
+        await engine.recover(record, "continue" if told.begun else "new", told)
+    return record
+
+
+async def _told(events: EventTable, run_id: str) -> list[Event]:
+    pages = [page async for page in stored(events, run_id)]
+    return [read_event(record.type, record.data) for page in pages for record in page]

@@ -1,0 +1,64 @@
+"""How runs are driven."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from langchain_core.callbacks import BaseCallbackHandler
+
+from maniple.agents.budget import Budget, Prices, prices_of
+from maniple.config import Settings
+from maniple.config.secrets import secrets_of
+from maniple.redaction import Redactor
+
+if TYPE_CHECKING:
+    from maniple.telemetry.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many runs may be under way, working or waiting: all together, and for one API key."""
+
+    under_way: int = 1_000
+    per_owner: int | None = None
+
+
+def _untraced(run_id: str, thread_id: str) -> Sequence[BaseCallbackHandler]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """Who counts and traces runs: `callbacks` are asked for by run and thread id."""
+
+    metrics: "Metrics | None" = None
+    callbacks: Callable[[str, str], Sequence[BaseCallbackHandler]] = _untraced
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How runs are driven: `working` at once, at these prices, with the user's word for these tools."""
+
+    working: int = 100
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
+    """What a run may use up at most; it may ask for less."""
+    prices: Mapping[str, Prices] = field(default_factory=dict)
+    approval: Sequence[str] = ()
+    """Tools that run only with a person's word."""
+    redactor: Redactor = field(default_factory=lambda: Redactor(()))
+    drain_seconds: float = 5.0
+
+
+def rules_of(settings: Settings, *, working: int = 100, limits: Limits | None = None) -> Rules:
+    """Return the rules that `settings` ask for."""
+    runs = settings.runs
+    return Rules(
+        working=working,
+        limits=limits or Limits(),
+        budget=Budget(**runs.budget.model_dump()),
+        prices=prices_of(settings.models),
+        approval=runs.approval,
+        redactor=Redactor(secrets_of(settings)),
+        drain_seconds=runs.drain_seconds,
+    )

@@ -1,0 +1,59 @@
+"""Change the plan of a run while it is worked through, or while it waits for its review."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from maniple.agents.wishes import PlanChange
+from maniple.graph import Plan, Progress, Team
+from maniple.graph.surgery import changed, reviewed
+from maniple.runs.active import ActiveRun
+from maniple.runs.driver import Driver
+from maniple.runs.failures import PlanNotOpen, WrongPlanChange
+from maniple.runs.request import RunRequest
+from maniple.runtime import thread_state
+from maniple.types import WORKERS, Worker
+
+NOT_NOW = "The plan cannot be changed now: the run is not working through it and does not show it for review."
+
+
+async def wish(driver: Driver, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
+    """Take up a change of a plan that is worked through; return the plan as it will be.
+
+    It is kept before this returns. Raises `PlanNotOpen` or `WrongPlanChange`.
+    """
+    team = driver.team
+    state = await thread_state(team, active.record.thread_id)
+    plan = state.values.get("plan")
+    if not active.wishes.is_open or not plan:
+        raise PlanNotOpen(NOT_NOW)
+    try:
+        preview = changed(Progress.from_state(plan), change, _members(team, active.request))
+    except ValueError as error:
+        raise WrongPlanChange(str(error)) from error
+    before = active.request
+    await driver.keep_request(active, replace(before, wishes=(*before.wishes, change)))
+    try:
+        active.wishes.put(change)
+    except ValueError as error:  # the run came to its end meanwhile
+        await driver.keep_request(active, before)
+        raise PlanNotOpen(NOT_NOW) from error
+    return preview.to_state()
+
+
+def revised(
+    team: Team, request: RunRequest, pending: Mapping[str, Any], change: PlanChange
+) -> tuple[str, Any]:
+    """Return the review that waits, and its answer: the plan with the change."""
+    for interrupt_id, payload in pending.items():
+        if isinstance(payload, Mapping) and payload.get("kind") == "plan_review":
+            try:
+                plan = reviewed(Plan.model_validate(payload["plan"]), change, _members(team, request))
+            except ValueError as error:
+                raise WrongPlanChange(str(error)) from error
+            return interrupt_id, plan.model_dump(exclude_none=True)
+    raise PlanNotOpen(NOT_NOW)
+
+
+def _members(team: Team, request: RunRequest) -> Sequence[Worker]:
+    return request.options.enabled([name for name in WORKERS if name in team.nodes])

@@ -1,0 +1,95 @@
+"""A server that is killed and started again, and a site that counts who comes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+from tests.serving import ServerProcess, server_process
+
+_PAGE = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 75\r\n\r\n"
+    b"<html><body><p>A page about nothing much, in a few words.</p></body></html>"
+)
+
+
+class Mortal:
+    """A server process on one data directory; `kill` is SIGKILL, `start` begins anew on what is left."""
+
+    def __init__(self, env: dict[str, str], cwd: Path) -> None:
+        self._env, self._cwd = env, cwd
+        self._stack = ExitStack()
+        self._server: ServerProcess | None = None
+        self.up = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self._stack.close)
+
+    async def start(self) -> None:
+        """Start it; it listens when this returns."""
+        process = server_process(self._env, self._cwd)
+        self._server = await asyncio.to_thread(self._stack.enter_context, process)
+        self.up.set()
+
+    async def kill(self) -> None:
+        """Kill it as the kernel does when memory is gone."""
+        self.up.clear()
+        assert self._server is not None
+        self._server.process.kill()
+        await asyncio.to_thread(self._stack.close)
+
+    def client(self) -> httpx.AsyncClient:
+        """Return a client of the process that runs now."""
+        assert self._server is not None
+        limits = httpx.Limits(max_connections=None)
+        return httpx.AsyncClient(base_url=self._server.url, timeout=60, limits=limits)
+
+
+class Site:
+    """Pages that answer every address, and how often each was asked for."""
+
+    def __init__(self) -> None:
+        self.hits: Counter[str] = Counter()
+        self.url = ""
+        self._changed = asyncio.Condition()
+
+    async def visited(self, times: int) -> None:
+        """Wait until there were so many visits."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.hits.total() >= times)
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            async with self._changed:
+                self.hits[head.split(b" ", 2)[1].decode()] += 1
+                self._changed.notify_all()
+            body = (
+                b"<html><body><p>A page about nothing in particular, with some words on it.</p></body></html>"
+            )
+            length = b"Content-Length: %d\r\n" % len(body)
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n" + length + b"\r\n"
+            )
+            writer.write(body)
+            await writer.drain()
+        except (OSError, EOFError):
+            pass  # killed in the middle of its question
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def open_site() -> AsyncIterator[Site]:
+    site = Site()
+    async with await asyncio.start_server(site.answer, "127.0.0.1", 0, backlog=512) as server:
+        site.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield site

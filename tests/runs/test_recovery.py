@@ -1,0 +1,139 @@
+"""A run that a process left behind goes on in the next one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.events import read_event
+from maniple.graph import RunOptions
+from maniple.runs import InProcessEngine, Rules, RunRequest, open_engine
+from maniple.runs.recovery import MAX_STALLS
+from maniple.store import Store, open_store
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
+from tests.team import checked, data, names, scripted_team, status
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def process(folder: Path, server: OpenAIServer) -> AsyncIterator[tuple[InProcessEngine, Store]]:
+    """What one process has open: leaving it is a stop that waits for no run."""
+    async with (
+        open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
+        scripted_team({}, server=server, checkpointer=store.checkpointer) as it,
+        open_engine(it.team, store, kind="server", rules=Rules(drain_seconds=0)) as engine,
+    ):
+        yield engine, store
+
+
+async def told(engine: InProcessEngine, run_id: str) -> list[Any]:
+    pages = [page async for page in engine.events(run_id)]
+    return [read_event(record.type, record.data) for page in pages for record in page]
+
+
+async def left_behind(folder: Path, server: OpenAIServer, role: str, **options: Any) -> str:
+    """Begin a run and stop the process while it waits for the model of `role`."""
+    async with process(folder, server) as (engine, _):
+        request = RunRequest([HumanMessage("1+3=?")], options=RunOptions(**options))
+        run_id = (await engine.submit(request)).run.run_id
+        await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get(role) == 1)
+    return run_id
+
+
+@pytest.mark.parametrize("role", ["coordinator", "planner", "coder", "reporter"])
+async def test_a_run_goes_on_where_its_process_stopped(tmp_path, role):
+    with serving({**SIMPLE, role: [{"hang": True}]}) as server:
+        run_id = await left_behind(tmp_path, server, role)
+        before = dict(server.stats["by_role"])
+        server.reset(SIMPLE)
+        async with process(tmp_path, server) as (engine, _):
+            frames = checked(await told(engine, run_id))
+            run = await engine.status(run_id)
+        again = dict(server.stats["by_role"])
+    assert (status(frames), run.status, run.recoveries) == ("completed", "completed", 1)
+    assert names(frames).count("run") == 1
+    earlier = {"coordinator": 0, "planner": 1, "coder": 2, "reporter": 3}[role]
+    finished = ["coordinator", "planner", "coder"][:earlier]
+    assert not set(finished) & set(again), f"{finished} were asked again, after {before}"
+    assert run.usage.model_calls == 5 or role == "coordinator"
+
+
+async def test_a_tool_call_of_which_nobody_knows_the_result_is_asked_about(tmp_path):
+    crash = call("python_repl_tool", code="hang")
+    with serving({**SIMPLE, "coder": [crash, reply("done")]}) as server:
+        async with process(tmp_path, server) as (engine, store):
+            run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
+            async with asyncio.timeout(10):
+                async for page in engine.events(run_id):
+                    if any(record.type == "tool_call" for record in page):
+                        break
+        async with process(tmp_path, server) as (engine, store):
+            first = await told(engine, run_id)
+            assert (await engine.status(run_id)).status == "interrupted"
+            [pause] = [event for event in first if event.type == "interrupt"]
+            assert pause.payload["reason"] == "unknown_result"
+            await engine.resume(run_id, "it printed 4", interrupt_id=pause.interrupt_id)
+            frames = [(e.type, e.data()) for e in (await told(engine, run_id))[len(first) :]]
+            calls = await store.ledger.of_run(run_id)
+    assert status(checked(first)) == "interrupted"
+    assert status(frames) == "completed"
+    assert "it printed 4" in str(calls)
+
+
+async def test_an_answer_that_was_taken_is_not_lost(tmp_path):
+    with serving({**SIMPLE, "coder": [{"hang": True}]}) as server:
+        async with process(tmp_path, server) as (engine, _):
+            request = RunRequest([HumanMessage("1+3=?")], options=RunOptions(auto_accepted_plan=False))
+            run_id = (await engine.submit(request)).run.run_id
+            await told(engine, run_id)
+            await engine.resume(run_id, "accept")  # and the process stops before anything came of it
+        server.reset(SIMPLE)
+        async with process(tmp_path, server) as (engine, _):
+            await told(engine, run_id)
+            run = await engine.status(run_id)
+    assert run.status == "completed"
+
+
+async def test_a_run_that_waits_still_waits_after_a_restart(tmp_path):
+    with serving(SIMPLE) as server:
+        async with process(tmp_path, server) as (engine, _):
+            request = RunRequest([HumanMessage("1+3=?")], options=RunOptions(auto_accepted_plan=False))
+            run_id = (await engine.submit(request)).run.run_id
+            await told(engine, run_id)
+        async with process(tmp_path, server) as (engine, _):
+            assert (await engine.status(run_id)).status == "interrupted"
+            accepted = await engine.resume(run_id, "accept")
+            rest = (await told(engine, run_id))[accepted.after :]
+    assert status(checked(rest)) == "completed"
+
+
+async def test_a_run_that_stops_its_process_again_and_again_is_given_up(tmp_path):
+    with serving({**SIMPLE, "planner": [{"hang": True}]}) as server:
+        run_id = await left_behind(tmp_path, server, "planner")
+        for _ in range(MAX_STALLS):
+            async with process(tmp_path, server):
+                pass
+        async with process(tmp_path, server) as (engine, _):
+            frames = checked(await told(engine, run_id))
+            run = await engine.status(run_id)
+    assert (run.status, run.error_code) == ("failed", "recovered_too_often")
+    assert "Ask again" in data(frames, "error")[0]["message"]
+
+
+async def test_a_run_whose_last_event_was_told_has_ended(tmp_path):
+    with serving(SIMPLE) as server:
+        async with process(tmp_path, server) as (engine, store):
+            run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
+            before = await told(engine, run_id)
+            # As if the process had been killed between the last event and the row.
+            await store.runs.change(run_id, status="running", ended_at=None)
+        async with process(tmp_path, server) as (engine, _):
+            run = await engine.status(run_id)
+            assert await told(engine, run_id) == before
+    assert run.status == "completed"
+    assert isinstance(run.ended_at, float)

@@ -1,0 +1,115 @@
+"""Whoever follows a run hears every event once and in order, whatever breaks in between."""
+
+import asyncio
+import json
+import random
+
+import httpx
+import pytest
+
+from tests.openai_server import SIMPLE, serving
+from tests.runs.killing import Mortal
+from tests.serving import environment
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+STREAMS, DROPS, KILLS, PIECES, SEED = 20, 132, 3, 290, 7
+
+
+class Ears:
+    """How many events all followers together have heard."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._changed = asyncio.Condition()
+
+    async def heard_one(self) -> None:
+        async with self._changed:
+            self.count += 1
+            self._changed.notify_all()
+
+    async def heard(self, number: int) -> None:
+        """Wait until so many were heard."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.count >= number)
+
+
+class Follower:
+    """Reads one run's events, leaving at random moments and coming back with the last number it has."""
+
+    def __init__(self, run_id: str, drops: int, dice: random.Random, ears: Ears) -> None:
+        self.run_id = run_id
+        self._ears = ears
+        self.heard: list[tuple[int, str]] = []
+        self.drops = 0
+        self._leaves = iter(sorted(dice.sample(range(2, PIECES), drops)))
+        self._leave_after = next(self._leaves, None)
+
+    @property
+    def done(self) -> bool:
+        return bool(self.heard) and '"event": "final_session_state"' in self.heard[-1][1]
+
+    async def follow(self, server: Mortal) -> None:
+        for _ in range(100):
+            if self.done:
+                return
+            await server.up.wait()
+            try:
+                async with server.client() as client:
+                    await self._read(client)
+            except httpx.TransportError:
+                continue  # the server was killed: come back when it is up
+        raise AssertionError(f"the run never ended; heard {len(self.heard)} events")
+
+    async def _read(self, client: httpx.AsyncClient) -> None:
+        headers = {"last-event-id": str(self.heard[-1][0])} if self.heard else {}
+        async with client.stream("GET", f"/api/runs/{self.run_id}/events", headers=headers) as response:
+            assert response.status_code == 200
+            number, name = 0, ""
+            async for line in response.aiter_lines():
+                if line.startswith("id: "):
+                    number = int(line[4:])
+                elif line.startswith("event: "):
+                    name = line[7:]
+                elif line.startswith("data: "):
+                    self.heard.append((number, json.dumps({"event": name, "data": json.loads(line[6:])})))
+                    await self._ears.heard_one()
+                    if self._leave_after is not None and len(self.heard) >= self._leave_after:
+                        self.drops += 1
+                        self._leave_after = next(self._leaves, None)
+                        return
+
+
+async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(tmp_path):
+    dice = random.Random(SEED)
+    each = [DROPS // STREAMS + (number < DROPS % STREAMS) for number in range(STREAMS)]
+    long = {"chunks": [f"w{n} " for n in range(PIECES)], "delay_seconds": 0.02}
+    script = {**SIMPLE, "by_history": True, "reporter": [long]}
+    with serving(script) as model:
+        async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
+            async with server.client() as client:
+                run_ids = [await _begin(client, f"s{number}") for number in range(STREAMS)]
+            ears = Ears()
+            followers = [Follower(*one, dice, ears) for one in zip(run_ids, each, strict=True)]
+            async with asyncio.TaskGroup() as group:
+                for follower in followers:
+                    group.create_task(follower.follow(server))
+                for kill in range(KILLS):
+                    await ears.heard((kill + 1) * STREAMS * PIECES // (KILLS + 2))
+                    await server.kill()
+                    await server.start()
+            async with server.client() as client:
+                replays = [(await client.get(f"/api/runs/{run_id}/events")).text for run_id in run_ids]
+    assert sum(follower.drops for follower in followers) == DROPS
+    for follower, replay in zip(followers, replays, strict=True):
+        numbers = [number for number, _ in follower.heard]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) >= PIECES
+        assert [json.loads(event)["data"] for _, event in follower.heard] == [
+            json.loads(line[6:]) for line in replay.splitlines() if line.startswith("data: ")
+        ]
+
+
+async def _begin(client, name: str) -> str:
+    body = {"messages": [{"role": "user", "content": f"1+3=? #run={name}"}]}
+    thread = (await client.post("/api/threads", json={})).json()["thread_id"]
+    return (await client.post(f"/api/threads/{thread}/runs", json=body)).json()["run_id"]

@@ -1,0 +1,59 @@
+"""Places are given out fairly."""
+
+import asyncio
+
+import pytest
+
+from maniple.runs.slots import FairSlots
+from maniple.runs.turns import ThreadTurns
+
+pytestmark = pytest.mark.anyio
+
+
+async def waits(slots: FairSlots, owner: str, order: list[str]) -> None:
+    async with slots.hold(owner):
+        order.append(owner)
+
+
+async def begun(slots: FairSlots, owners: str) -> tuple[list[str], list[asyncio.Task[None]]]:
+    order: list[str] = []
+    tasks = [asyncio.create_task(waits(slots, owner, order)) for owner in owners]
+    await asyncio.sleep(0)  # each begins, and waits
+    assert slots.waiting == len(owners)
+    return order, tasks
+
+
+async def test_owners_are_let_in_by_turns():
+    slots = FairSlots(1)
+    async with slots.hold("first"):
+        order, tasks = await begun(slots, "aaaabbc")
+    await asyncio.gather(*tasks)
+    assert "".join(order) == "abcabaa"
+
+
+async def test_who_leaves_the_queue_delays_nobody():
+    slots = FairSlots(1)
+    async with slots.hold("first"):
+        order, tasks = await begun(slots, "ab")
+        tasks[0].cancel()
+        await asyncio.wait([tasks[0]])
+    await tasks[1]
+    assert order == ["b"]
+
+
+async def test_a_place_that_came_too_late_goes_to_the_next():
+    slots = FairSlots(1)
+    async with slots.hold("first"):
+        order, tasks = await begun(slots, "ab")
+    tasks[0].cancel()  # the place is its own already, but it has not heard of it
+    await asyncio.wait(tasks)
+    assert order == ["b"]
+    async with slots.hold("c"):
+        assert slots.waiting == 0
+
+
+async def test_a_thread_is_forgotten_when_nobody_works_on_it():
+    turns = ThreadTurns()
+    async with turns.take("t"):
+        assert turns.is_taken("t")
+    assert not turns.is_taken("t")

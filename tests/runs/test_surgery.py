@@ -1,0 +1,66 @@
+"""A plan is changed while the run works through it."""
+
+import asyncio
+import json
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.agents.wishes import PlanChange
+from maniple.graph import RunOptions
+from maniple.runs import PlanNotOpen, RunRequest, WrongPlanChange
+from tests.openai_server import SIMPLE, reply, serving
+from tests.runs.test_recovery import process, told
+from tests.team import checked, data, plan, status, step
+
+pytestmark = pytest.mark.anyio
+PLAN = plan(step("researcher"), step("coder"), step("reporter"))
+SCRIPT = {
+    **SIMPLE,
+    "planner": [{"text": json.dumps(PLAN)}],
+    "researcher": [reply("found"), reply("found again")],
+    "coder": [{"hang": True}, reply("computed")],
+}
+
+
+async def at_the_coder(engine, server, **options) -> str:
+    request = RunRequest([HumanMessage("do it")], options=RunOptions(**options))
+    run_id = (await engine.submit(request)).run.run_id
+    await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+    return run_id
+
+
+async def test_a_change_that_was_taken_up_survives_the_process(tmp_path):
+    with serving(SCRIPT) as server:
+        async with process(tmp_path, server) as (engine, _):
+            run_id = await at_the_coder(engine, server)
+            preview = await engine.change_plan(run_id, PlanChange("edit", 2, title="Another title"))
+            assert preview["steps"][1]["title"] == "Another title"
+            with pytest.raises(WrongPlanChange, match="no step 9"):
+                await engine.change_plan(run_id, PlanChange("skip", 9))
+        async with process(tmp_path, server) as (engine, _):
+            frames = checked(await told(engine, run_id))
+            assert (await engine.status(run_id)).status == "completed"
+    assert data(frames, "plan")[-1]["steps"][1]["title"] == "Another title"
+    assert status(frames) == "completed"
+
+
+async def test_a_plan_under_review_is_changed_and_thereby_accepted(tmp_path):
+    with serving({**SCRIPT, "coder": [reply("computed")]}) as server:
+        async with process(tmp_path, server) as (engine, _):
+            request = RunRequest([HumanMessage("do it")], options=RunOptions(auto_accepted_plan=False))
+            run_id = (await engine.submit(request)).run.run_id
+            await told(engine, run_id)
+            await engine.change_plan(run_id, PlanChange("skip", 1))
+            frames = [(event.type, event.data()) for event in await told(engine, run_id)]
+    assert [one["agent_name"] for one in data(frames, "plan")[-1]["steps"]] == ["coder", "reporter"]
+    assert data(frames, "run_status")[-1] == {"status": "completed"}
+
+
+async def test_a_plan_that_is_done_with_is_not_changed(tmp_path):
+    with serving(SIMPLE) as server:
+        async with process(tmp_path, server) as (engine, _):
+            run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
+            await told(engine, run_id)
+            with pytest.raises(PlanNotOpen):
+                await engine.change_plan(run_id, PlanChange("redo", 1))
