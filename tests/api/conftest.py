@@ -4,6 +4,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.serving import ServerProcess, environment, server_process
 
@@ -28,3 +29,10 @@ def server(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 async def client(server: ServerProcess) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
         yield client
+
+
+@pytest.fixture
+async def it(model: OpenAIServer, tmp_path: Path) -> AsyncIterator[Inside]:
+    model.reset(SIMPLE)
+    async with inside(model.base_url, tmp_path) as opened:
+        yield opened

@@ -1,10 +1,8 @@
 """What the guides show is run as it stands."""
 
-import ast
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -24,14 +22,6 @@ def snippets() -> list[tuple[str, str]]:
     return found
 
 
-def as_program(code: str) -> str:
-    """Return the snippet as a program; one that awaits at its top level is put into a function."""
-    if "asyncio.run(" in code:
-        return code
-    body = textwrap.indent(code, "    ")
-    return f"import asyncio\n\nasync def main():\n{body}\n\nasyncio.run(main())\n"
-
-
 def test_there_are_snippets():
     assert len(snippets()) >= 2
 
@@ -39,11 +29,9 @@ def test_there_are_snippets():
 @pytest.mark.parametrize(("name", "code"), snippets(), ids=[name for name, _ in snippets()])
 def test_a_snippet_runs_as_it_stands(name: str, code: str, tmp_path: Path):
     with serving(SIMPLE) as server:
-        program = as_program(code)
-        ast.parse(program)
         env = environment(server.base_url, tmp_path)
         done = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
         )
     assert done.returncode == 0, done.stderr
     assert "final_session_state" in done.stdout

@@ -33,7 +33,7 @@ class BodyLimit:
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         detail = f"The request body is larger than {self._max_bytes} bytes (server.max_body_bytes)."
-        await JSONResponse({"detail": detail}, status_code=413)(scope, receive, send)
+        await JSONResponse({"detail": detail, "code": "too_large"}, status_code=413)(scope, receive, send)
 
 
 def _replayed(body: list[Message], receive: Receive) -> Receive:

@@ -1,17 +1,36 @@
-"""What a request that does not fit is answered."""
+"""What a request that does not fit is answered: `{detail, code}` with a status."""
 
 import json
 import math
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
+from maniple.errors import ManipleError, StoreError
 from maniple.text import whole
 
 SHOWN_CHARACTERS = 500
+STATUSES = {
+    "too_many_runs": 429,
+    "daily_limit": 429,
+    "stopping": 503,
+    "thread_busy": 409,
+    "not_waiting": 409,
+    "not_finished": 409,
+    "not_acceptable": 406,
+    "not_found": 404,
+    "no_report": 404,
+    "plan_not_open": 409,
+    "wrong_plan_change": 422,
+}
+_RETRY_AFTER_SECONDS = {"daily_limit": 3600}
+_SOON_SECONDS = 5
 
 
 async def refuse(request: Request, error: Exception) -> JSONResponse:
@@ -25,7 +44,7 @@ async def refuse(request: Request, error: Exception) -> JSONResponse:
     details = [
         _presentable(detail) for detail in jsonable_encoder(error.errors(), custom_encoder={float: _number})
     ]
-    return JSONResponse({"detail": details}, status_code=422)
+    return JSONResponse({"detail": details, "code": "invalid_request"}, status_code=422)
 
 
 def _presentable(detail: dict[str, Any]) -> dict[str, Any]:
@@ -41,3 +60,42 @@ def _presentable(detail: dict[str, Any]) -> dict[str, Any]:
 
 def _number(value: float) -> float | str:
     return value if math.isfinite(value) else repr(value)
+
+
+async def refuse_run(request: Request, error: Exception) -> JSONResponse:
+    """Answer what the engine refuses with its status, its words and, where it helps, when to try again."""
+    if not isinstance(error, ManipleError):
+        raise error
+    status = STATUSES.get(error.code, 503 if isinstance(error, StoreError) else 500)
+    headers = None
+    if status in (429, 503):
+        headers = {"retry-after": str(_RETRY_AFTER_SECONDS.get(error.code, _SOON_SECONDS))}
+    return JSONResponse({"detail": str(error), "code": error.code}, status_code=status, headers=headers)
+
+
+async def refuse_http(request: Request, error: Exception) -> JSONResponse:
+    """Answer what the framework refuses, such as an unknown path, in the same form."""
+    if not isinstance(error, HTTPException):
+        raise error
+    code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    headers = {**(error.headers or {}), **_allowed(request)} if error.status_code == 405 else error.headers
+    content = {"detail": error.detail, "code": code}
+    return JSONResponse(content, status_code=error.status_code, headers=headers)
+
+
+def _allowed(request: Request) -> dict[str, str]:
+    """Name every method of a path; the router names those of its first route only."""
+    path, documented = request.scope["path"], request.app.openapi()["paths"]
+    methods = {
+        method.upper()
+        for pattern, routes in documented.items()
+        for method in routes
+        if compile_path(pattern)[0].match(path)
+    }
+    return {"allow": ", ".join(sorted(methods))} if methods else {}
+
+
+async def admit_fault(request: Request, error: Exception) -> JSONResponse:
+    """Answer a fault of ours; what it was is in the log, and no business of a client's."""
+    content = {"detail": "Something went wrong here. The server's log has it.", "code": "internal"}
+    return JSONResponse(content, status_code=500)

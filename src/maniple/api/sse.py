@@ -1,37 +1,84 @@
 """Events as server-sent events, framed so that the LangManus client can read them."""
 
-import json
-from collections.abc import AsyncIterator
-from typing import Literal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import EventSourceResponse
+from starlette.types import Message
 
-from maniple.runs import Run
+from maniple.api.farewell import farewell
+from maniple.api.state import Service
+from maniple.errors import ManipleError, StoreError
+from maniple.events import as_json
+from maniple.runs import Engine, Stopping
+from maniple.store import EventRecord
 
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}
-LINE_END = "\n"
+LAST_EVENT = "final_session_state"
+_FRAME = {
+    "type": "object",
+    "description": "One event: its number in the run, its name, and its JSON.",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+    "required": ["event", "data"],
+}
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events, as `docs/wire.md` lists them",
+        "content": {"text/event-stream": {"schema": _FRAME}},
+    }
+}
 
 
-def stream(
-    run: Run, *, on_disconnect: Literal["cancel", "continue"], ping_seconds: float
+def event_stream(
+    service: Service,
+    run_id: str,
+    *,
+    after: int,
+    on_leaving: Callable[[], Awaitable[object]] | None = None,
 ) -> EventSourceResponse:
-    """Return the response that tells of `run`; what a vanished client means is the caller's choice."""
+    """Return the response that tells of a run, beginning after event number `after`.
+
+    With `on_leaving`, which is awaited when the client goes away before the end, the stream is the answer to
+    a request: it is closed properly even when this process stops before the run has ended.
+    """
+
+    async def left(_: Message) -> None:
+        if on_leaving is not None:
+            await on_leaving()
+
     return EventSourceResponse(
-        _frames(run, cancel=on_disconnect == "cancel"),
+        _frames(service, run_id, after, is_answer=on_leaving is not None),
         headers=HEADERS,
         media_type="text/event-stream; charset=utf-8",
-        sep=LINE_END,
-        ping=ping_seconds,  # pyright: ignore[reportArgumentType]
+        sep="\n",
+        ping=service.settings.server.ping_seconds,  # pyright: ignore[reportArgumentType]
+        client_close_handler_callable=left,
     )
 
 
-async def _frames(run: Run, *, cancel: bool) -> AsyncIterator[ServerSentEvent]:
+async def _frames(service: Service, run_id: str, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
+    with service.metrics.client():
+        async for piece in _told(service.engine, run_id, after, is_answer=is_answer):
+            yield piece
+
+
+async def _told(engine: Engine, run_id: str, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
+    newest = ""
+    cut: ManipleError | None = None
     try:
-        async for number, event in run.events():
-            # One data line: `json.dumps` writes no line ends. Other scripts are sent as themselves.
-            data = json.dumps(event.data(), ensure_ascii=False)
-            yield ServerSentEvent(data, event=event.type, id=str(number), sep=LINE_END)
-    finally:
-        # Reached at the end, where cancelling does nothing, and when the client has gone.
-        if cancel:
-            run.cancel()
+        async for page in engine.events(run_id, after):
+            # Many frames in one piece: a long replay is as fast as the network takes it.
+            yield b"".join(_frame(record) for record in page)
+            newest = page[-1].type
+    except StoreError as error:
+        cut = error
+    if cut is None and is_answer and newest != LAST_EVENT:
+        cut = Stopping("The service is stopping. The run goes on when it is back; follow it by its run_id.")
+    if cut is not None:
+        for event in await farewell(engine, run_id, cut):
+            # Without a number: it is no part of the run's record.
+            yield f"event: {event.type}\ndata: {as_json(event)}\n\n".encode()
+
+
+def _frame(record: EventRecord) -> bytes:
+    return f"id: {record.number}\nevent: {record.type}\ndata: {record.data}\n\n".encode()

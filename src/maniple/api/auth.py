@@ -1,0 +1,93 @@
+"""Who asks: API keys, and the door that nobody passes without one."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from maniple.api.refusals import refuse_run
+from maniple.config import ServerSettings
+from maniple.errors import ManipleError
+from maniple.store import KeyLimits, Store
+from maniple.store.protocols import Keys
+
+OPEN_PATHS = frozenset({"/healthz", "/docs", "/openapi.json"})
+"""What is answered without a key.
+
+An orchestrator asks `/healthz` without one. The documentation says how to get in, holds nothing of this
+installation, and a browser that opens it cannot send a key.
+"""
+LONGEST_SECRET = 200
+_NEEDED = "Send an API key as X-API-Key, or as Authorization: Bearer. `maniple keys add NAME` makes one."
+_UNKNOWN = "This API key is not known here, or was revoked."
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: `owner` is the id of the API key, "" where none is needed."""
+
+    owner: str = ""
+    limits: KeyLimits = field(default_factory=KeyLimits)
+
+
+class KeyGate:
+    """ASGI middleware: where API keys exist, only who has one comes in, before anything more is read."""
+
+    def __init__(self, app: ASGIApp, server: ServerSettings) -> None:
+        self._app = app
+        self._is_open = server.is_loopback or server.insecure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        secret = secret_of(Headers(scope=scope))
+        try:
+            caller = await self._caller(scope["app"].state.service.store, secret)
+        except ManipleError as error:
+            await (await refuse_run(Request(scope), error))(scope, receive, send)
+            return
+        scope.setdefault("state", {})["caller"] = caller
+        if caller is None and scope["path"] not in OPEN_PATHS:
+            await _refusal(secret)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _caller(self, store: Store, secret: str) -> Caller | None:
+        key = await store.keys.find(secret) if 0 < len(secret) <= LONGEST_SECRET else None
+        if key is not None:
+            return Caller(key.key_id, key.limits)
+        # Without keys there is no login: what a proxy in front puts into the header is for others.
+        return Caller() if self._is_open and not await any_key(store.keys) else None
+
+
+def secret_of(headers: Headers) -> str:
+    """Return the API key that a request shows, "" without one."""
+    if secret := headers.get("x-api-key", "").strip():
+        return secret
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    return credentials.strip() if scheme.casefold() == "bearer" else ""
+
+
+async def any_key(keys: Keys) -> bool:
+    """Whether there is a key that was not revoked."""
+    return any(key.revoked_at is None for key in await keys.list())
+
+
+def caller_of(request: Request) -> Caller:
+    """Return who asks, as the gate found it."""
+    return request.state.caller
+
+
+CallerOf = Annotated[Caller, Depends(caller_of)]
+
+
+def _refusal(secret: str) -> JSONResponse:
+    code, words = ("key_unknown", _UNKNOWN) if secret else ("key_needed", _NEEDED)
+    challenge = 'Bearer realm="maniple"' + (', error="invalid_token"' if secret else "")
+    return JSONResponse(
+        {"detail": words, "code": code}, status_code=401, headers={"www-authenticate": challenge}
+    )

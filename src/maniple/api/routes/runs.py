@@ -1,0 +1,110 @@
+"""Runs: how they stand, what they tell, how they end, and what they leave."""
+
+from typing import Annotated
+
+from fastapi import Header, Path, Query, Request, Response
+from sse_starlette import EventSourceResponse
+
+from maniple.api.admission import readmit
+from maniple.api.auth import CallerOf
+from maniple.api.doors import keyed_router
+from maniple.api.problems import problems
+from maniple.api.reports import FORMS, answer, report_of
+from maniple.api.schemas import Answer, PlanChangeIn, PlanView, ReportView, RunAccepted, RunView
+from maniple.api.sse import STREAM, event_stream
+from maniple.api.state import Service, ServiceOf
+from maniple.api.waiting import waits_for
+from maniple.store import RunRecord
+
+router = keyed_router("runs")
+_MOST_EVENTS = 2**53
+_RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
+_Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
+_LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
+
+
+@router.get("/api/runs/{run_id}", summary="Read how a run stands", responses=problems(404))
+async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunView:
+    """Status, usage, and what the run waits for."""
+    return await _view(service, await service.engine.status(run_id, caller.owner))
+
+
+@router.get(
+    "/api/runs/{run_id}/events",
+    summary="Follow a run",
+    response_class=EventSourceResponse,
+    responses={**STREAM, **problems(404)},
+)
+async def follow_run(
+    run_id: _RunPath,
+    service: ServiceOf,
+    caller: CallerOf,
+    after: _Number = 0,
+    last_event_id: _LastEventId = 0,
+) -> EventSourceResponse:
+    """The run's events from the beginning, or after a number; ends when the run has ended or waits."""
+    run = await service.engine.status(run_id, caller.owner)
+    return event_stream(service, run.run_id, after=max(after, last_event_id))
+
+
+@router.post("/api/runs/{run_id}/cancel", summary="Cancel a run", responses=problems(404))
+async def cancel_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunView:
+    """End the run, keeping what was done; one that has ended stays as it is."""
+    return await _view(service, await service.engine.cancel(run_id, caller.owner))
+
+
+@router.post(
+    "/api/runs/{run_id}/resume",
+    status_code=202,
+    summary="Answer what a run waits for",
+    responses=problems(404, 409, 429),
+)
+async def resume_run(
+    run_id: _RunPath, reply: Answer, response: Response, service: ServiceOf, caller: CallerOf
+) -> RunAccepted:
+    """Answer a plan, a tool call or a question. The run goes on, and so do the numbers of its events."""
+    accepted = await readmit(
+        service,
+        caller,
+        lambda: service.engine.resume(
+            run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner
+        ),
+    )
+    response.headers["location"] = f"/api/runs/{run_id}/events?after={accepted.after}"
+    return RunAccepted.model_validate(accepted.run)
+
+
+@router.post(
+    "/api/runs/{run_id}/plan",
+    status_code=202,
+    summary="Change a step of the plan",
+    responses=problems(404, 409),
+)
+async def change_plan(
+    run_id: _RunPath, change: PlanChangeIn, service: ServiceOf, caller: CallerOf
+) -> PlanView:
+    """Skip a step, do it again, or make it another one; only what was built on it is done again.
+
+    Answered with the plan as it will be. A step under way is not interrupted: its result is dropped when it
+    comes. A plan that waits for its review is accepted with the change.
+    """
+    plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner)
+    return PlanView.model_validate(plan)
+
+
+@router.get(
+    "/api/runs/{run_id}/report",
+    summary="Read the report of a run",
+    response_class=Response,
+    response_model=ReportView,
+    responses={**FORMS, **problems(404, 406, 409)},
+)
+async def read_report(run_id: _RunPath, request: Request, service: ServiceOf, caller: CallerOf) -> Response:
+    """The answer of a run that has ended: Markdown, or by `Accept` HTML or JSON."""
+    run = await service.engine.status(run_id, caller.owner)
+    report = await report_of(service.store, run)
+    return await answer(report, request.headers.get("accept", ""))
+
+
+async def _view(service: Service, run: RunRecord) -> RunView:
+    return RunView.told(run, await waits_for(service.store, run))

@@ -1,0 +1,53 @@
+"""How the service is."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from maniple.api.doors import keyed_router
+from maniple.api.problems import problems
+from maniple.api.readiness import readiness
+from maniple.api.schemas import Health, Readiness
+from maniple.api.state import ServiceOf
+
+router = APIRouter(tags=["service"])
+_keyed = keyed_router("service")
+_FIGURES = {
+    200: {"content": {"text/plain": {}}, "description": "Prometheus text, or OpenMetrics by `Accept`"}
+}
+_UNREADY = {503: {"model": Readiness, "description": "No run could be answered now"}}
+
+
+@router.get("/healthz", summary="Ask whether the process is alive", responses=problems())
+async def healthz(request: Request, service: ServiceOf) -> Health:
+    """Whether the process is alive and, for those who may ask the team, what it can do."""
+    if request.state.caller is None:
+        return Health()
+    runtime = service.runtime
+    return Health(model=runtime.answering.model, notices=list(runtime.notices))
+
+
+@_keyed.get(
+    "/readyz",
+    summary="Ask which parts are ready",
+    response_model=Readiness,
+    responses={**problems(), **_UNREADY},
+)
+async def readyz(service: ServiceOf) -> Response:
+    """Whether runs can be answered (else 503), and for each part whether it is ready or why not."""
+    found = await readiness(service.runtime, service.store, service.reach)
+    return JSONResponse(found.model_dump(), status_code=200 if found.ready else 503)
+
+
+@_keyed.get(
+    "/metrics",
+    summary="Read the figures",
+    response_class=Response,
+    responses={**problems(), **_FIGURES},
+)
+async def metrics(request: Request, service: ServiceOf) -> Response:
+    """The figures of this process for Prometheus."""
+    text, media_type = service.metrics.text(request.headers.get("accept", ""))
+    return Response(text, headers={"content-type": media_type})
+
+
+router.include_router(_keyed)

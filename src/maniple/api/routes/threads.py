@@ -1,0 +1,103 @@
+"""Conversations, and the runs that are started on them."""
+
+import asyncio
+import logging
+import time
+from typing import Annotated
+from uuid import uuid4
+
+from fastapi import Body, Path, Query, Response
+from pydantic import FiniteFloat
+from pydantic.json_schema import SkipJsonSchema
+
+from maniple.api.admission import admit
+from maniple.api.auth import CallerOf
+from maniple.api.doors import keyed_router
+from maniple.api.problems import problems
+from maniple.api.schemas import (
+    NewThread,
+    RunAccepted,
+    RunBody,
+    ThreadDetail,
+    ThreadId,
+    ThreadPage,
+    ThreadView,
+)
+from maniple.api.state import ServiceOf
+from maniple.api.threads import detail_of, end_runs, owned, status_of
+from maniple.errors import FileError
+from maniple.store import Thread
+from maniple.text import whole
+
+router = keyed_router("threads")
+_LOG = logging.getLogger(__name__)
+_ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
+
+
+@router.post("/api/threads", status_code=201, summary="Make a conversation", responses=problems())
+async def make_thread(
+    service: ServiceOf, caller: CallerOf, new: Annotated[NewThread | None, Body()] = None
+) -> ThreadView:
+    """Make a conversation, on which runs can be started."""
+    now = time.time()
+    title = whole(new.title) if new else ""
+    thread = await service.store.threads.create(Thread(str(uuid4()), caller.owner, title, now, now))
+    return ThreadView.of(thread, "idle")
+
+
+@router.get("/api/threads", summary="List conversations", responses=problems())
+async def list_threads(
+    service: ServiceOf,
+    caller: CallerOf,
+    limit: Annotated[int, Query(ge=1, le=100, description="Most to return")] = 50,
+    before: Annotated[
+        FiniteFloat | SkipJsonSchema[None], Query(description="`next_before` of the page before")
+    ] = None,
+) -> ThreadPage:
+    """The key's conversations, newest first."""
+    threads = await service.store.threads.list(caller.owner, limit, before)
+    views = [ThreadView.of(one, await status_of(service.store, one.thread_id)) for one in threads]
+    full = len(threads) == limit
+    return ThreadPage(threads=views, next_before=threads[-1].created_at if full else None)
+
+
+@router.get("/api/threads/{thread_id}", summary="Read a conversation", responses=problems(404))
+async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadDetail:
+    """What was said, the newest plan, and the newest runs."""
+    return await detail_of(service, await owned(service.store, thread_id, caller.owner))
+
+
+@router.delete(
+    "/api/threads/{thread_id}",
+    status_code=204,
+    summary="Delete a conversation",
+    response_class=Response,
+    responses=problems(404, 409),
+)
+async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
+    """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts and workspace."""
+    thread = await owned(service.store, thread_id, caller.owner)
+    await end_runs(service, thread)
+    await service.engine.delete_thread(thread_id, caller.owner)
+    try:
+        await asyncio.to_thread(service.workspaces.remove, thread_id)
+    except FileError as error:
+        _LOG.warning("The workspace of a deleted thread stays behind: %s", error)
+
+
+@router.post(
+    "/api/threads/{thread_id}/runs",
+    status_code=202,
+    summary="Start a run",
+    responses=problems(404, 409, 429),
+)
+async def start_run(
+    thread_id: _ThreadPath, ask: RunBody, response: Response, service: ServiceOf, caller: CallerOf
+) -> RunAccepted:
+    """Start a run that goes on whoever follows it. On a thread that waits for an answer, it is the answer."""
+    await owned(service.store, thread_id, caller.owner)
+    accepted = await admit(
+        service, caller, ask.asked_budget(), lambda owner, budget: ask.as_run(thread_id, owner, budget)
+    )
+    response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
+    return RunAccepted.model_validate(accepted.run)

@@ -1,0 +1,203 @@
+"""What clients send."""
+
+from typing import Annotated, Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from maniple.agents.budget import Budget
+from maniple.agents.wishes import ChangeAction, PlanChange
+from maniple.graph import RunOptions
+from maniple.runs import DoubleTexting, RunRequest
+from maniple.text import whole
+from maniple.types import WORKERS, Worker
+
+MOST_LEVELS = 50
+_MOST = 10**15  # beyond it a limit is none, and some libraries cannot count
+_MESSAGE_TYPES: dict[str, type[BaseMessage]] = {
+    "user": HumanMessage,
+    "human": HumanMessage,
+    "assistant": AIMessage,
+    "ai": AIMessage,
+    "system": SystemMessage,
+}
+
+ThreadId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f/]+$")]
+"""A conversation's name: what can stand in one part of a path, without control characters."""
+
+
+class ContentPart(BaseModel):
+    """A piece of a message: text, or an image by URL (`data:` URLs too)."""
+
+    type: Literal["text", "image"]
+    text: str | None = None
+    image_url: str | None = None
+
+    def as_langchain(self) -> dict[str, Any]:
+        """Return the part in the form chat models take."""
+        if self.type == "image":
+            return {"type": "image_url", "image_url": {"url": self.image_url or ""}}
+        return {"type": "text", "text": self.text or ""}
+
+
+class ChatMessageIn(BaseModel):
+    """One message of the conversation; other fields, such as the old client's `id`, are ignored."""
+
+    role: str = Field(examples=["user"])
+    content: str | list[ContentPart] = Field(examples=["1+3=?"])
+
+    def as_langchain(self) -> BaseMessage:
+        """Return the message for the graph; an unknown role speaks for the user."""
+        kind = _MESSAGE_TYPES.get(self.role.casefold(), HumanMessage)
+        if isinstance(self.content, str):
+            return kind(whole(self.content))
+        return kind(content=whole([part.as_langchain() for part in self.content]))
+
+
+_Amount = Annotated[int | None, Field(gt=0, le=_MOST)]
+_Measure = Annotated[float | None, Field(gt=0, le=_MOST, allow_inf_nan=False)]
+
+
+class BudgetIn(BaseModel):
+    """What the run may use up. It can only lower what the server and the key allow."""
+
+    tokens: _Amount = None
+    seconds: _Measure = None
+    model_calls: _Amount = None
+    tool_calls: _Amount = None
+    cost: _Measure = None
+
+    def as_budget(self) -> Budget:
+        """Return it in the agents' words."""
+        return Budget(**self.model_dump())
+
+
+class _Ask(BaseModel):
+    """What every way of asking the team has in common: LangManus's fields, and optional ones of ours."""
+
+    debug: bool | None = False
+    deep_thinking_mode: bool | None = False
+    search_before_planning: bool | None = False
+    team_members: list[Annotated[str, Field(json_schema_extra={"enum": list(WORKERS)})]] | None = None
+    auto_accepted_plan: bool | None = True
+    locale: Annotated[str | None, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] = None
+    multitask_strategy: DoubleTexting = "enqueue"
+    budget: BudgetIn | None = None
+
+    @field_validator("team_members")
+    @classmethod
+    def _known(cls, names: list[str] | None) -> list[str] | None:
+        unknown = [whole(name) for name in names or () if name not in WORKERS]
+        if unknown:
+            raise ValueError(f"no such team member: {', '.join(unknown)}; known are {', '.join(WORKERS)}")
+        return names
+
+    def options(self) -> RunOptions:
+        """Return what is chosen for the run."""
+        chosen: list[Worker] = [name for name in WORKERS if name in (self.team_members or ())]
+        return RunOptions(
+            team_members=tuple(chosen),
+            deep_thinking_mode=bool(self.deep_thinking_mode),
+            search_before_planning=bool(self.search_before_planning),
+            auto_accepted_plan=self.auto_accepted_plan is not False,
+            locale=self.locale or "",
+        )
+
+    def asked_budget(self) -> Budget:
+        """Return the limits that the client sets itself."""
+        return self.budget.as_budget() if self.budget else Budget()
+
+
+class ChatRequest(_Ask):
+    """The body of `POST /api/chat/stream`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"messages": [{"role": "user", "content": "1+3=?"}]}}
+    )
+
+    messages: Annotated[list[ChatMessageIn], Field(min_length=1)]
+    thread_id: ThreadId | None = None
+    on_disconnect: Literal["cancel", "continue"] | None = "cancel"
+
+    def as_run(self, owner: str, budget: Budget) -> RunRequest:
+        """Return the run that the client asks for, within `budget`."""
+        messages = [message.as_langchain() for message in self.messages]
+        return RunRequest(messages, self.thread_id, self.options(), owner, self.multitask_strategy, budget)
+
+
+class RunBody(_Ask):
+    """The body of `POST /api/threads/{thread_id}/runs`: `messages`, or `input` as one message of the user."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"input": "1+3=?"},
+            "anyOf": [{"required": ["messages"]}, {"required": ["input"]}],
+        }
+    )
+
+    messages: Annotated[list[ChatMessageIn], Field(min_length=1)] = Field(default_factory=list)
+    input: Annotated[str, Field(min_length=1)] = ""
+
+    @model_validator(mode="after")
+    def _asks(self) -> "RunBody":
+        if not self.messages and not self.input:
+            raise ValueError("give messages, or input as the text of one message")
+        return self
+
+    def as_run(self, thread_id: str, owner: str, budget: Budget) -> RunRequest:
+        """Return the run that the client asks for on a thread, within `budget`."""
+        messages = [message.as_langchain() for message in self.messages] or [HumanMessage(whole(self.input))]
+        return RunRequest(messages, thread_id, self.options(), owner, self.multitask_strategy, budget)
+
+
+def _shallow(value: Any) -> Any:
+    """Return JSON as it came, of whole characters; what is nested too deep to be kept is refused."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [below for one in level for below in _inside(one)]
+        if not level:
+            return whole(value)
+    raise ValueError(f"the answer is nested in more than {MOST_LEVELS} levels")
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+class Answer(BaseModel):
+    """The answer to what a run waits for.
+
+    To a plan: `accept`, an edited plan (an object, or its JSON as text), or a wish in words. To a tool call:
+    `approve`, words that say why not, or `{"type": "edit", "args": {...}}`. To a question: any text.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"example": {"answer": "accept"}})
+
+    answer: Annotated[Any, BeforeValidator(_shallow)]
+    interrupt_id: Annotated[str, Field(max_length=200)] = ""
+
+
+class NewThread(BaseModel):
+    """The body of `POST /api/threads`; may be empty."""
+
+    title: Annotated[str, Field(max_length=200)] = ""
+
+
+class PlanChangeIn(BaseModel):
+    """What is to be changed in the plan: skip a step, do it again, or make it another one."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"action": "skip", "step_id": 2}})
+
+    action: ChangeAction
+    step_id: Annotated[int, Field(ge=1, le=1_000)]
+    title: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    description: Annotated[str, Field(max_length=10_000)] | None = None
+    agent_name: Worker | None = None
+
+    def as_change(self) -> PlanChange:
+        """Return it in the agents' words."""
+        return PlanChange(
+            self.action, self.step_id, whole(self.title), whole(self.description), self.agent_name
+        )

@@ -1,0 +1,74 @@
+"""What every route may ask for: the objects that the service opened when it started."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from maniple.api.readiness import ModelReach, open_reach
+from maniple.config import Settings
+from maniple.config.secrets import secrets_of
+from maniple.llms.embedded import Progress
+from maniple.redaction import Redactor
+from maniple.runs import Engine, Limits, Rules, open_engine, rules_of
+from maniple.runs.rules import Telemetry
+from maniple.runs.turns import ThreadTurns
+from maniple.runtime import Runtime, open_configured_store, open_runtime
+from maniple.runtime.toolbox import WORKSPACES
+from maniple.sandbox import Workspaces
+from maniple.store import Store
+from maniple.telemetry.metrics import Metrics
+from maniple.telemetry.tracing import open_tracing
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The open service. `reach` is None for the embedded model."""
+
+    settings: Settings
+    runtime: Runtime
+    store: Store
+    engine: Engine
+    workspaces: Workspaces
+    metrics: Metrics
+    reach: ModelReach | None = None
+    admission: ThreadTurns = field(default_factory=ThreadTurns)
+    """One decision at a time for each key on whether it may have one run more."""
+
+
+@asynccontextmanager
+async def open_service(settings: Settings, progress: Progress | None = None) -> AsyncIterator[Service]:
+    """Open store, team and engine, and close them again; raises the `ManipleError` that keeps one shut."""
+    metrics = Metrics()
+    async with (
+        open_tracing(settings.telemetry, Redactor(secrets_of(settings))) as tracing,
+        open_configured_store(settings, server=True) as store,
+        open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
+        open_reach(runtime) as reach,
+        open_engine(
+            runtime.graph,
+            store,
+            kind="server",
+            rules=_rules(settings),
+            telemetry=Telemetry(metrics, tracing.callbacks),
+        ) as engine,
+    ):
+        workspaces = Workspaces(settings.data_dir / WORKSPACES)
+        runtime = replace(runtime, notices=(*runtime.notices, *tracing.notices))
+        yield Service(settings, runtime, store, engine, workspaces, metrics, reach)
+
+
+def service_of(request: Request) -> Service:
+    """Return the open service of this process."""
+    return request.app.state.service
+
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+
+
+def _rules(settings: Settings) -> Rules:
+    server = settings.server
+    limits = Limits(server.max_runs + server.max_waiting_runs, server.max_runs_per_key)
+    return rules_of(settings, working=server.max_runs, limits=limits)

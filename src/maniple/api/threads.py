@@ -1,0 +1,67 @@
+"""What is told of a conversation, and how it comes to its end."""
+
+from langchain_core.messages import BaseMessage
+
+from maniple.api.schemas import PlanView, RunStub, ThreadDetail, ThreadStatus, ThreadView
+from maniple.api.state import Service
+from maniple.events.conversation import as_chat_message
+from maniple.runs import NotFound, ThreadBusy
+from maniple.runtime import thread_state
+from maniple.store import RunRecord, Store, Thread
+
+SHOWN_RUNS = 50
+_LOOKED_AT = 5
+
+
+async def owned(store: Store, thread_id: str, owner: str) -> Thread:
+    """Return a thread of this owner; raises the same `NotFound` for another's as for none."""
+    thread = await store.threads.get(thread_id, owner)
+    if thread is None:
+        raise NotFound("There is no such thread.")
+    return thread
+
+
+async def status_of(store: Store, thread_id: str) -> ThreadStatus:
+    """Return how a thread stands, by its newest runs."""
+    return _status([run.status for run in await store.runs.of_thread(thread_id, _LOOKED_AT)])
+
+
+def _status(newest: list[str]) -> ThreadStatus:
+    if any(status in ("queued", "running") for status in newest):
+        return "busy"
+    told: dict[str, ThreadStatus] = {"interrupted": "interrupted", "failed": "error"}
+    return told.get(newest[0], "idle") if newest else "idle"
+
+
+async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
+    """Return a conversation as the graph remembers it."""
+    runs = await service.store.runs.of_thread(thread.thread_id, SHOWN_RUNS)
+    state = await thread_state(service.runtime.graph, thread.thread_id)
+    messages: list[BaseMessage] = state.values.get("messages") or []
+    plan = state.values.get("plan")
+    view = ThreadView.of(thread, _status([run.status for run in runs]))
+    return ThreadDetail(
+        **view.model_dump(),
+        messages=[as_chat_message(message) for message in messages],
+        plan=PlanView.model_validate(plan) if plan else None,
+        runs=[RunStub.model_validate(run) for run in runs],
+    )
+
+
+async def end_runs(service: Service, thread: Thread) -> None:
+    """Cancel every run of a thread; raises `ThreadBusy` when another program drives one of them."""
+    before: float | None = None
+    while runs := await service.store.runs.of_thread(thread.thread_id, SHOWN_RUNS, before):
+        for run in runs:
+            await _end(service, run)
+        before = runs[-1].created_at
+
+
+async def _end(service: Service, run: RunRecord) -> None:
+    if run.status not in ("queued", "running", "interrupted"):
+        return
+    ended = await service.engine.cancel(run.run_id, run.owner)
+    if ended.status not in ("queued", "running") or ended.process == service.store.process:
+        return
+    if ended.process not in await service.store.dead_processes():
+        raise ThreadBusy("Another program of this machine, a chat in a terminal, works on this thread.")

@@ -1,0 +1,221 @@
+"""Who is let in, and what another key's objects look like."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.api.inside import QUESTION, Inside, inside, numbered
+from tests.openai_server import SIMPLE, serving
+
+pytestmark = pytest.mark.anyio
+NOBODYS = "00000000-0000-4000-8000-000000000000"
+OPEN = {"/healthz"}
+OBJECTS = [
+    ("GET", "/api/threads/{thread}", None),
+    ("POST", "/api/threads/{thread}/runs", QUESTION),
+    ("GET", "/api/runs/{run}", None),
+    ("GET", "/api/runs/{run}/events", None),
+    ("GET", "/api/runs/{run}/report", None),
+    ("POST", "/api/runs/{run}/cancel", None),
+    ("POST", "/api/runs/{run}/resume", {"answer": "accept"}),
+    ("GET", "/api/artifacts/{artifact}", None),
+    ("DELETE", "/api/threads/{thread}", None),
+]
+
+
+def every_route(it: Inside) -> list[tuple[str, str]]:
+    paths = it.app.openapi()["paths"]
+    return [(method.upper(), path) for path, methods in paths.items() for method in methods]
+
+
+def filled(path: str) -> str:
+    for name in ("thread_id", "run_id", "artifact_id", "name"):
+        path = path.replace(f"{{{name}}}", NOBODYS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({}, "key_needed"),
+        ({"x-api-key": "mk_wrong"}, "key_unknown"),
+        ({"authorization": "Bearer mk_wrong"}, "key_unknown"),
+        ({"authorization": "Bearer " + "x" * 5_000}, "key_unknown"),
+        ({"authorization": "Basic bWs6"}, "key_needed"),
+    ],
+)
+async def test_no_route_but_health_is_open_once_a_key_exists(it: Inside, headers, code):
+    await it.key("somebody")
+    for method, path in every_route(it):
+        response = await it.client.request(method, filled(path), headers=headers, content=b"{")
+        if path in OPEN:
+            assert response.json() == {"status": "ok", "model": "", "notices": []}
+            continue
+        assert (response.status_code, response.json()["code"]) == (401, code), path
+        assert response.headers["www-authenticate"].startswith("Bearer")
+        assert "maniple keys add" in response.text or "revoked" in response.text
+
+
+async def test_a_path_that_does_not_exist_is_no_way_around_the_gate(it: Inside):
+    key = await it.key("somebody")
+    assert (await it.client.get("/nowhere")).status_code == 401
+    response = await it.client.get("/nowhere", headers=key)
+    assert (response.status_code, response.json()) == (404, {"detail": "Not Found", "code": "not_found"})
+
+
+async def test_the_documentation_is_open_and_says_how_to_get_in(it: Inside):
+    await it.key("somebody")
+    assert (await it.client.get("/docs")).status_code == 200
+    document = (await it.client.get("/openapi.json")).json()
+    assert document["components"]["securitySchemes"].keys() == {"ApiKey", "Bearer"}
+    routes = [(path, one) for path, methods in document["paths"].items() for one in methods.values()]
+    open_routes = {path for path, one in routes if "security" not in one}
+    assert open_routes == OPEN
+
+
+async def test_a_key_is_taken_from_either_header_and_useless_once_revoked(it: Inside):
+    key = await it.key("somebody")
+    bearer = {"authorization": f"bearer {key['x-api-key']}"}
+    other = await it.key("other")
+    assert (await it.client.get("/api/threads", headers=key)).status_code == 200
+    assert (await it.client.get("/api/threads", headers=bearer)).status_code == 200
+    [first, _] = await it.service.store.keys.list()
+    await it.service.store.keys.revoke(first.key_id)
+    assert (await it.client.get("/api/threads", headers=bearer)).status_code == 401
+    assert (await it.client.get("/healthz", headers=other)).json()["model"] == "scripted"
+
+
+async def test_without_keys_this_machine_is_let_in_whatever_a_proxy_puts_into_the_header(it: Inside):
+    response = await it.client.get("/api/threads", headers={"authorization": "Bearer of-the-proxy"})
+    assert response.status_code == 200
+
+
+async def test_the_last_key_revoked_leaves_no_open_door_to_other_machines(tmp_path):
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path, server={"host": "0.0.0.0"}) as it:
+            assert (await it.client.get("/api/threads")).status_code == 401
+            key = await it.key("somebody")
+            assert (await it.client.get("/api/threads", headers=key)).status_code == 200
+
+
+async def test_anothers_object_answers_as_one_that_does_not_exist(it: Inside):
+    mine, other = await it.key("mine"), await it.key("other")
+    run = await it.run(mine)
+    await it.told(run["run_id"], headers=mine)
+    record = await it.service.engine.status(run["run_id"], await owner(it, 0))
+    artifact = await it.service.store.artifacts.add(record, "a.txt", "text/plain", b"a")
+    names = {"thread": run["thread_id"], "run": run["run_id"], "artifact": artifact.artifact_id}
+    nobodys = dict.fromkeys(names, NOBODYS)
+    for method, path, body in OBJECTS:
+        theirs = await it.client.request(method, path.format(**names), headers=other, json=body)
+        missing = await it.client.request(method, path.format(**nobodys), headers=other, json=body)
+        assert theirs.status_code == 404, path
+        assert (theirs.status_code, theirs.content) == (missing.status_code, missing.content), path
+        assert theirs.headers == missing.headers
+    taken = await it.client.post(
+        "/api/chat/stream", json={**QUESTION, "thread_id": run["thread_id"]}, headers=other
+    )
+    assert taken.status_code == 404
+    assert (await it.get("/api/threads", headers=other))["threads"] == []
+    for method, path, body in OBJECTS:
+        if "resume" not in path:  # nothing waits there
+            response = await it.client.request(method, path.format(**names), headers=mine, json=body)
+            assert response.status_code < 300, (path, response.text)
+
+
+async def owner(it: Inside, number: int) -> str:
+    return (await it.service.store.keys.list())[number].key_id
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b'{"messages": 1}',
+        b'{"answer": NaN, "interrupt_id": 1}',
+        b'"x"',
+        b"\xff",
+        b"[" * 9_000,
+    ],
+)
+async def test_what_does_not_fit_is_refused_by_every_route_that_reads_a_body(it: Inside, content):
+    run = await it.run()
+    await it.told(run["run_id"])
+    headers = {"content-type": "application/json"}
+    paths = [
+        "/api/chat/stream",
+        f"/api/threads/{run['thread_id']}/runs",
+        f"/api/runs/{run['run_id']}/resume",
+        *(
+            ["/api/threads"]
+            if content != b"null" and b'"messages"' not in content and b"answer" not in content
+            else []
+        ),
+    ]
+    for path in paths:
+        response = await it.client.post(path, content=content, headers=headers)
+        assert response.status_code in (400, 422), (path, response.text)
+        assert response.json().keys() == {"detail", "code"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/threads/a%00b", "/api/threads/" + "x" * 201, "/api/runs/%0a", "/api/artifacts/..."]
+)
+async def test_a_name_that_can_be_none_is_refused(it: Inside, path):
+    assert (await it.client.get(path)).status_code == 422
+
+
+@pytest.mark.parametrize("thread_id", ["", "a\x00b", "a\nb", "x" * 201, "a/b", "\ud83d"])
+async def test_a_thread_id_of_a_client_is_checked(it: Inside, thread_id):
+    body = json.dumps({**QUESTION, "thread_id": thread_id}).encode()
+    headers = {"content-type": "application/json"}
+    assert (await it.client.post("/api/chat/stream", content=body, headers=headers)).status_code == 422
+
+
+async def test_every_route_refuses_a_body_that_is_too_large(it: Inside):
+    for method, path in every_route(it):
+        response = await it.client.request(method, filled(path), content=b"x" * 1_000_001)
+        assert (response.status_code, response.json()["code"]) == (413, "too_large"), path
+
+
+async def test_a_key_has_as_many_runs_at_once_as_it_may(it: Inside, model):
+    model.reset({"coordinator": [{"hang": True}]})
+    mine, other = await it.key("mine", max_runs=2), await it.key("other")
+    threads = [await it.thread(mine) for _ in range(5)]
+    paths = [f"/api/threads/{thread}/runs" for thread in threads]
+    answers = await asyncio.gather(*(it.client.post(path, json=QUESTION, headers=mine) for path in paths))
+    assert sorted(one.status_code for one in answers) == [202, 202, 429, 429, 429]
+    refused = next(one for one in answers if one.status_code == 429)
+    assert refused.json()["code"] == "too_many_runs"
+    assert int(refused.headers["retry-after"]) > 0
+    theirs = await it.run(other)
+    for one in answers:
+        if one.status_code == 202:
+            await it.client.post(f"{one.headers['location']}/cancel", headers=mine)
+    await it.client.post(f"/api/runs/{theirs['run_id']}/cancel", headers=other)
+    run = await it.run(mine)
+    await it.client.post(f"/api/runs/{run['run_id']}/cancel", headers=mine)
+
+
+async def test_a_key_that_has_used_up_its_day_is_told_when_to_come_back(it: Inside):
+    mine, other = await it.key("mine", daily_model_calls=5), await it.key("other")
+    run = await it.run(mine)
+    await it.told(run["run_id"], headers=mine)
+    assert (await it.get(f"/api/runs/{run['run_id']}", mine))["usage"]["model_calls"] == 5
+    response = await it.client.post("/api/chat/stream", json=QUESTION, headers=mine)
+    assert (response.status_code, response.json()["code"]) == (429, "daily_limit")
+    assert "model calls of a day: 5 of 5" in response.json()["detail"]
+    assert response.headers["retry-after"] == "3600"
+    assert (await it.client.post("/api/chat/stream", json=QUESTION, headers=other)).status_code == 200
+
+
+async def test_a_run_gets_no_more_than_what_is_left_of_the_day(it: Inside):
+    mine = await it.key("mine", daily_model_calls=8)
+    first = await it.run(mine)
+    await it.told(first["run_id"], headers=mine)
+    second = await it.client.post("/api/chat/stream", json=QUESTION, headers=mine)
+    statuses = [data["status"] for _, (name, data) in numbered(second.text) if name == "run_status"]
+    assert statuses == ["budget_exhausted"]

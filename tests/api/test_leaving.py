@@ -1,0 +1,92 @@
+"""Clients that go away, and a server that does: what each leaves to the other."""
+
+import asyncio
+import signal
+
+import httpx
+import pytest
+
+from tests.api.inside import QUESTION, numbered
+from tests.grammar import Client
+from tests.openai_server import SIMPLE, serving
+from tests.serving import environment, server_process
+
+pytestmark = pytest.mark.anyio
+HANGING = {**SIMPLE, "coder": [{"hang": True}]}
+# Long enough to leave in the middle.
+SLOW = {**SIMPLE, "reporter": [{"chunks": [f"w{n} " for n in range(40)], "delay_seconds": 0.05}]}
+QUICK = {"MANIPLE_SANDBOX__BACKEND": "off", "MANIPLE_BROWSER__ENABLED": "false"}
+
+
+async def left_at(client: httpx.AsyncClient, event: str, **body) -> str:
+    """Ask, go away when the stream comes to `event`, and return the run's id."""
+    run_id = ""
+    async with client.stream("POST", "/api/chat/stream", json={**QUESTION, **body}) as response:
+        async for line in response.aiter_lines():
+            if '"run_id"' in line and not run_id:
+                run_id = line.partition('"run_id": "')[2].partition('"')[0]
+            if line == f"event: {event}":
+                break
+    return run_id
+
+
+async def end_of(client: httpx.AsyncClient, run_id: str) -> dict:
+    await client.get(f"/api/runs/{run_id}/events")  # ends when the run has ended
+    return (await client.get(f"/api/runs/{run_id}")).json()
+
+
+@pytest.mark.parametrize(("on_disconnect", "status"), [("cancel", "cancelled"), ("continue", "completed")])
+async def test_the_run_of_a_client_that_left_ends_as_the_client_wished(client, model, on_disconnect, status):
+    model.reset(SLOW)
+    run_id = await left_at(client, "start_of_workflow", on_disconnect=on_disconnect)
+    run = await end_of(client, run_id)
+    assert run["status"] == status
+    told = numbered((await client.get(f"/api/runs/{run_id}/events")).text)
+    assert Client().read([frame for _, frame in told]).status == status
+    report = await client.get(f"/api/runs/{run_id}/report")
+    assert report.status_code == (200 if status == "completed" else 404)
+
+
+async def test_a_client_that_leaves_a_replay_ends_nothing(client, model):
+    model.reset(SLOW)
+    thread = (await client.post("/api/threads")).json()["thread_id"]
+    run_id = (await client.post(f"/api/threads/{thread}/runs", json=QUESTION)).json()["run_id"]
+    async with client.stream("GET", f"/api/runs/{run_id}/events") as response:
+        async for line in response.aiter_lines():
+            if line == "event: start_of_workflow":
+                break
+    assert (await end_of(client, run_id))["status"] == "completed"
+
+
+async def test_an_old_client_of_a_server_that_stops_keeps_its_conversation_and_the_run_goes_on(tmp_path):
+    with serving(HANGING) as model:
+        env = environment(model.base_url, tmp_path, **QUICK, MANIPLE_RUNS__DRAIN_SECONDS="0.2")
+        with server_process(env, tmp_path) as server:
+            async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+                asking = asyncio.create_task(client.post("/api/chat/stream", json=QUESTION))
+                await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get("coder") == 1)
+                server.process.send_signal(signal.SIGTERM)
+                told = (await asking).text
+            await asyncio.to_thread(server.process.wait, 15)
+        names = [line[7:] for line in told.splitlines() if line.startswith("event: ")]
+        assert names[-3:] == ["error", "end_of_workflow", "final_session_state"]
+        assert '"code": "stopping"' in told
+        assert QUESTION["messages"][0]["content"] in told.rpartition("end_of_workflow")[2]
+        run_id = told.partition('"run_id": "')[2].partition('"')[0]
+        model.reset(SIMPLE)
+        with server_process(env, tmp_path) as server:
+            async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+                assert (await end_of(client, run_id))["status"] == "completed"
+
+
+async def test_the_preflight_lets_keys_replays_and_deletions_through(client):
+    headers = {
+        "origin": "http://localhost:3000",
+        "access-control-request-method": "DELETE",
+        "access-control-request-headers": "authorization,x-api-key,last-event-id",
+    }
+    response = await client.options("/api/threads/x", headers=headers)
+    assert response.status_code == 200
+    allowed = response.headers["access-control-allow-headers"].lower()
+    assert {"authorization", "x-api-key", "last-event-id"} <= {one.strip() for one in allowed.split(",")}
+    assert "DELETE" in response.headers["access-control-allow-methods"]

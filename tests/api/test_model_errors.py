@@ -1,0 +1,82 @@
+"""A model that fails in any node, as a client of a real server sees it (`docs/wire.md` §3)."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+
+from maniple.types import AGENTS, WORKERS
+from tests.grammar import Client
+from tests.openai_server import OpenAIServer, call, reply, serving
+from tests.serving import environment, frames_of, server_process
+from tests.team import agents, data, plan, step
+
+pytestmark = pytest.mark.anyio
+QUESTION = {"messages": [{"role": "user", "content": "1+3=?"}]}
+# The supervisor is asked even where the plan works, so that its model can fail, too.
+CONFIGURATION = """
+models: {basic: {max_retries: 0, timeout_seconds: 5}}
+team: {supervisor: always}
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIServer]:
+    with serving({"other": [reply("OK")]}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def url(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("home")
+    (home / "conf.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    with server_process(environment(model.base_url, home), home) as process:
+        yield process.url
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+        yield client
+
+
+def failing(role: str) -> dict[str, list]:
+    """Return a script in which everyone answers but `role`, whose turn comes."""
+    worker = role if role in WORKERS and role != "reporter" else "coder"
+    return {
+        "coordinator": [call("handoff_to_planner")],
+        "planner": [reply(json.dumps(plan(step(worker), step("reporter"))))],
+        "supervisor": [reply(json.dumps({"next": worker})), reply('{"next": "reporter"}')],
+        worker: [reply("done")],
+        "reporter": [reply("# Report")],
+        role: [{"status": 500, "error": "the scripted outage"}],
+    }
+
+
+@pytest.mark.parametrize("role", AGENTS)
+async def test_a_model_error_is_told_and_ends_the_run_in_every_node(client, model, role):
+    model.reset(failing(role))
+    frames = await frames_of(client, QUESTION)
+    Client().read(frames)
+    shown = [name for name in ("coordinator", "planner", *WORKERS) if name in agents(frames)]
+    *before, error, run_status, workflow, session = frames
+    assert error[0] == "error"
+    assert error[1]["agent_name"] == role
+    assert (error[1]["code"], error[1]["retryable"]) == ("model_overloaded", True)
+    assert "the scripted outage" in error[1]["message"]
+    assert run_status == ("run_status", {"status": "failed"})
+    assert workflow[1]["messages"] == session[1]["messages"]
+    assert session[1]["messages"][0] == QUESTION["messages"][0]
+    assert len(session[1]["messages"]) == 1 + sum(name not in ("coordinator", role) for name in shown)
+    # Whose model failed still begins and ends like everyone; only the supervisor is never seen.
+    assert (role in shown) is (role != "supervisor")
+    assert len(data(before, "end_of_agent")) == len(shown)
+
+
+async def test_the_same_server_answers_again_when_its_model_does(client, model):
+    model.reset({**failing("other"), "other": [reply("OK")]})
+    frames = await frames_of(client, QUESTION)
+    Client().read(frames)
+    assert dict(frames)["run_status"]["status"] == "completed"
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
