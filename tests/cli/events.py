@@ -64,11 +64,20 @@ def tool(name: str, result: str, **arguments: Any) -> list[Event]:
     ]
 
 
-def plan(*statuses: str, steps: Sequence[tuple[str, str]] = STEPS, title: str = "1 + 3") -> PlanChanged:
-    """The plan with its steps at `statuses`."""
+def plan(
+    *statuses: str,
+    steps: Sequence[tuple[str, str]] = STEPS,
+    title: str = "1 + 3",
+    reasons: Sequence[str] = (),
+) -> PlanChanged:
+    """The plan with its steps at `statuses`, for `reasons` where there are any."""
     views = [
-        PlanStepView(id=number, agent_name=name, title=step, description=f"{step}.", status=status)
-        for number, ((name, step), status) in enumerate(zip(steps, statuses, strict=True), start=1)
+        PlanStepView(
+            id=number, agent_name=name, title=step, description=f"{step}.", status=status, reason=why or None
+        )
+        for number, ((name, step), status, why) in enumerate(
+            zip(steps, statuses, reasons or [""] * len(steps), strict=True), start=1
+        )
     ]
     return PlanChanged(title=title, steps=views)
 

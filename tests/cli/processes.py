@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.environment import environment as environment_of
+
 MAIN = Path(__file__).parents[2] / "main.py"
 SERVER = Path(__file__).parents[2] / "server.py"
 CTRL_C, CTRL_D, ALT_ENTER, ENTER = "\x03", "\x04", "\x1b\r", "\r"
@@ -20,20 +22,9 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b
 
 
 def environment(folder: Path, base_url: str, **more: str) -> dict[str, str]:
-    """Settings that keep the program in `folder`, with the model at `base_url`."""
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "LANG": "C.UTF-8",
-        "TERM": "xterm-256color",
-        "BASIC_BASE_URL": base_url,
-        "BASIC_API_KEY": "sk-canary-0123456789",
-        "BASIC_MODEL": "scripted",
-        "MANIPLE_DATA_DIR": str(folder / "data"),
-        "MANIPLE_CACHE_DIR": str(folder / "cache"),
-        "MANIPLE_BROWSER__ENABLED": "false",
-        **more,
-    }
+    """Return the environment of a fresh user at a terminal, whose team does without a browser."""
+    terminal = {"TERM": "xterm-256color", "MANIPLE_BROWSER__ENABLED": "false"}
+    return environment_of(base_url, folder, **{**terminal, **more})
 
 
 async def start(
@@ -59,7 +50,16 @@ async def run(
 ) -> tuple[int | None, str, str]:
     """Run `main.py` to its end; return its status, output and notes."""
     stdin = PIPE if question else DEVNULL
-    process = await start(MAIN, *arguments, folder=folder, env=env, stdin=stdin)
+    return await _finished(await start(MAIN, *arguments, folder=folder, env=env, stdin=stdin), question)
+
+
+async def maniple(*arguments: str, folder: Path, env: Mapping[str, str]) -> tuple[int | None, str, str]:
+    """Run the command `maniple` to its end; return its status, output and notes."""
+    program = Path(sys.executable).with_name("maniple")
+    return await _finished(await start(program, *arguments, folder=folder, env=env))
+
+
+async def _finished(process: Process, question: str = "") -> tuple[int | None, str, str]:
     try:
         async with asyncio.timeout(60):
             output, notes = await process.communicate(question.encode() if question else None)
@@ -79,6 +79,7 @@ class Terminal:
         self._master = master
         self._changed = asyncio.Event()
         self._read_to = 0
+        self._closed = False
         asyncio.get_running_loop().add_reader(master, self._read)
 
     def type(self, keys: str) -> None:
@@ -110,9 +111,11 @@ class Terminal:
             return await self.process.wait()
 
     def close(self) -> None:
-        """Hang up."""
-        asyncio.get_running_loop().remove_reader(self._master)
-        os.close(self._master)
+        """Hang up; a second time is nothing."""
+        if not self._closed:
+            self._closed = True
+            asyncio.get_running_loop().remove_reader(self._master)
+            os.close(self._master)
 
     def _read(self) -> None:
         try:

@@ -1,48 +1,99 @@
-"""Runs that tell prepared events, with the interface of `maniple.runs`."""
+"""An engine whose runs tell prepared events, with the interface of `maniple.runs`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from maniple.events import Event
-from maniple.runs import RunRequest
+from maniple.events import Event, as_json
+from maniple.runs import Accepted, NotFound, RunRequest
+from maniple.store import EventRecord, RunRecord
 from tests.cli.events import ending
 
 
+def records(events: Sequence[Event], after: int = 0) -> list[EventRecord]:
+    """Events as they are kept, the first one numbered `after` + 1."""
+    return [EventRecord(number, one.type, as_json(one)) for number, one in enumerate(events, start=after + 1)]
+
+
+@dataclass
 class ScriptedRun:
     """Tells `events`; one that `hangs` then waits to be cancelled, and ends as cancelled runs do."""
 
-    def __init__(self, events: Sequence[Event], *, hangs: bool = False) -> None:
-        self.run_id = self.thread_id = "scripted"
-        self.cancellations = 0
-        self._events = events
-        self._hangs = hangs
-        self._cancelled = asyncio.Event()
-        self.waiting = asyncio.Event()
-
-    async def events(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
-        """Yield what was prepared."""
-        for number, event in enumerate(self._events, start=1):
-            yield number, event
-        if self._hangs:
-            self.waiting.set()
-            await self._cancelled.wait()
-            for number, event in enumerate(ending("cancelled"), start=len(self._events) + 1):
-                yield number, event
+    events: Sequence[Event]
+    hangs: bool = False
+    cancellations: int = 0
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)
 
     def cancel(self) -> None:
         """Note the wish, and end a hanging run."""
         self.cancellations += 1
-        self._cancelled.set()
+        self.cancelled.set()
 
 
-class ScriptedRuns:
-    """Starts the prepared runs in order; `requests` are what was asked."""
+class ScriptedEngine:
+    """Runs the prepared ones in order, under the ids "1", "2", …; what is asked is in `requests`.
+
+    A run that is answered tells the next prepared one from then on.
+    """
 
     def __init__(self, *runs: ScriptedRun) -> None:
         self.requests: list[RunRequest] = []
-        self._runs = list(runs)
+        self.answers: list[tuple[str, Any, str]] = []
+        self._prepared = list(runs)
+        self._begun: dict[str, ScriptedRun] = {}
 
-    def start(self, request: RunRequest) -> ScriptedRun:
-        """Start the next one."""
+    async def submit(self, request: RunRequest) -> Accepted:
+        """Begin the next one."""
         self.requests.append(request)
-        return self._runs.pop(0)
+        return self._next()
+
+    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
+        """Note the answer, and go on with the next one."""
+        self.answers.append((run_id, answer, interrupt_id))
+        return self._next(run_id)
+
+    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
+        """Yield what was prepared."""
+        run = self._begun[run_id]
+        yield records(run.events)
+        if run.hangs:
+            run.waiting.set()
+            await run.cancelled.wait()
+            yield records(ending("cancelled"), after=len(run.events))
+
+    async def status(self, run_id: str, owner: str = "") -> RunRecord:
+        """Return the record of a begun run."""
+        if run_id not in self._begun:
+            raise NotFound("There is no such run.")
+        return RunRecord(run_id, "thread", owner, "chat", "process", "running", "{}", created_at=0.0)
+
+    async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
+        """Cancel a begun run."""
+        self._begun[run_id].cancel()
+        return await self.status(run_id)
+
+    def under_way(self, owner: str) -> int:
+        """Nobody asks here."""
+        return 0
+
+    async def change_plan(self, run_id: str, change: Any, owner: str = "") -> dict[str, Any]:
+        """Nobody asks here."""
+        raise NotFound("There is no such run.")
+
+    async def drain(self) -> None:
+        """Nothing is driven here."""
+
+    def _next(self, run_id: str = "") -> Accepted:
+        run_id = run_id or str(len(self._begun) + 1)
+        self._begun[run_id] = self._prepared.pop(0)
+        return Accepted(RunRecord(run_id, "thread", "", "chat", "process", "queued", "{}", 0.0), after=0)
+
+
+class NoConversations:
+    """Nothing is kept, and nobody else works on anything."""
+
+    async def is_under_way(self, thread_id: str) -> bool:
+        """Nobody does."""
+        return False

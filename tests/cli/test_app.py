@@ -2,14 +2,18 @@ import asyncio
 import json
 import re
 import signal
+import sys
 import time
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from maniple.cli.app import app
 from tests.cli.processes import MAIN, environment, run, start
-from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
 REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
@@ -23,7 +27,8 @@ def server() -> Iterator[OpenAIServer]:
 
 async def test_help_teaches_with_examples_and_comes_at_once(tmp_path: Path) -> None:
     # The best of three: two cores are shared with whatever else runs.
-    seconds = []
+    seconds: list[float] = []
+    status, output = None, ""
     for _ in range(3):
         begun = time.perf_counter()
         status, output, _ = await run("--help", folder=tmp_path, env=environment(tmp_path, ""))
@@ -34,6 +39,38 @@ async def test_help_teaches_with_examples_and_comes_at_once(tmp_path: Path) -> N
     assert min(seconds) < 0.5
 
 
+COMMANDS = [
+    "chat",
+    "serve",
+    "doctor",
+    "keys add",
+    "keys list",
+    "keys revoke",
+    "db check",
+    "db vacuum",
+    "db export",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_commands_help_has_examples_its_exit_status_and_how_to_configure(command: str) -> None:
+    text = CliRunner().invoke(app, [*command.split(), "--help"]).output
+    assert f"maniple {command}" in text.partition("Examples:")[2]
+    assert "Exit status: 0 " in text and "conf.yaml" in text and ".env" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+async def test_the_env_file_beside_the_settings_is_read(server: OpenAIServer, tmp_path: Path) -> None:
+    team = tmp_path / "team"
+    team.mkdir()
+    (team / "conf.yaml").write_text("search:\n  max_results: 3\n")
+    (team / ".env").write_text("BASIC_MODEL=beside\n")
+    env = environment(tmp_path, server.base_url)
+    del env["BASIC_MODEL"]
+    _, _, notes = await run("--config", "team/conf.yaml", "hi", folder=tmp_path, env=env)
+    assert f"Using beside at {server.base_url}." in notes
+
+
 async def test_a_question_is_answered_once_with_only_the_report_on_the_output(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -41,7 +78,7 @@ async def test_a_question_is_answered_once_with_only_the_report_on_the_output(
 
     assert (status, output) == (0, REPORT)
     lines = notes.splitlines()
-    assert f"scripted at {server.base_url} answers." in lines
+    assert f"Using scripted at {server.base_url}." in lines
     assert any("TAVILY_API_KEY" in line for line in lines)
     assert "Plan: 1 + 3" in lines and "  ✔  2 reporter  Report" in lines
     assert re.fullmatch(r"✔ completed · \d+\.\d s · \d model calls · [\d,]+ tokens \(.*\)", lines[-1])
@@ -89,6 +126,7 @@ async def test_a_failed_run_says_why_and_exits_with_1(tmp_path: Path) -> None:
         (("--config", "none.yaml", "hi"), {}, "none.yaml"),
         (("--no-such-option",), {}, "No such option"),
         (("  ",), {}, "the question is empty"),
+        (("--continue", "hi"), {}, "goes on with an earlier question"),
         (("hi",), {"MANIPLE_SEARCH__MAX_RESULTS": "many"}, "MANIPLE_SEARCH__MAX_RESULTS"),
     ],
 )
@@ -153,3 +191,71 @@ async def test_a_reader_that_leaves_ends_the_run_quietly(tmp_path: Path) -> None
 
     assert process.returncode == 141
     assert b"Traceback" not in notes and b"Broken" not in notes
+
+
+async def test_an_answer_that_broke_off_is_void_and_only_the_new_one_is_the_output(tmp_path: Path) -> None:
+    broken, right = reply("It is five, I think.", cut_after=3), reply("It is four.", reasoning="Well.")
+    with serving({**SIMPLE, "reporter": [broken, right]}) as server:
+        env = environment(tmp_path, server.base_url)
+        status, output, notes = await run("1+3=?", folder=tmp_path, env=env)
+
+    assert (status, output) == (0, "It is four.\n")
+    assert "what it had said is void" in notes
+
+
+async def test_an_answer_that_goes_on_after_a_break_is_whole(tmp_path: Path) -> None:
+    whole = "It is four, I am sure."
+    replies = [reply(whole, reasoning="Well.", cut_after=4), reply(whole, reasoning="Well.")]
+    with serving({**SIMPLE, "reporter": replies}) as server:
+        env = environment(tmp_path, server.base_url)
+        status, output, notes = await run("1+3=?", folder=tmp_path, env=env)
+
+    assert (status, output) == (0, f"{whole}\n")
+    assert "void" not in notes
+
+
+async def test_files_that_the_team_wrote_are_listed_and_kept(tmp_path: Path) -> None:
+    writes = call("python_repl_tool", code="open('table.csv', 'w').write('1,2\\n' * 500)")
+    with serving({**SIMPLE, "coder": [writes, reply("Written.")]}) as server:
+        env = environment(tmp_path, server.base_url)
+        status, _, notes = await run("1+3=?", folder=tmp_path, env=env)
+
+    (workspace,) = (tmp_path / "data" / "workspaces").iterdir()
+    assert status == 0
+    assert notes.splitlines()[-2:] == [f"Files in {workspace}:", "  table.csv  2.0 kB"]
+    assert (workspace / "table.csv").stat().st_size == 2000
+
+
+async def test_a_workspace_in_which_nothing_is_does_not_outlive_the_session(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    status, _, notes = await run("1+3=?", folder=tmp_path, env=environment(tmp_path, server.base_url))
+
+    assert status == 0 and "Files in" not in notes
+    assert list((tmp_path / "data" / "workspaces").iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [("1+3=?",), ("--json", "1+3=?"), ("--help",)])
+async def test_an_output_that_cannot_be_written_is_said_in_a_sentence(
+    server: OpenAIServer, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", 'exec "$@" > /dev/full', "sh", sys.executable, str(MAIN), *arguments),
+        cwd=tmp_path,
+        env=environment(tmp_path, server.base_url),
+        stdin=DEVNULL,
+        stderr=PIPE,
+    )
+    try:
+        async with asyncio.timeout(60):
+            _, written = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    notes = written.decode()
+
+    assert process.returncode == 1
+    assert notes.splitlines()[-1] == "The output could not be written: No space left on device."
+    assert "Traceback" not in notes and "Exception ignored" not in notes
+    assert ("The answer is **4**." in notes) == (arguments == ("1+3=?",)), "the report is not lost"

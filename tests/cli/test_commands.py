@@ -1,21 +1,39 @@
 import io
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from maniple.cli.belongings import Belongings
 from maniple.cli.commands import COMMANDS, Leave, obey
 from maniple.cli.plain import PlainView
 from maniple.cli.session import Session
+from maniple.sandbox import Workspaces
 from maniple.types import WORKERS
 from tests.cli.events import agent, ending, model, review, small_talk, started
-from tests.cli.runs import ScriptedRun, ScriptedRuns
+from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
 
 pytestmark = pytest.mark.anyio
 
 
-def session_with(*runs: ScriptedRun) -> tuple[Session, ScriptedRuns]:
-    scripted = ScriptedRuns(*runs)
-    session = Session(scripted, WORKERS, lambda: PlainView(io.StringIO(), io.StringIO()))  # type: ignore[arg-type]
+@contextmanager
+def limited_to(size_bytes: int) -> Iterator[None]:
+    """A disk on which no file can be larger."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def session_with(*runs: ScriptedRun) -> tuple[Session, ScriptedEngine]:
+    scripted = ScriptedEngine(*runs)
+    nothing = Belongings(Workspaces(Path("/proc/none")))
+    view = PlainView(io.StringIO(), io.StringIO())
+    session = Session(scripted, NoConversations(), WORKERS, lambda: view, nothing)  # type: ignore[arg-type]
     return session, scripted
 
 
@@ -119,16 +137,34 @@ async def test_a_path_that_cannot_be_written_is_a_sentence(tmp_path: Path, name:
 async def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
     session, _ = session_with(ScriptedRun(small_talk()))
     await session.ask("hello")
-    assert await obey(session, f"/save! {tmp_path}") == f"{tmp_path} cannot be written: Is a directory."
+    words = await obey(session, f"/save! {tmp_path}")
+    assert words.startswith(f"{tmp_path} cannot be written: Is a directory.")
 
 
-async def test_a_plan_waits_for_the_next_message_or_for_a_new_conversation() -> None:
+async def test_a_full_disk_leaves_no_half_report_and_the_report_can_be_saved_elsewhere(
+    tmp_path: Path,
+) -> None:
+    session, _ = session_with(ScriptedRun(small_talk("Hello " * 1000)))
+    await session.ask("hello")
+    full = await obey(session, "/save! /dev/full")
+    with limited_to(1000):
+        too_large = await obey(session, f"/save {tmp_path}/report.md")
+
+    assert full.startswith("/dev/full cannot be written: No space left on device. The report is still here")
+    assert "File too large" in too_large
+    assert not (tmp_path / "report.md").exists()
+    assert await obey(session, f"/save {tmp_path}/report.md") == f"Saved to {tmp_path}/report.md"
+
+
+async def test_a_plan_waits_for_an_answer_or_for_a_new_conversation() -> None:
     waiting = [started(), *agent("planner", *model("planner", "{}")), review(), *ending("interrupted")]
-    session, _ = session_with(ScriptedRun(waiting), ScriptedRun(small_talk()), ScriptedRun(waiting))
+    session, engine = session_with(ScriptedRun(waiting), ScriptedRun(small_talk()), ScriptedRun(waiting))
     await session.ask("compute")
-    assert session.question == review()
-    await session.ask("accept")
-    assert session.question is None
+    assert session.waiting is not None
+    assert session.waiting.question == review()
+    await session.answer("accept")
+    assert engine.answers == [("1", "accept", "1")]
+    assert session.waiting is None
     await session.ask("compute")
     await obey(session, "/new")
-    assert session.question is None
+    assert session.waiting is None

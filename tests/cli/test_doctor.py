@@ -1,5 +1,6 @@
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -55,8 +56,8 @@ def settings_in(folder: Path, **sections: Any) -> Settings:
     return Settings(data_dir=folder / "data", cache_dir=folder / "cache", **sections)
 
 
-def model_at(url: str, name: str = "scripted", key: str = KEY) -> ModelSettings:
-    return ModelSettings(model=name, base_url=url, api_key=SecretStr(key))
+def model_at(url: str, name: str = "scripted") -> ModelSettings:
+    return ModelSettings(model=name, base_url=url, api_key=SecretStr(KEY))
 
 
 async def test_an_endpoint_that_lists_the_model_is_reachable(server: OpenAIServer) -> None:
@@ -119,7 +120,8 @@ async def test_what_cannot_be_asked_is_said_without_passwords() -> None:
 
 
 async def test_a_key_that_is_none_is_said_and_not_shown(server: OpenAIServer) -> None:
-    finding = await endpoint_checks.check_endpoint(model_at(server.base_url, key="schlüssel"), BASIC)
+    endpoint = model_at(server.base_url).model_copy(update={"api_key": SecretStr("schlüssel")})
+    finding = await endpoint_checks.check_endpoint(endpoint, BASIC)
     assert finding.detail == "the key has characters that no key has"
     assert "schl" not in f"{finding}"
 
@@ -146,6 +148,24 @@ def test_the_embedded_model_is_a_problem_only_when_it_is_needed_and_cannot_be_ha
     assert checks.check_model_file(wrong, needed=True).status == "problem"
     (tmp_path / "none.gguf").touch()
     assert checks.check_model_file(wrong, needed=True).status == "ok"
+
+
+def test_a_missing_engine_names_a_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    assert checks.check_engine(needed=False).status == "ok"
+    finding = checks.check_engine(needed=True)
+    assert finding.status == "problem"
+    assert ".venv/bin/python -m pip install -e '.[local]'" in finding.remedy
+    assert "BASIC_API_KEY" in finding.remedy
+
+
+def test_the_env_file_beside_the_settings_file_is_read_and_named(tmp_path: Path) -> None:
+    file, beside = tmp_path / "conf.yaml", tmp_path / ".env"
+    beside.write_text("MANIPLE_SERVER__PORT=9000\n")
+    finding, settings = checks.check_settings(file)
+    assert settings is not None
+    assert settings.server.port == 9000
+    assert finding.detail.startswith(f"{beside} valid")
 
 
 async def test_a_sandbox_that_is_off_is_a_warning_with_its_remedy(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
+import errno
 import io
+import os
 import re
 
 import pytest
@@ -91,3 +93,32 @@ async def test_long_arguments_and_results_take_one_line_each() -> None:
     assert call.startswith("  python_repl_tool: print(0) ⏎ print(1) ⏎ ")
     assert result.startswith("  python_repl_tool (T): 0 ⏎ 1 ⏎ 0")
     assert len(call) < 200 and call.endswith("…")
+
+
+async def test_a_failed_step_says_why_below_it() -> None:
+    begun, ended = plan("in_progress", "not_started"), plan("failed", "skipped", reasons=("a\x1b[2J\nb", ""))
+    _, notes = await shown([begun, ended])
+    assert "  ✘  1 coder     Compute\n    ↳ a ⏎ b\n  –  2 reporter  Report\n" in notes
+
+
+async def test_a_broken_answer_is_said_to_be_void_and_is_not_in_the_output() -> None:
+    broken, right = model("reporter", "It is five."), model("reporter", "\n\nIt is four.")
+    renamed = right[1].model_copy(update={"message_id": "again"})
+    events = agent("reporter", *broken[:2], renamed, *right[2:])
+    output, notes = await shown([started(), *events, *ending("completed")])
+    assert output == "It is four.\n"
+    assert "  The model's answer broke off: what it had said is void, and it answers anew.\n" in notes
+
+
+class FullDisk(io.StringIO):
+    """Has no room for anything."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_an_answer_for_which_the_disk_has_no_room_is_shown_instead() -> None:
+    notes, tally = io.StringIO(), Tally(answer="Four.")
+    with pytest.raises(OSError, match="No space left"):
+        PlainView(FullDisk(), notes).finish(tally)
+    assert notes.getvalue() == "Four.\n"

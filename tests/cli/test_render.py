@@ -38,7 +38,7 @@ async def screen(events: list[Event], *, width: int = 80, height: int = 20) -> s
 
 
 def played(output: str) -> str:
-    """Play the few sequences that rich writes for a live region: up, erase line, carriage return."""
+    """Play the few sequences that rich writes for a live region: up, erase all below, carriage return."""
     lines, row, column = [""], 0, 0
     for token in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", output):
         if token == "\n":
@@ -48,8 +48,8 @@ def played(output: str) -> str:
             column = 0
         elif token.endswith("A"):
             row -= int(token[2:-1] or 1)
-        elif token == "\x1b[2K":
-            lines[row] = ""
+        elif token == "\x1b[J":
+            lines[row:] = [lines[row][:column]]
         elif not token.startswith("\x1b"):
             line = lines[row].ljust(column)
             lines[row] = line[:column] + token + line[column + len(token) :]
@@ -113,6 +113,42 @@ async def test_failed_and_skipped_steps_stay_on_the_screen() -> None:
     planned = plan("not_started", "not_started", "not_started", steps=steps)
     shown = await screen([planned, plan("failed", "skipped", "in_progress", steps=steps)])
     assert "✘  1 researcher  Find\n  –  2 coder       Compute" in shown
+
+
+async def test_a_failed_step_says_why_in_one_safe_line() -> None:
+    why = "Traceback (most recent call last):\n  x\nValueError: no\x1b[2J number"
+    shown = await screen([plan("in_progress", "not_started"), plan("failed", "skipped", reasons=(why, ""))])
+    assert "✘  1 coder     Compute\n    ↳ ValueError: no number\n  –  2 reporter  Report" in shown
+
+
+async def test_an_agents_name_stands_above_its_first_word_while_that_is_written() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=80, height=20, force_terminal=True, no_color=True)
+    first, second = agent("coder", *model("coder", "Done.")), agent("reporter", *model("reporter", "The sum"))
+    async with TerminalView(console) as view:
+        for number, event in numbered([*first, *second[:2]]):
+            view.show(number, event)
+        before = played(file.getvalue())
+        view.show(99, second[2])
+        view.say("now")
+        after = played(file.getvalue())
+
+    assert "reporter\n" not in before
+    assert after.splitlines()[:5] == ["coder", "  Done.", "", "reporter", "The sum"]
+
+
+async def test_text_of_an_answer_that_broke_off_is_said_to_be_void() -> None:
+    broken, right = model("reporter", "It is", " five."), model("reporter", "\n\nIt is", " four.")
+    renamed = [event.model_copy(update={"message_id": "again"}) for event in right[1:3]]
+    shown = await screen(agent("reporter", *broken[:3], *renamed, *right[3:]))
+    void = "The model's answer broke off: what it said above is void, and it answers anew."
+    assert [line.strip() for line in shown.splitlines() if line][:4] == [
+        "reporter",
+        "It is five.",
+        void,
+        "It is four.",
+    ]
+    assert shown.count("void") == 1
 
 
 async def test_an_error_is_told_as_it_is_and_markup_in_it_is_text() -> None:

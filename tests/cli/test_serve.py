@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.cli.processes import SERVER, environment, start
+from tests.cli.processes import SERVER, environment, maniple, start
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 
 pytestmark = pytest.mark.anyio
@@ -22,14 +22,17 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @asynccontextmanager
-async def service(folder: Path, base_url: str) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
+async def service(
+    folder: Path, base_url: str, *arguments: str
+) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
     """`server.py` on a free port, from the moment in which it says where."""
-    process = await start(SERVER, "--port", "0", folder=folder, env=environment(folder, base_url))
+    arguments = arguments or ("--port", "0")
+    process = await start(SERVER, *arguments, folder=folder, env=environment(folder, base_url))
     assert process.stderr
     try:
         async with asyncio.timeout(40):
             said = b""
-            while not (found := re.search(rb"Serving on (http://127\.0\.0\.1:\d+) ", said)):
+            while not (found := re.search(rb"Serving on (http://[0-9.]+:\d+) ", said)):
                 line = await process.stderr.readline()
                 assert line, said
                 said += line
@@ -75,8 +78,44 @@ async def test_a_server_beyond_this_machine_refuses_to_start(server: OpenAIServe
     process = await start(SERVER, "--host", "0.0.0.0", "--port", "0", folder=tmp_path, env=env)
     _, notes = await process.communicate()
     assert process.returncode == 2
-    assert "there is no login" in notes.decode()
-    assert "--insecure" in notes.decode()
+    assert "there is no API key" in notes.decode()
+    assert "maniple keys add NAME" in notes.decode() and "--insecure" in notes.decode()
+
+
+async def test_a_server_beyond_this_machine_starts_when_there_is_a_key_that_is_valid(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    _, secret, notes = await maniple("keys", "add", "alice", folder=tmp_path, env=env)
+    host = ("--host", "0.0.0.0", "--port", "0")
+    async with service(tmp_path, server.base_url, *host) as (url, process):
+        local = url.replace("0.0.0.0", "127.0.0.1")
+        async with httpx.AsyncClient(base_url=local, trust_env=False) as client:
+            body = {"messages": [{"role": "user", "content": "1+3=?"}]}
+            refused = await client.post("/api/chat/stream", json=body)
+            headers = {"x-api-key": secret.strip()}
+            answer = await client.post("/api/chat/stream", json=body, headers=headers, timeout=30)
+        process.terminate()
+        async with asyncio.timeout(20):
+            assert await process.wait() == 0
+    assert (refused.status_code, answer.status_code) == (401, 200)
+    await maniple("keys", "revoke", notes.split()[1], folder=tmp_path, env=env)
+    process = await start(SERVER, *host, folder=tmp_path, env=env)
+    _, notes = await process.communicate()
+    assert (process.returncode, b"there is no API key" in notes) == (2, True)
+
+
+async def test_a_second_server_on_the_same_database_is_refused_with_words(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    async with service(tmp_path, server.base_url) as (_, first):
+        env = environment(tmp_path, server.base_url)
+        second = await start(SERVER, "--port", "0", folder=tmp_path, env=env)
+        _, notes = await second.communicate()
+        assert first.returncode is None
+    assert second.returncode == 1
+    assert f"Another server (pid {first.pid}) has {tmp_path}/data/maniple.db open." in notes.decode()
+    assert "Traceback" not in notes.decode()
 
 
 async def test_a_stopping_server_tells_every_client_the_end(tmp_path: Path) -> None:
@@ -90,6 +129,6 @@ async def test_a_stopping_server_tells_every_client_the_end(tmp_path: Path) -> N
                 text = (await answer).text
             async with asyncio.timeout(20):
                 status = await process.wait()
-    assert '"status": "cancelled"' in text
+    assert '"code": "stopping"' in text
     assert text.rstrip().rpartition("event: ")[2].startswith("final_session_state")
     assert status == 0

@@ -15,7 +15,7 @@ def tally_of(events: list[Event]) -> Tally:
 
 @pytest.mark.parametrize(
     ("status", "exit_code"),
-    [("completed", 0), ("failed", 1), ("budget_exhausted", 1), ("interrupted", 3), ("cancelled", 130)],
+    [("completed", 0), ("failed", 1), ("budget_exhausted", 4), ("interrupted", 3), ("cancelled", 130)],
 )
 def test_the_exit_status_says_how_the_run_ended(status: RunStatus, exit_code: int) -> None:
     assert tally_of(ending(status)).exit_code == exit_code
@@ -46,3 +46,9 @@ def test_a_run_that_did_not_complete_has_no_answer_to_use(status: RunStatus) -> 
 
     assert not tally.has_answer()
     assert tally.question == review()
+
+
+def test_a_try_that_goes_on_with_a_broken_answer_loses_nothing_of_it() -> None:
+    first, second = model("reporter", "It is ", "four."), model("reporter", reasoning=["Again."])
+    thought = second[1].model_copy(update={"message_id": "second try"})
+    assert tally_of(agent("reporter", *first[:2], thought, *first[2:])).answer == "It is four."

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import ALT_ENTER, CTRL_C, CTRL_D, ENTER, environment, on_terminal
-from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
 PROMPT = "› "
@@ -25,7 +25,7 @@ async def test_a_conversation_shows_the_team_at_work_and_its_report_can_be_saved
 ) -> None:
     env = environment(tmp_path, server.base_url)
     async with on_terminal(folder=tmp_path, env=env) as terminal:
-        await terminal.see(f"scripted at {server.base_url} answers", 40)
+        await terminal.see(f"Using scripted at {server.base_url}\\.", 40)
         await terminal.see(PROMPT)
         terminal.type(f"1+3=?{ENTER}")
         for shown in ("planner", r"Plan: 1 \+ 3", r"python_repl_tool  print\(1\+3\)", r"↳ \d+\.\d s  4"):
@@ -104,10 +104,30 @@ async def test_a_plan_is_reviewed_at_the_prompt(server: OpenAIServer, tmp_path: 
     env = environment(tmp_path, server.base_url, NO_COLOR="1")
     async with on_terminal("--review", "1+3=?", folder=tmp_path, env=env) as terminal:
         await terminal.see("☐  1 coder", 40)
-        await terminal.see("Enter accepts it, or say what should be different")
+        await terminal.see("Enter accepts it, e edits its steps, or say what should be different")
         await terminal.see(PROMPT)
         terminal.type(ENTER)
         await terminal.see(r"The answer is 4\.\s")
         await terminal.see("✔ completed")
         assert await terminal.ended() == 0
     assert not re.search(r"\x1b\[[0-9;]*\b[39][0-7]\b[0-9;]*m", terminal.raw), "NO_COLOR is set"
+
+
+async def test_the_void_part_of_an_answer_and_the_files_of_the_team_are_told(tmp_path: Path) -> None:
+    writes = call("python_repl_tool", code="open('table.csv', 'w').write('1,2')")
+    broken, right = reply("It is five, I think.", cut_after=3), reply("It is four.")
+    script = {**SIMPLE, "coder": [writes, reply("Done.")], "reporter": [broken, right, right]}
+    with serving(script) as server:
+        env = environment(tmp_path, server.base_url)
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"1+3=?{ENTER}")
+            await terminal.see("what it said above is void")
+            await terminal.see(r"It is four\.")
+            await terminal.see("✔ completed")
+            await terminal.see(rf"Files in {tmp_path}/data/workspaces/[0-9a-f-]+:\s+table\.csv  3 bytes")
+            await terminal.see(PROMPT)
+            terminal.type(f"/new{ENTER}")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0

@@ -1,17 +1,20 @@
 import asyncio
+import errno
 import io
 import os
 import signal
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from maniple.cli import interrupts
 from maniple.cli.plain import PlainView
 from maniple.cli.tally import Tally
 from maniple.cli.turn import follow
 from maniple.events import Event
+from maniple.runs import RunRequest
 from tests.cli.events import small_talk, started
-from tests.cli.runs import ScriptedRun
+from tests.cli.runs import ScriptedEngine, ScriptedRun
 
 pytestmark = pytest.mark.anyio
 
@@ -19,21 +22,28 @@ pytestmark = pytest.mark.anyio
 class ClosedView(PlainView):
     """A view whose reader has gone."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: OSError) -> None:
         super().__init__(io.StringIO(), io.StringIO())
+        self._error = error
 
     def show(self, number: int, event: Event) -> None:
-        """Fail as a closed pipe does."""
-        raise BrokenPipeError
+        """Fail as a closed pipe or terminal does."""
+        raise self._error
 
 
 def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+async def followed(run: ScriptedRun, view: PlainView) -> Tally:
+    engine = ScriptedEngine(run)
+    accepted = await engine.submit(RunRequest([HumanMessage("hello")]))
+    return await follow(engine, accepted.run.run_id, view)
+
+
 async def following(run: ScriptedRun, notes: io.StringIO) -> "asyncio.Task[Tally]":
     """Follow a run that hangs, from the moment in which it does."""
-    task = asyncio.create_task(follow(run, PlainView(io.StringIO(), notes)))  # type: ignore[arg-type]
+    task = asyncio.create_task(followed(run, PlainView(io.StringIO(), notes)))
     async with asyncio.timeout(5):
         await run.waiting.wait()
     return task
@@ -69,17 +79,24 @@ async def test_a_second_ctrl_c_quits_when_the_run_does_not_end(monkeypatch: pyte
     assert patience == [5.0]
 
 
-async def test_a_run_is_cancelled_when_nobody_follows_it_any_more() -> None:
+async def test_a_program_that_is_ended_leaves_its_run_to_go_on_later() -> None:
     run = ScriptedRun([started()], hangs=True)
     task = await following(run, io.StringIO())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert run.cancellations == 1
+    assert run.cancellations == 0
 
 
-async def test_a_run_is_cancelled_when_its_output_is_closed() -> None:
+async def test_a_run_is_cancelled_when_the_reader_of_its_output_has_left() -> None:
     run = ScriptedRun(small_talk(), hangs=True)
     with pytest.raises(BrokenPipeError):
-        await follow(run, ClosedView())  # type: ignore[arg-type]
+        await followed(run, ClosedView(BrokenPipeError()))
     assert run.cancellations == 1
+
+
+async def test_a_run_is_not_cancelled_when_its_terminal_is_closed() -> None:
+    run = ScriptedRun(small_talk(), hangs=True)
+    with pytest.raises(OSError, match="Input/output error"):
+        await followed(run, ClosedView(OSError(errno.EIO, "Input/output error")))
+    assert run.cancellations == 0

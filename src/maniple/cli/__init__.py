@@ -14,4 +14,9 @@ def main(*command: str) -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a stream may be closed, or a test's
             stream.reconfigure(errors="replace")
-    app(args=[*command, *sys.argv[1:]], prog_name="maniple")
+    try:
+        app(args=[*command, *sys.argv[1:]], prog_name="maniple")
+    except OSError as error:  # --help and --version are written before any command runs
+        from maniple.cli.ending import status_without_output
+
+        sys.exit(status_without_output(error))

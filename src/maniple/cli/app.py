@@ -1,17 +1,17 @@
-"""The commands `maniple chat`, `maniple serve` and `maniple doctor`.
+"""The commands of `maniple`.
 
 Nothing heavy is imported before a command runs, so that `--help` comes at once.
 """
 
 import sys
 from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from maniple.config import Settings
+from maniple.cli.database import database
+from maniple.cli.keys import keys
+from maniple.cli.options import ConfigOption, read_settings
 
 app = typer.Typer(
     add_completion=False,
@@ -21,10 +21,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", exists=True, dir_okay=False, help="Settings file.  [default: conf.yaml]"),
-]
+app.add_typer(keys)
+app.add_typer(database)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,11 +45,17 @@ def _root(
       maniple chat                   talk to the team
       maniple chat "1+3=?"           ask once
       maniple serve                  the HTTP API, documented at /docs
+      maniple keys add NAME          a key for its clients
 
     \b
     Without any settings a small model that runs in this program answers. A better
     one is two lines in .env: BASIC_API_KEY=… and BASIC_MODEL=…, with
     BASIC_BASE_URL=… when it is not OpenAI's.
+
+    \b
+    Settings come from the environment, then .env, then conf.yaml, both in this folder.
+    Any key of conf.yaml is also a variable: server.port is MANIPLE_SERVER__PORT.
+    `maniple COMMAND --help` has examples and the exit status of each command.
     """
 
 
@@ -67,6 +71,12 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     team: Annotated[
         str, typer.Option("--team", metavar="A,B", help="Who works.  [default: everyone]", show_default=False)
     ] = "",
+    thread: Annotated[
+        str, typer.Option("--thread", metavar="ID", help="Go on with this conversation.", show_default=False)
+    ] = "",
+    resume: Annotated[
+        bool, typer.Option("--continue", help="Only go on with the run that was cut off last.")
+    ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours. NO_COLOR does the same.")] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -79,16 +89,30 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat --deep --search-first "Compare …"
       maniple chat --team researcher,coder "…"      only these, and the reporter
       maniple chat --review "…"                     look at the plan before it is followed
+      maniple chat --thread 1a2b3c4d "And 1+4?"     go on with a conversation; /threads lists them
       maniple chat "…" > report.md                  only the report; progress on stderr
       git diff | maniple chat -                     the question from the input
       maniple chat --json "…" | jq -r .event        every event a line
 
     \b
-    Exit status: 0 completed, 1 failed, 2 wrong usage or settings,
-    3 the plan waits for a review, 130 cancelled.
+    Files that the team wrote are listed after the answer and stay where they are:
+    below data_dir, a key of conf.yaml. What the team needs: maniple doctor.
+
+    \b
+    Conversations are kept. A run whose program was killed goes on at the next prompt, or
+    with --continue; one that waits for a word is answered with --thread ID "accept".
+
+    \b
+    Exit status: 0 completed, 1 failed, 2 wrong usage or settings, 3 the team waits for
+    an answer, 4 the budget ran out (the report is partial), 130 cancelled,
+    128 + N ended by signal N.
     """
-    text = _question(question or [], json=json)
-    settings = _settings(config)
+    if resume and question:
+        raise typer.BadParameter(
+            "goes on with an earlier question; ask yours afterwards.", param_hint="--continue"
+        )
+    text = None if resume else _question(question or [], json=json)
+    settings = read_settings(config)
     from maniple.cli.ending import run_to_status
     from maniple.cli.members import UnknownMember, parse_members
     from maniple.cli.opening import Choices
@@ -100,9 +124,10 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         raise typer.BadParameter(str(error), param_hint="--team") from error
     from maniple.cli.chat import ask_once, converse
 
-    choices = Choices(members, deep, search_first, review, json)
+    talks = text is None and not resume
+    choices = Choices(members, deep, search_first, review, json, thread, talks or resume, resume)
     screens = Screens.of_this_process(color=not no_color)
-    if text is None:
+    if talks:
         work = converse(settings, choices, screens)
     else:
         at_terminal = screens.is_live and _has_keyboard()
@@ -118,7 +143,7 @@ def serve(
         typer.Option(min=0, max=65535, help="Port; 0: a free one.  [default: server.port, 8000]"),
     ] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Serve beyond this machine although there is no login.")
+        bool, typer.Option("--insecure", help="Serve beyond this machine without any API key.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -132,8 +157,17 @@ def serve(
       maniple serve --port 9000
       curl -N localhost:8000/api/chat/stream -H 'content-type: application/json' \\
            -d '{"messages": [{"role": "user", "content": "1+3=?"}]}'
+
+    \b
+    Ctrl-C or SIGTERM stops the service; runs under way go on when it is started again.
+    Beyond this machine it needs an API key: maniple keys add NAME. Address and port are also the
+    keys server.host and server.port of conf.yaml, or MANIPLE_SERVER__PORT.
+
+    \b
+    Exit status: 0 stopped, 1 the team cannot be opened, 2 wrong usage or settings,
+    such as a port that is taken.
     """
-    settings = _settings(config)
+    settings = read_settings(config)
     from maniple.cli.ending import run_to_status
     from maniple.cli.serve import serve as serve_until_stopped
 
@@ -153,7 +187,20 @@ def doctor(
 ) -> None:
     """Check what the team needs, and say how to get the rest.
 
-    Exit status: 0 when the team can answer, else 1.
+    \b
+    Examples:
+      maniple doctor                          the settings of this folder
+      maniple doctor --config team/conf.yaml  others
+      maniple doctor --probe                  what can the models do?
+      maniple doctor --json | jq .ok          for programs
+
+    \b
+    Each line is ✔ in order, ! absent and done without, or ✘ in the way of any answer;
+    → says what to do. A model is configured in .env: BASIC_API_KEY, BASIC_MODEL and
+    BASIC_BASE_URL; web search by TAVILY_API_KEY.
+
+    \b
+    Exit status: 0 the team can answer, 1 it cannot, 2 wrong usage.
     """
     from maniple.cli.doctor import examine
     from maniple.cli.ending import run_to_status
@@ -179,16 +226,3 @@ def _question(words: list[str], *, json: bool) -> str | None:
 
 def _has_keyboard() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _settings(config: Path | None) -> "Settings":
-    from maniple.config import load_settings
-    from maniple.errors import ConfigError
-
-    try:
-        return load_settings(config or "conf.yaml")
-    except ConfigError as error:
-        from maniple.cli.untrusted import clean
-
-        typer.secho(clean(str(error)), err=True, fg="red")
-        raise typer.Exit(2) from error

@@ -1,10 +1,12 @@
 """Asking the team: once, or at a prompt."""
 
+import shlex
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from maniple.cli.ending import WrongUsage
 from maniple.cli.opening import Choices, open_session
 from maniple.cli.screens import Screens
 from maniple.cli.untrusted import clean
@@ -14,39 +16,45 @@ from maniple.errors import ManipleError
 if TYPE_CHECKING:
     from maniple.cli.prompt import Prompt
     from maniple.cli.session import Session
+    from maniple.cli.tally import Tally
 
 _HINT = "Ask the team, or /help"
-_REVIEW = "The plan waits: Enter accepts it, or say what should be different."
 
 
 async def ask_once(
-    question: str, settings: Settings, choices: Choices, screens: Screens, *, at_terminal: bool
+    question: str | None, settings: Settings, choices: Choices, screens: Screens, *, at_terminal: bool
 ) -> int:
-    """Ask one question and return the program's status.
+    """Ask one question, or only go on with a run that was cut off, and return the program's status.
 
-    A plan that waits for its review is reviewed at the terminal, if that is where the person is.
+    What the team waits for is answered at the terminal, if that is where the person is.
     """
+    from maniple.cli.arrival import arrive, mention
+
     async with open_session(settings, choices, screens) as session:
-        tally = await session.ask(question)
-        if not at_terminal or choices.json or session.question is None:
-            return tally.exit_code
-        prompt = _open_prompt(session, settings, screens)
-        while session.question is not None:
-            try:
-                answer = await _read(prompt, session, screens)
-            except (EOFError, KeyboardInterrupt):
-                break
-            tally = await session.ask(answer)
+        tally = await arrive(session, choices, screens, shows=question is None)
+        if question is not None:
+            if tally is None and not choices.thread:
+                await mention(session, screens)
+            tally = await _send(question, session, screens, interrupted=tally)
+        if at_terminal and not choices.json and session.waiting is not None:
+            tally = await _discuss(_open_prompt(session, settings, screens), session, screens) or tally
+        if session.waiting is not None:
+            screens.note(_how_to_answer(session), "yellow")
+        if tally is None:
+            return 3 if session.waiting is not None else 0
         return tally.exit_code
 
 
 async def converse(settings: Settings, choices: Choices, screens: Screens) -> int:
     """Talk until the person leaves."""
+    from maniple.cli.arrival import arrive
     from maniple.cli.commands import Leave
 
     async with open_session(settings, choices, screens) as session:
         prompt = _open_prompt(session, settings, screens)
         screens.output.print(Text(f"maniple {version('maniple')} · /help, Ctrl-D leaves", style="dim"))
+        if await arrive(session, choices, screens) is not None:
+            screens.output.print()
         while True:
             try:
                 await _one_turn(prompt, session, screens)
@@ -56,30 +64,83 @@ async def converse(settings: Settings, choices: Choices, screens: Screens) -> in
                 screens.note("Ctrl-D or /quit leaves.", "dim")
 
 
+async def _send(
+    question: str, session: "Session", screens: Screens, *, interrupted: "Tally | None"
+) -> "Tally":
+    """Ask the question, or take it for the answer that the conversation waits for."""
+    from maniple.cli.decisions import Edit, Unclear, decide
+
+    if session.waiting is None:
+        return await session.ask(question)
+    if interrupted is not None:
+        screens.note("That waits for an answer now, so your question was not asked.", "yellow")
+        return interrupted
+    try:
+        answer = decide(session.waiting.question, question)
+    except Unclear as error:
+        raise WrongUsage(str(error)) from error
+    if isinstance(answer, Edit):
+        raise WrongUsage("To edit, give the whole text (e and the JSON), or answer at a terminal.")
+    return await session.answer(answer)
+
+
+async def _discuss(prompt: "Prompt", session: "Session", screens: Screens) -> "Tally | None":
+    """Answer at the terminal until nothing is waited for; None if nothing was answered."""
+    from maniple.cli.answering import answer_to
+
+    tally = None
+    while session.waiting is not None:
+        try:
+            line = await _read(prompt, session, screens)
+            if line.strip() in ("/quit", "/exit"):
+                break
+            answer = await answer_to(session.waiting, line, session, prompt, screens)
+        except (EOFError, KeyboardInterrupt):
+            break
+        if answer is not None:
+            tally = await session.answer(answer)
+    return tally
+
+
 async def _one_turn(prompt: "Prompt", session: "Session", screens: Screens) -> None:
+    from maniple.cli.answering import answer_to
     from maniple.cli.commands import obey
 
     line = await _read(prompt, session, screens)
-    if line.startswith("/"):
-        screens.output.print(Text(clean(await obey(session, line))), soft_wrap=True)
-    elif line.strip():
-        try:
+    try:
+        if line.startswith("/"):
+            if words := clean(await obey(session, line)):
+                screens.output.print(Text(words), soft_wrap=True)
+        elif session.waiting is not None:
+            answer = await answer_to(session.waiting, line, session, prompt, screens)
+            if answer is not None:
+                await session.answer(answer)
+                screens.output.print()
+        elif line.strip():
             await session.ask(line.strip())
             screens.output.print()
-        except ManipleError as error:
-            screens.note(f"✘ {error}", "bold red")
+    except ManipleError as error:
+        screens.note(f"✘ {error}", "bold red")
 
 
 async def _read(prompt: "Prompt", session: "Session", screens: Screens) -> str:
-    """Return the next message; an empty one accepts a plan that waits."""
-    question = session.question
-    if question is None:
+    """Return the next line, having said how to answer what the team waits for."""
+    from maniple.cli.pauses import hint, instructions
+
+    if session.waiting is None:
         return await prompt.ask(_HINT)
-    review = question.kind == "plan_review"
-    words = _REVIEW if review else f"The team waits for one of: {', '.join(question.options)}"
-    screens.output.print(Text(clean(words), style="yellow"), soft_wrap=True)
-    answer = await prompt.ask("accept" if review else _HINT)
-    return "accept" if review and not answer.strip() else answer
+    question = session.waiting.question
+    screens.output.print(Text(instructions(question), style="yellow"), soft_wrap=True)
+    return await prompt.ask(hint(question))
+
+
+def _how_to_answer(session: "Session") -> str:
+    from maniple.cli.pauses import example, instructions
+
+    assert session.waiting is not None
+    question = session.waiting.question
+    command = f"maniple chat --thread {session.thread_id} {shlex.quote(example(question))}"
+    return f"{instructions(question)} Answer with: {command}"
 
 
 def _open_prompt(session: "Session", settings: Settings, screens: Screens) -> "Prompt":

@@ -13,6 +13,7 @@ from maniple.cli.findings import Finding
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
 from maniple.llms.embedded.files import QWEN_CODER
+from maniple.llms.embedded.remedy import INSTALL_ENGINE
 from maniple.sandbox import open_sandbox
 from maniple.search import open_search
 from maniple.types import Unavailable
@@ -30,13 +31,14 @@ def check_python() -> Finding:
 
 
 def check_settings(config: Path | None) -> tuple[Finding, Settings | None]:
-    """Read the settings, and say from which files."""
+    """Read the settings, and say from which files: `config`, and the `.env` beside it."""
     yaml_file = config or Path("conf.yaml")
+    env_file = yaml_file.with_name(".env")
     try:
-        settings = load_settings(yaml_file)
+        settings = load_settings(yaml_file, env_file=env_file)
     except ConfigError as error:
         return Finding("settings", "problem", str(error), "Correct the lines that are named."), None
-    files = [str(file) for file in (yaml_file, Path(".env")) if file.is_file()]
+    files = [str(file) for file in (yaml_file, env_file) if file.is_file()]
     read = f"{' and '.join(files)} valid" if files else f"no {yaml_file} and no .env here"
     return Finding("settings", "ok", f"{read}; the environment comes on top"), settings
 
@@ -48,7 +50,8 @@ def check_engine(needed: bool) -> Finding:
     if not needed:
         return Finding("embedded engine", "ok", "absent, and not needed")
     remedy = (
-        "pip install 'maniple[local]', or configure an endpoint: BASIC_API_KEY, BASIC_MODEL, BASIC_BASE_URL."
+        "Configure an endpoint (BASIC_API_KEY, BASIC_MODEL, BASIC_BASE_URL); or, where this machine has a "
+        f"package for it, {INSTALL_ENGINE}."
     )
     return Finding("embedded engine", "problem", "xllamacpp is not installed", remedy)
 

@@ -3,13 +3,17 @@
 import asyncio
 import dataclasses
 import difflib
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from maniple.cli.arrival import enter
+from maniple.cli.conversations import Conversation
 from maniple.cli.members import UnknownMember, parse_members
 from maniple.cli.session import Session
 from maniple.cli.untrusted import clean
+from maniple.cli.words import one_line, time_ago
 
 KEYS = (
     ("Enter", "sends the message"),
@@ -80,7 +84,8 @@ async def _save(session: Session, rest: str) -> str:
         return f"{name} exists. To replace it: /save! {name}"
     except (OSError, RuntimeError, ValueError) as error:
         # RuntimeError: nobody's home for a `~name`; ValueError: a NUL in the name.
-        return f"{name} cannot be written: {getattr(error, 'strerror', None) or error}."
+        why = getattr(error, "strerror", None) or error
+        return f"{name} cannot be written: {why}. The report is still here: say where else, /save FILE."
     return f"Saved to {path}"
 
 
@@ -94,8 +99,62 @@ def _file_name(rest: str) -> tuple[str, bool]:
 def _write(name: str, text: str, replace: bool) -> Path:
     path = Path(name).expanduser().absolute()
     with path.open("w" if replace else "x", encoding="utf-8") as file:
-        file.write(text)
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            if not replace:
+                path.unlink()  # half a report would be in the way of the next try
+            raise
     return path
+
+
+async def _threads(session: Session, rest: str) -> str:
+    listed = await session.conversations.list()
+    if not listed:
+        return "There is no conversation yet."
+    now = time.time()
+    rows = [
+        (
+            f"{'▸' if one.thread_id == session.thread_id else ' '}{number:>3}  {clean(one.thread_id[:8])}",
+            time_ago(now - one.thread.updated_at),
+            _how_it_stands(one),
+            clean(one_line(one.thread.title, 60)),
+        )
+        for number, one in enumerate(listed, start=1)
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=True)) for row in rows
+    ]
+    return "\n".join([*lines, "/resume NUMBER goes on with one of them."])
+
+
+def _how_it_stands(one: Conversation) -> str:
+    if one.standing == "over" and one.newest is not None:
+        return one.newest.status.replace("_", " ")
+    return "waits for you" if one.standing == "waits" else one.standing
+
+
+async def _resume(session: Session, rest: str) -> str:
+    conversations = session.conversations
+    found = await conversations.find(rest) if rest else await conversations.newest(without=session.thread_id)
+    if found is None:
+        return "There is no other conversation yet."
+    await enter(found, session)
+    return ""
+
+
+async def _cancel(session: Session, rest: str) -> str:
+    if not rest and session.waiting is None:
+        return "Nothing waits here. /threads lists what could be cancelled: /cancel NUMBER."
+    found = await session.conversations.find(rest or session.thread_id)
+    title = clean(one_line(found.thread.title, 60))
+    if await session.cancel(found):
+        return f'Cancelled: "{title}". What was done is kept; ask on.'
+    if found.standing == "under way":
+        return "Another program works on this conversation: cancel it there, with Ctrl-C."
+    return f'Nothing is to be cancelled: "{title}" is {_how_it_stands(found)}.'
 
 
 async def _quit(session: Session, rest: str) -> str:
@@ -105,6 +164,9 @@ async def _quit(session: Session, rest: str) -> str:
 COMMANDS: Mapping[str, Command] = {
     "/help": Command("/help", "shows this list", _help),
     "/new": Command("/new", "starts a new conversation", _new),
+    "/threads": Command("/threads", "lists the conversations, newest first", _threads),
+    "/resume": Command("/resume [ID]", "goes on with a conversation, by its id or number", _resume),
+    "/cancel": Command("/cancel [ID]", "drops what waits for your answer, or was cut off", _cancel),
     "/team": Command("/team [NAME …]", "shows or chooses who works; /team all", _team),
     "/save": Command("/save FILE", "writes the last report as Markdown; /save! FILE replaces a file", _save),
     "/quit": Command("/quit", "leaves", _quit),

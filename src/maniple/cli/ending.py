@@ -1,10 +1,12 @@
 """How the program ends: its exit status, with words where something went wrong."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from maniple.cli.untrusted import clean
@@ -13,26 +15,60 @@ from maniple.errors import ConfigError, ManipleError
 USAGE = 2
 CANCELLED = 130
 _SIGNAL_BASE = 128
+_DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+class WrongUsage(ManipleError):
+    """What was asked for on the command line cannot be meant."""
+
+    code = "usage"
 
 
 def run_to_status(work: Coroutine[Any, Any, int]) -> int:
     """Run `work` and return the status it gives, or the one for how it ended.
 
-    1 for an error that is told, 2 for bad settings, 128 plus its number for a signal; SIGTERM and SIGHUP
-    cancel the work first, so that child processes end with it.
+    1 for an error that is told, 2 for bad settings and wrong usage, 128 plus its number for a signal;
+    SIGTERM and SIGHUP cancel the work first, so that child processes end with it.
     """
     ended_by: list[signal.Signals] = []
     try:
-        return asyncio.run(_until_signal(work, ended_by))
-    except ConfigError as error:
-        return _complain(error, USAGE)
+        status = asyncio.run(_until_signal(work, ended_by))
+        flush_output()
+    except (ConfigError, WrongUsage) as error:
+        return _complain(str(error), USAGE)
     except ManipleError as error:
-        return _complain(error, 1)
-    except BrokenPipeError:
-        _forget_output()
-        return _SIGNAL_BASE + signal.SIGPIPE
+        return _complain(str(error), 1)
+    except OSError as error:
+        if ended_by:  # a terminal that was closed takes no farewell
+            _forget_output()
+            return _SIGNAL_BASE + ended_by[0]
+        return status_without_output(error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return _SIGNAL_BASE + ended_by[0] if ended_by else CANCELLED
+    return status
+
+
+def flush_output() -> None:
+    """Write what is still to be written; Python itself has no good words when that fails at its end."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+
+
+def status_without_output(error: OSError) -> int:
+    """Return the status for a program whose output cannot be written; raises any other `error`.
+
+    A reader that has left is no failure: nothing is said. A full disk is one.
+    """
+    if isinstance(error, BrokenPipeError):
+        _forget_output()
+        return _SIGNAL_BASE + signal.SIGPIPE
+    if error.errno not in _DISK_TROUBLE:
+        raise error
+    try:
+        what = error.filename or "The output"
+        return _complain(f"{what} could not be written: {error.strerror}.", 1)
+    finally:
+        _forget_output()
 
 
 async def _until_signal(work: Coroutine[Any, Any, int], ended_by: list[signal.Signals]) -> int:
@@ -49,18 +85,19 @@ async def _until_signal(work: Coroutine[Any, Any, int], ended_by: list[signal.Si
     return await work
 
 
-def _complain(error: ManipleError, status: int) -> int:
+def _complain(words: str, status: int) -> int:
     from rich.console import Console
     from rich.text import Text
 
-    Console(stderr=True).print(Text(clean(str(error)), style="bold red"), soft_wrap=True)
+    with suppress(OSError):  # there may be no place for words either
+        Console(stderr=True).print(Text(clean(words), style="bold red"), soft_wrap=True)
     return status
 
 
 def _forget_output() -> None:
-    """Keep Python from complaining, when it ends, that nobody reads its output any more."""
+    """Keep Python from complaining, when it ends, that its output goes nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):

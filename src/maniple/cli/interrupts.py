@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 FORCED_EXIT = 130
 _PATIENCE_SECONDS = 5.0
@@ -69,4 +69,5 @@ def silent_keyboard() -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # the terminal may have been closed meanwhile
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)

@@ -1,8 +1,8 @@
-"""From settings to a conversation, telling meanwhile what is done and then which model answers."""
+"""From settings to a conversation, telling meanwhile what is done and then which model is used."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from maniple.cli.screens import Screens
@@ -11,7 +11,11 @@ from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.cli.session import Session
+    from maniple.graph import RunOptions
     from maniple.runtime import Answering
+
+_DRAIN_SECONDS = 0.5
+"""Somebody waits for the prompt of the shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,11 @@ class Choices:
     search_first: bool = False
     review: bool = False
     json: bool = False
+    thread: str = ""
+    """The conversation to go on with: its id, or the beginning of it."""
+    resumes: bool = False
+    """Whether a run that was cut off goes on first; `demands`: whether that was asked for."""
+    demands: bool = False
 
 
 @asynccontextmanager
@@ -32,33 +41,49 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
     try:
         progress.step("starting the team")
         # Two seconds of imports: they come after the words.
-        from langgraph.checkpoint.memory import InMemorySaver
-
+        from maniple.cli.belongings import open_belongings
+        from maniple.cli.conversations import Conversations
         from maniple.cli.session import Session
-        from maniple.graph import RunOptions
-        from maniple.runs import open_runs
-        from maniple.runtime import open_runtime
+        from maniple.runs import open_engine, recover_run, rules_of
+        from maniple.runtime import open_configured_store, open_runtime
+        from maniple.runtime.toolbox import WORKSPACES
+        from maniple.sandbox import Workspaces
 
+        rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)
         async with (
-            open_runtime(settings, checkpointer=InMemorySaver(), progress=progress) as runtime,
-            open_runs(runtime.graph) as runs,
+            open_belongings(Workspaces(settings.data_dir / WORKSPACES)) as belongings,
+            open_configured_store(settings, server=False) as store,
+            open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
+            open_engine(runtime.graph, store, kind="chat", rules=rules, recovering=False) as engine,
         ):
             progress.close()
             announce(runtime.answering, runtime.notices, screens)
-            options = RunOptions(
-                team_members=choices.members,
-                deep_thinking_mode=choices.deep,
-                search_before_planning=choices.search_first,
-                auto_accepted_plan=not choices.review,
+            yield Session(
+                engine,
+                Conversations(store, lambda left: recover_run(engine, store, left)),
+                [name for name in settings.team.members if name in runtime.graph.nodes],
+                lambda: screens.view(json=choices.json),
+                belongings,
+                _options(choices),
+                settings.team.max_plan_steps,
             )
-            working: list[Worker] = [name for name in settings.team.members if name in runtime.graph.nodes]
-            yield Session(runs, working, lambda: screens.view(json=choices.json), options)
     finally:
         progress.close()
 
 
+def _options(choices: Choices) -> "RunOptions":
+    from maniple.graph import RunOptions
+
+    return RunOptions(
+        team_members=choices.members,
+        deep_thinking_mode=choices.deep,
+        search_before_planning=choices.search_first,
+        auto_accepted_plan=not choices.review,
+    )
+
+
 def announce(answering: "Answering", notices: Sequence[str], screens: Screens) -> None:
-    """Say which model answers, and what is absent."""
+    """Say which model is used, and what is absent. No endpoint has been asked anything yet."""
     for text in _greeting(answering):
         screens.note(text, "dim")
     for notice in notices:
@@ -67,8 +92,8 @@ def announce(answering: "Answering", notices: Sequence[str], screens: Screens) -
 
 def _greeting(answering: "Answering") -> Iterator[str]:
     if answering.embedded:
-        yield f"{answering.model} answers, a small model inside this program: it may be wrong."
+        yield f"Using {answering.model}, a small model inside this program: it may be wrong."
     else:
-        yield f"{answering.model} at {answering.url} answers."
+        yield f"Using {answering.model} at {answering.url}."
     if answering.advice:
         yield answering.advice

@@ -33,18 +33,22 @@ class PlanView:
         self.is_new = False
 
     def update(self, event: PlanChanged) -> list[PlanStepView]:
-        """Take the plan over; return the steps whose status has changed.
+        """Take the plan over; return the steps whose status has changed, or the reason for it.
 
         A step may be put in between while the plan runs. A plan that lacks a step of the one before is
         new (`is_new`): nothing has changed in it yet.
         """
-        before = {(step.id, step.title): step.status for step in self.steps}
+        before = {(step.id, step.title): _standing(step) for step in self.steps}
         now = {(step.id, step.title) for step in event.steps}
         self.title, self.steps = event.title, event.steps
         self.is_new = not before or not before.keys() <= now
         if self.is_new:
             return []
-        return [step for step in event.steps if before.get((step.id, step.title), step.status) != step.status]
+        return [
+            step
+            for step in event.steps
+            if before.get((step.id, step.title), _standing(step)) != _standing(step)
+        ]
 
     def title_for(self, agent_name: str) -> str:
         """Return the title of the step that the agent works on, if there is one."""
@@ -74,6 +78,10 @@ class PlanView:
         head = [Text(f"  … {above} above", style="dim")] if above else []
         foot = [Text(f"  … {below} more", style="dim")] if below else []
         return [*head, *lines[first : first + room], *foot]
+
+
+def _standing(step: PlanStepView) -> tuple[str, str | None]:
+    return step.status, step.reason
 
 
 def _line(place: int, step: PlanStepView, width: int) -> Text:

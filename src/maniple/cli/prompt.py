@@ -1,6 +1,7 @@
 """The line at which people ask."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -11,6 +12,8 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 
+_MARK = FormattedText([("bold", "› ")])
+
 
 class Prompt:
     """Reads messages, with their history in `history_file` where that can be written."""
@@ -18,12 +21,13 @@ class Prompt:
     def __init__(
         self, history_file: Path, commands: Iterable[str], members: Iterable[str], *, color: bool
     ) -> None:
+        self._color_depth = None if color else ColorDepth.DEPTH_1_BIT
         self._session: PromptSession[str] = PromptSession(
             history=_open_history(history_file),
             completer=_CommandCompleter(commands, members),
             complete_while_typing=False,
             key_bindings=_keys(),
-            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            color_depth=self._color_depth,
         )
 
     async def ask(self, hint: str) -> str:
@@ -32,7 +36,17 @@ class Prompt:
         Raises EOFError for Ctrl-D, and KeyboardInterrupt for Ctrl-C on an empty line.
         """
         placeholder = FormattedText([("ansibrightblack", hint)])
-        return await self._session.prompt_async(FormattedText([("bold", "› ")]), placeholder=placeholder)
+        return await self._session.prompt_async(_MARK, placeholder=placeholder)
+
+    async def edit(self, text: str) -> str:
+        """Return `text` as the person changed it: Enter ends, Alt-Enter begins a new line.
+
+        Raises as `ask` does, Ctrl-C by emptying the text first.
+        """
+        session: PromptSession[str] = PromptSession(
+            history=InMemoryHistory(), key_bindings=_keys(), color_depth=self._color_depth
+        )
+        return await session.prompt_async(_MARK, default=text)
 
 
 def _open_history(file: Path) -> History:
@@ -43,7 +57,15 @@ def _open_history(file: Path) -> History:
             pass
     except OSError:
         return InMemoryHistory()
-    return FileHistory(file)
+    return _PatientHistory(file)
+
+
+class _PatientHistory(FileHistory):
+    """Forgets what cannot be written, on a full disk say, rather than end the conversation."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
 
 
 def _keys() -> KeyBindings:

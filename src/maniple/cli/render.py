@@ -2,19 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.text import Text
 
 from maniple.cli.activity import Activity
+from maniple.cli.pauses import description
 from maniple.cli.plan_view import PlanView
+from maniple.cli.prose import Prose
+from maniple.cli.region import LiveRegion
+from maniple.cli.retries import VOID, Retries
 from maniple.cli.tally import Tally
 from maniple.cli.transcript import Transcript
 from maniple.cli.untrusted import clean, cleaned
-from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line, result_line
+from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line, reason_line, result_line
 from maniple.events import (
     AgentStarted,
     Event,
@@ -28,7 +31,12 @@ from maniple.events import (
 )
 
 _REFRESH_SECONDS = 1 / 8
-_STATUS_STYLES = {"completed": "green", "interrupted": "yellow", "cancelled": "yellow"}
+_STATUS_STYLES = {
+    "completed": "green",
+    "interrupted": "yellow",
+    "cancelled": "yellow",
+    "budget_exhausted": "yellow",
+}
 
 
 class TerminalView:
@@ -41,14 +49,8 @@ class TerminalView:
         self._activity = Activity()
         self._agent = ""
         self._calls: dict[str, float] = {}
-        self._live = Live(
-            console=console,
-            get_renderable=self._region,
-            # rich would refresh from a thread, which now and then overwrites a line printed meanwhile.
-            auto_refresh=False,
-            transient=True,
-            vertical_overflow="crop",
-        )
+        self._retries = Retries()
+        self._live = LiveRegion(console, self._region)
         self._handlers: dict[str, Callable[[Any], None]] = {
             "start_of_agent": self._start_agent,
             "end_of_agent": lambda _: self._rest("choosing the next step"),
@@ -63,7 +65,7 @@ class TerminalView:
         }
 
     async def __aenter__(self) -> "TerminalView":
-        self._live.start(refresh=True)
+        self._live.start()
         self._refreshing = asyncio.create_task(self._keep_refreshing())
         return self
 
@@ -76,13 +78,24 @@ class TerminalView:
         """Show the event, if it is one that people see."""
         handler = self._handlers.get(event.type)
         if handler is not None:
-            handler(cleaned(event))
+            # What a person decides on must not lose anything: it is written out instead.
+            handler(event if event.type == "interrupt" else cleaned(event))
 
     def say(self, text: str) -> None:
         """Say it above the live line, which has no more to say about keys then."""
         self._transcript.flush()
         self._activity.drop_hint()
-        self._console.print(Text(text, style="yellow"))
+        self._console.print(Text(text, style="yellow"), soft_wrap=True)
+
+    def recall(self, asked: str, answer: str, waiting: Sequence[Event]) -> None:
+        """Print the exchange, and what is waited for."""
+        self._console.print(Text(f"› {clean(asked)}", style="bold"))
+        if answer:
+            self._console.print()
+            self._console.print(Prose(clean(answer)))
+        for event in waiting:
+            self.show(0, event)
+        self._transcript.flush()
 
     def finish(self, tally: Tally) -> None:
         """Print status, time and use."""
@@ -110,6 +123,7 @@ class TerminalView:
         self._activity.begin(f"{event.agent_name} is starting")
 
     def _start_model(self, event: ModelStarted) -> None:
+        self._retries.begin()
         self._activity.begin(f"{event.agent_name} waits for the model")
 
     def _rest(self, activity: str) -> None:
@@ -124,6 +138,8 @@ class TerminalView:
         elif self._agent == "planner":  # its JSON becomes the `plan` event
             self._activity.begin("planner writes the plan")
         else:
+            if self._retries.voids(event):
+                self._transcript.line(Text(VOID, style="yellow"))
             self._activity.begin(f"{self._agent} is writing")
             self._transcript.write(content or "", "content")
 
@@ -135,6 +151,8 @@ class TerminalView:
             last = step is self._plan.steps[-1]
             if step.status in ("failed", "skipped") or (step.status == "completed" and not last):
                 self._transcript.line(self._plan.line(step))
+            if step.reason:
+                self._transcript.line(Text(f"  {reason_line(step.reason)}", style="red"))
 
     def _call_tool(self, event: ToolCalled) -> None:
         self._calls[event.tool_call_id] = time.monotonic()
@@ -151,11 +169,13 @@ class TerminalView:
         self._activity.begin(f"{self._agent} is working")
 
     def _ask(self, event: Interrupted) -> None:
-        if event.kind == "plan_review" and self._plan.steps:
-            for line in self._plan.lines():
-                self._transcript.line(line)
-        else:
-            self._transcript.line(Text(one_line(arguments_line(event.payload))))
+        if text := description(event):
+            self._transcript.text(text)
+            return
+        for step, line in zip(self._plan.steps, self._plan.lines(), strict=True):
+            self._transcript.line(line)
+            if step.description.strip(" .") != step.title.strip(" ."):
+                self._transcript.text(f"      {one_line(step.description)}")
 
     def _fail(self, event: Failed) -> None:
         self._transcript.flush()

@@ -3,15 +3,19 @@
 import asyncio
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
 
+from maniple.cli.keeping import has_valid_key
 from maniple.cli.opening import announce
 from maniple.cli.screens import Screens
+from maniple.cli.words import counted
 from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
+from maniple.store import Store
 
 _GRACE_SECONDS = 5
 # The last frames are on their way to the sockets; a stream is cut when the server begins to exit.
@@ -34,7 +38,7 @@ class _Server(uvicorn.Server):
         yield
 
     def _leave(self, number: int) -> None:
-        """Let the runs end, so that every client hears the end of its stream; a second signal hurries."""
+        """Let every client hear how its stream ends before the server does; a second signal hurries."""
         if self._leaving is not None:
             self.handle_exit(number, None)
             return
@@ -48,7 +52,7 @@ class _Server(uvicorn.Server):
 
 async def serve(settings: Settings) -> int:
     """Serve until SIGINT or SIGTERM; raises the `ManipleError` that keeps the team from opening."""
-    _refuse_strangers(settings.server)
+    await _refuse_strangers(settings)
     screens = Screens.of_this_process()
     progress = screens.progress()
     with await asyncio.to_thread(_bind, settings.server) as listener:
@@ -56,26 +60,41 @@ async def serve(settings: Settings) -> int:
             progress.step("starting the service")
             from maniple.api import create_app
 
+            _configure_logs(settings)
             app = create_app(settings, progress=progress)
             # Entered here and not by uvicorn, which would print an error's stack instead of its sentence.
             async with app.router.lifespan_context(app):
                 progress.close()
-                announce(app.state.runtime.answering, app.state.runtime.notices, screens)
-                _say_where(listener, settings.server, screens)
-                drain = app.state.runs.drain
-                await _Server(_configuration(app), drain).serve(sockets=[listener])
+                service = app.state.service
+                announce(service.runtime.answering, service.runtime.notices, screens)
+                _say_where(listener, settings.server, screens, keys=await _keys(service.store))
+                await _Server(_configuration(app), service.engine.drain).serve(sockets=[listener])
         finally:
             progress.close()
     return 0
 
 
-def _refuse_strangers(server: ServerSettings) -> None:
-    if not server.is_loopback and not server.insecure:
-        raise ConfigError(
-            f"{server.host} can be reached from other machines, and there is no login: everyone there could "
-            "use the team and your keys. Serve on 127.0.0.1, behind a proxy that asks for one, "
-            "or say --insecure."
-        )
+def _configure_logs(settings: Settings) -> None:
+    from maniple.config.secrets import secrets_of
+    from maniple.redaction import Redactor
+    from maniple.telemetry.logs import configure_logs
+
+    chosen = settings.logging.format
+    reading = "console" if sys.stderr.isatty() else "json"
+    configure_logs(
+        settings.logging.level, reading if chosen == "auto" else chosen, Redactor(secrets_of(settings))
+    )
+
+
+async def _refuse_strangers(settings: Settings) -> None:
+    server = settings.server
+    if server.is_loopback or server.insecure or await has_valid_key(settings):
+        return
+    raise ConfigError(
+        f"{server.host} can be reached from other machines, and there is no API key: everyone there could "
+        "use the team and your keys. Make one (maniple keys add NAME), serve on 127.0.0.1, behind a proxy "
+        "that asks for a login, or say --insecure."
+    )
 
 
 def _bind(settings: ServerSettings) -> socket.socket:
@@ -100,15 +119,22 @@ def _configuration(app: object) -> uvicorn.Config:
         app,  # pyright: ignore[reportArgumentType] - FastAPI stays behind the api room's door
         lifespan="off",
         ws="none",
+        log_config=None,
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
 
 
-def _say_where(listener: socket.socket, server: ServerSettings, screens: Screens) -> None:
+async def _keys(store: Store) -> int:
+    return sum(key.revoked_at is None for key in await store.keys.list())
+
+
+def _say_where(listener: socket.socket, server: ServerSettings, screens: Screens, *, keys: int) -> None:
     port = listener.getsockname()[1]
     shown = f"[{server.host}]" if ":" in server.host else server.host
     screens.note(f"Serving on http://{shown}:{port} (documented at /docs). Ctrl-C stops.")
-    if not server.is_loopback:
+    if keys:
+        screens.note(f"Clients need one of {counted(keys, 'API key')} (X-API-Key).", "dim")
+    elif not server.is_loopback:
         screens.note("INSECURE: everyone who can reach this address can use the team and your keys.", "red")

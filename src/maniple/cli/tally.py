@@ -11,11 +11,12 @@ from maniple.types import RunStatus
 EXIT_CODES: Mapping[RunStatus, int] = {
     "completed": 0,
     "failed": 1,
-    "budget_exhausted": 1,
+    "budget_exhausted": 4,
     "interrupted": 3,
     "cancelled": 130,
 }
 ANSWERING = ("coordinator", "reporter")
+_OUTCOMES: Mapping[RunStatus, str] = {"budget_exhausted": "the budget ran out: the answer is partial"}
 
 
 @dataclass(slots=True)
@@ -39,6 +40,8 @@ class Tally:
     def count(self, event: Event) -> None:
         """Take one event into account."""
         match event.type:
+            case "run":  # a run that was answered begins another stretch
+                self.question = None
             case "start_of_agent":
                 self._agent, self._text = event.agent_name, ""
             case "message":
@@ -51,6 +54,11 @@ class Tally:
                 self.question = event
             case "run_status":
                 self.status = event.status
+
+    @property
+    def listens(self) -> bool:
+        """Whether messages matter now: those of the agents who answer."""
+        return self._agent in ANSWERING
 
     @property
     def seconds(self) -> float:
@@ -68,7 +76,7 @@ class Tally:
 
     def summary(self) -> str:
         """Return status, time and use in one line."""
-        parts = [self.status.replace("_", " "), duration(self.seconds)]
+        parts = [_OUTCOMES.get(self.status, self.status), duration(self.seconds)]
         if self.model_calls:
             parts.append(counted(self.model_calls, "model call"))
         if tokens := self.input_tokens + self.output_tokens:
@@ -76,11 +84,11 @@ class Tally:
         return " · ".join(parts)
 
     def _append(self, event: Message) -> None:
-        if self._agent not in ANSWERING:
+        if not self.listens or not event.delta.content:
             return
         if event.message_id != self._message_id:
             self._message_id, self._text = event.message_id, ""
-        self._text += event.delta.content or ""
+        self._text += event.delta.content
 
     def _add(self, event: Usage) -> None:
         self.model_calls += 1

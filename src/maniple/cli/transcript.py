@@ -42,6 +42,7 @@ class Transcript:
             self._kind, self._stream = kind, Blocks() if kind == "content" else Lines()
         if not self._stream.rest and not text.strip():
             return
+        self._print_header()
         self._print_block(self._stream.feed(text))
 
     def flush(self) -> None:
@@ -53,6 +54,13 @@ class Transcript:
         self.flush()
         self._print_header()
         self._console.print(Padding(line, _INDENT), no_wrap=True, overflow="ellipsis")
+        self._gap = True
+
+    def text(self, text: str) -> None:
+        """Print a text whole, its long lines wrapped."""
+        self.flush()
+        self._print_header()
+        self._console.print(Padding(Text(text), _INDENT))
         self._gap = True
 
     def tail(self, most_lines: int) -> RenderableType | None:
@@ -69,7 +77,6 @@ class Transcript:
     def _print_block(self, text: str) -> None:
         if not text.strip():
             return
-        self._print_header()
         if self._gap and self._kind == "content":
             self._console.print()
         self._gap = True

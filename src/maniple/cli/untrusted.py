@@ -13,6 +13,10 @@ _SEQUENCE = re.compile(
 )
 # C0 and C1 but tab and newline; what turns the direction of writing; halves of surrogate pairs.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Those, carriage returns, the other line ends, and what takes no room.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 _LINE_END = re.compile("\r\n|[\u2028\u2029\x85]")
 
 
@@ -23,6 +27,14 @@ def clean(text: str) -> str:
     rest is seen and does nothing.
     """
     return _CONTROL.sub("", _SEQUENCE.sub("", _LINE_END.sub("\n", text)))
+
+
+def exposed(text: str) -> str:
+    """Return `text` with everything that cannot be seen, or that a terminal would obey, written out.
+
+    For what a person decides on: nothing of it is left out, and nothing else is shown in its place.
+    """
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def cleaned(event: Event) -> Event:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import IO, Protocol
 
 from maniple.cli.tally import Tally
@@ -21,6 +22,10 @@ class View(Protocol):
 
     def say(self, text: str) -> None:
         """Tell the person something that is not of the run."""
+        ...
+
+    def recall(self, asked: str, answer: str, waiting: Sequence[Event]) -> None:
+        """Show the last exchange of a conversation, and the events that say what is waited for."""
         ...
 
     def finish(self, tally: Tally) -> None:
@@ -59,6 +64,9 @@ class JsonView:
     def say(self, text: str) -> None:
         """Write to the notes."""
         print(text, file=self._notes, flush=True)
+
+    def recall(self, asked: str, answer: str, waiting: Sequence[Event]) -> None:
+        """The lines are of runs that are under way."""
 
     def finish(self, tally: Tally) -> None:
         """The events have said it."""

@@ -19,7 +19,7 @@ RUN_MARKS: Mapping[RunStatus, str] = {
     "failed": "✘",
     "cancelled": "✘",
     "interrupted": "?",
-    "budget_exhausted": "✘",
+    "budget_exhausted": "!",
 }
 
 _EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning)\b")
@@ -30,12 +30,30 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def file_size(size_bytes: int) -> str:
+    """Return `1 byte`, `999 bytes`, `2.0 kB`, `1.5 MB`."""
+    if size_bytes < 1000:
+        return counted(size_bytes, "byte")
+    return f"{size_bytes / 1e3:,.1f} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:,.1f} MB"
+
+
 def duration(seconds: float) -> str:
     """Return a time as people say it: `0.2 s`, `21 s`, `3 min 05 s`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def time_ago(seconds: float) -> str:
+    """Return how long ago something was: `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f} min ago"
+    if seconds < 2 * 86400:
+        return f"{seconds // 3600:.0f} h ago"
+    return f"{seconds // 86400:.0f} days ago"
 
 
 def one_line(text: str, longest: int = 400) -> str:
@@ -52,6 +70,11 @@ def result_line(text: str, longest: int = 400) -> str:
         errors = [line for line in lines if _EXCEPTION.match(line)]
         text = errors[-1] if errors else text
     return one_line(text, longest) or "(nothing)"
+
+
+def reason_line(text: str, longest: int = 400) -> str:
+    """Return in one line why a step failed."""
+    return f"↳ {result_line(text, longest)}"
 
 
 def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:

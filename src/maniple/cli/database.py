@@ -1,0 +1,137 @@
+"""`maniple db`: the file that keeps conversations and runs."""
+
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from maniple.cli.options import ConfigOption, read_settings
+
+if TYPE_CHECKING:
+    from maniple.config import Settings
+
+database = typer.Typer(name="db", no_args_is_help=True, help="The database of conversations and runs.")
+
+
+@database.command("check")
+def check_database(config: ConfigOption = None) -> None:
+    """Look for damage; may be done while a server runs.
+
+    \b
+    Examples:
+      maniple db check
+
+    \b
+    Exit status: 0 all is well, 1 it is damaged or cannot be read, 2 wrong settings
+    (conf.yaml, .env).
+    """
+    _finish(_check(read_settings(config)))
+
+
+@database.command("vacuum")
+def vacuum_database(config: ConfigOption = None) -> None:
+    """Give unused space back; may be done while a server runs.
+
+    \b
+    Examples:
+      maniple db vacuum
+
+    \b
+    Exit status: 0 done, 1 it cannot be done, 2 wrong settings (conf.yaml, .env).
+    """
+    _finish(_vacuum(read_settings(config)))
+
+
+@database.command("export")
+def export_database(
+    thread: Annotated[
+        str, typer.Option("--thread", metavar="ID", help="Only this conversation.", show_default=False)
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="A new file.  [default: the output]")
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write what is kept as JSON, an object a line; API keys are left out.
+
+    \b
+    Examples:
+      maniple db export -o backup.jsonl
+      maniple db export --thread 1a2b3c4d | jq -r 'select(.record == "event").type'
+
+    \b
+    Exit status: 0 done, 1 it cannot be read or written, 2 wrong usage or settings
+    (conf.yaml, .env).
+    """
+    _finish(_export(read_settings(config), thread, output))
+
+
+def _finish(work: object) -> None:
+    from maniple.cli.ending import run_to_status
+
+    raise typer.Exit(run_to_status(work))  # type: ignore[arg-type]
+
+
+async def _check(settings: "Settings") -> int:
+    from maniple.cli.keeping import database_file, open_kept
+    from maniple.cli.untrusted import clean
+
+    file = database_file(settings)
+    if not file.exists():
+        print(f"There is no {file} yet.")
+        return 0
+    async with open_kept(settings) as store:
+        problems = await store.check()
+    for problem in problems:
+        print(clean(f"✘ {problem}"))
+    if not problems:
+        print(f"✔ {file} is in order.")
+    return 1 if problems else 0
+
+
+async def _vacuum(settings: "Settings") -> int:
+    from maniple.cli.keeping import database_file, open_kept
+    from maniple.cli.words import file_size
+
+    file = database_file(settings)
+    if not file.exists():
+        print(f"There is no {file} yet.")
+        return 0
+    before = file.stat().st_size
+    async with open_kept(settings) as store:
+        await store.vacuum()
+    print(f"{file}: {file_size(before)} before, {file_size(file.stat().st_size)} now.")
+    return 0
+
+
+async def _export(settings: "Settings", name: str, output: Path | None) -> int:
+    if output is None:
+        await _write(settings, name, sys.stdout)
+        return 0
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            lines = await _write(settings, name, file)
+    except FileExistsError as error:
+        from maniple.cli.ending import WrongUsage
+
+        raise WrongUsage(f"{output} exists; name a new file.") from error
+    from maniple.cli.words import counted
+
+    print(f"{counted(lines, 'record')} in {output}.", file=sys.stderr)
+    return 0
+
+
+async def _write(settings: "Settings", name: str, file: IO[str]) -> int:
+    from maniple.cli.conversations import find_thread
+    from maniple.cli.keeping import database_file, open_kept
+    from maniple.store import export
+
+    print(f"From {database_file(settings)}.", file=sys.stderr)
+    lines = 0
+    async with open_kept(settings) as store:
+        thread_id = (await find_thread(store, name, None)).thread_id if name else None
+        async for line in export(store, thread_id):
+            file.write(line + "\n")
+            lines += 1
+    return lines

@@ -1,0 +1,208 @@
+"""What the team waits for, answered at a terminal or on the command line, now or after a restart."""
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import CTRL_C, CTRL_D, ENTER, environment, on_terminal, run
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
+
+pytestmark = pytest.mark.anyio
+PROMPT = "› "
+REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
+APPROVAL = {"MANIPLE_RUNS__APPROVAL": "python_repl_tool"}
+ASKS = call("ask_human", question="Which base?", options=["ten", "two"])
+
+
+def tool_results(server: OpenAIServer) -> str:
+    """What the tools told the coder's model last."""
+    return json.dumps([m for m in server.requests[-2]["messages"] if m["role"] == "tool"], ensure_ascii=False)
+
+
+def editor(folder: Path, before: str, after: str) -> str:
+    """A command that edits a file as a person would."""
+    script = folder / "editor.py"
+    script.write_text(
+        "import sys, pathlib\n"
+        "file = pathlib.Path(sys.argv[1])\n"
+        f"file.write_text(file.read_text().replace({before!r}, {after!r}))\n"
+    )
+    return f"{sys.executable} {script}"
+
+
+def thread_of(notes: str) -> str:
+    """The id in the words that say how to answer."""
+    found = re.search(r"Answer with: maniple chat --thread ([0-9a-f-]{36}) ", notes)
+    assert found, notes
+    return found[1]
+
+
+async def test_a_plan_that_waits_is_accepted_by_another_program(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        env = environment(tmp_path, server.base_url)
+        status, output, notes = await run("--review", "1+3=?", folder=tmp_path, env=env)
+        assert (status, output) == (3, "")
+        assert "e edits its steps" in notes.splitlines()[-1]
+        assert notes.splitlines()[-1].endswith(" accept")
+        status, output, _ = await run("--thread", thread_of(notes)[:8], "accept", folder=tmp_path, env=env)
+        assert (status, output) == (0, REPORT)
+        assert server.stats["by_role"]["planner"] == 1
+
+
+async def test_words_on_a_plan_make_another_one(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        env = environment(tmp_path, server.base_url)
+        async with on_terminal("--review", folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"1+3=?{ENTER}")
+            await terminal.see("The plan waits")
+            await terminal.see(PROMPT)
+            terminal.type(f"without Python{ENTER}")
+            await terminal.see("The plan waits")
+            assert "without Python" in json.dumps(server.requests[-1])
+            await terminal.see(PROMPT)
+            terminal.type(f"accept{ENTER}")
+            await terminal.see(r"answer is 4\.\s")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+
+async def test_the_steps_of_a_plan_are_edited_in_the_persons_editor(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        edits = editor(tmp_path, "Compute 1 + 3 with Python.", "Compute it in your head.")
+        env = environment(tmp_path, server.base_url, EDITOR=edits)
+        async with on_terminal("--review", "1+3=?", folder=tmp_path, env=env) as terminal:
+            await terminal.see("The plan waits", 40)
+            await terminal.see(PROMPT)
+            terminal.type(f"e{ENTER}")
+            await terminal.see(r"answer is 4\.\s")
+            assert await terminal.ended() == 0
+        coder = [r for r in server.requests if "You are the coder" in json.dumps(r)]
+        assert "Compute it in your head." in json.dumps(coder[0])
+
+
+async def test_a_tool_runs_after_its_exact_arguments_were_approved(tmp_path: Path) -> None:
+    with serving(
+        {**SIMPLE, "coder": [call("python_repl_tool", code="x = 1\nprint(x + 3)"), reply("4")]}
+    ) as server:
+        env = environment(tmp_path, server.base_url, **APPROVAL)
+        async with on_terminal("1+3=?", folder=tmp_path, env=env) as terminal:
+            await terminal.see(r"python_repl_tool is to run with:\s+code:\s+│ x = 1\s+│ print\(x \+ 3\)", 40)
+            await terminal.see("y runs it, e edits the arguments first")
+            await terminal.see(PROMPT)
+            terminal.type(ENTER)
+            await terminal.see("Say y, n or e")
+            await terminal.see(PROMPT)
+            terminal.type(f"y{ENTER}")
+            await terminal.see(r"answer is 4\.\s")
+            assert await terminal.ended() == 0
+
+
+async def test_a_tool_that_was_refused_does_not_run_and_the_team_hears_why(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        env = environment(tmp_path, server.base_url, **APPROVAL)
+        status, _, notes = await run("1+3=?", folder=tmp_path, env=env)
+        assert status == 3
+        assert "  python_repl_tool is to run with:" in notes and "    code: print(1+3)" in notes
+        status, _, _ = await run("--thread", thread_of(notes), "n", "too", "risky", folder=tmp_path, env=env)
+        assert status == 0
+        assert "The user rejected this call: too risky" in tool_results(server)
+
+
+async def test_arguments_are_edited_at_the_prompt_where_there_is_no_editor(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        env = environment(tmp_path, server.base_url, **APPROVAL)
+        async with on_terminal("1+3=?", folder=tmp_path, env=env) as terminal:
+            await terminal.see("y runs it", 40)
+            await terminal.see(PROMPT)
+            terminal.type(f"e{ENTER}")
+            await terminal.see(r'"code": "print\(1\+3\)"')
+            terminal.type("\x7f" * 40 + f'{{"code": "print(2+5)"}}{ENTER}')
+            await terminal.see(r"answer is 4\.\s")
+            assert await terminal.ended() == 0
+        assert "7" in tool_results(server)
+
+
+async def test_a_question_of_the_team_is_answered_by_number_after_a_restart(tmp_path: Path) -> None:
+    with serving({**SIMPLE, "coder": [ASKS, reply("4")]}) as server:
+        env = environment(tmp_path, server.base_url)
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"1+3=?{ENTER}")
+            await terminal.see(r"Which base\?\s+1  ten\s+2  two")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"/threads{ENTER}")
+            await terminal.see(r"1  [0-9a-f]{8}  just now  waits for you  1\+3=\?")
+            await terminal.see(PROMPT)
+            terminal.type(f"/resume 1{ENTER}")
+            await terminal.see(r"› 1\+3=\?")
+            await terminal.see(r"Which base\?\s+1  ten\s+2  two")
+            await terminal.see("Answer with a number, or in your own words")
+            await terminal.see(PROMPT)
+            terminal.type(f"2{ENTER}")
+            await terminal.see(r"answer is 4\.\s")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+        assert '"two"' in tool_results(server)
+
+
+async def test_what_waits_can_be_dropped_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    with serving({**SIMPLE, "coordinator": [*SIMPLE["coordinator"], reply("As you like.")]}) as server:
+        env = environment(tmp_path, server.base_url)
+        async with on_terminal("--review", folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"1+3=?{ENTER}")
+            await terminal.see("The plan waits")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_C)
+            await terminal.see("Ctrl-D or /quit leaves")
+            await terminal.see(PROMPT)
+            terminal.type(f"/cancel{ENTER}")
+            await terminal.see(r'Cancelled: "1\+3=\?"')
+            await terminal.see(PROMPT)
+            terminal.type(f"never mind{ENTER}")
+            await terminal.see(r"As you like\.")
+            await terminal.see(PROMPT)
+            terminal.type(f"/cancel{ENTER}")
+            await terminal.see("Nothing waits here")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+
+async def test_a_budget_that_runs_out_is_said_and_has_its_own_status(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        env = environment(tmp_path, server.base_url, MANIPLE_RUNS__BUDGET__MODEL_CALLS="3")
+        status, output, notes = await run("1+3=?", folder=tmp_path, env=env)
+    assert status == 4
+    assert output != ""
+    assert notes.splitlines()[-1].startswith("! the budget ran out: the answer is partial · ")
+
+
+async def test_an_answer_is_written_to_the_store_before_it_is_shown_to_be_taken(tmp_path: Path) -> None:
+    script = {**SIMPLE, "coder": [ASKS, {"hang": True}, reply("4")]}
+    with serving(script) as server:
+        env = environment(tmp_path, server.base_url)
+        _, _, notes = await run("1+3=?", folder=tmp_path, env=env)
+        async with on_terminal("--thread", thread_of(notes), folder=tmp_path, env=env) as terminal:
+            await terminal.see("Answer with a number", 40)
+            await terminal.see(PROMPT)
+            terminal.type(f"1{ENTER}")
+            await asyncio.to_thread(
+                server.wait_for, lambda s: s["by_role"].get("coder") == 2 and s["active"] == 1, 20
+            )
+            terminal.process.kill()
+            await terminal.ended()
+        status, output, _ = await run("--continue", folder=tmp_path, env=env)
+        assert (status, output) == (0, REPORT)
+        assert '"ten"' in tool_results(server)

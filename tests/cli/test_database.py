@@ -1,0 +1,85 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from maniple.store import Thread, open_store
+from tests.cli.processes import environment, maniple, run
+
+pytestmark = pytest.mark.anyio
+DATABASE = "data/maniple.db"
+
+
+async def filled(folder: Path) -> None:
+    async with open_store(folder / DATABASE, folder / "data/artifacts", server=False) as store:
+        for name in ("first", "second"):
+            await store.threads.create(Thread(f"{name}-thread", "", name, 1.0, 1.0))
+
+
+async def test_the_database_is_checked_and_vacuumed_while_a_server_has_it_open(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    env = environment(tmp_path, "")
+    async with open_store(tmp_path / DATABASE, tmp_path / "data/artifacts", server=True):
+        status, output, _ = await maniple("db", "check", folder=tmp_path, env=env)
+        assert (status, output) == (0, f"✔ {tmp_path}/{DATABASE} is in order.\n")
+        status, output, _ = await maniple("db", "vacuum", folder=tmp_path, env=env)
+        assert status == 0
+        assert output.startswith(f"{tmp_path}/{DATABASE}: ")
+
+
+async def test_conversations_are_exported_as_lines_of_json(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    env = environment(tmp_path, "")
+    status, output, notes = await maniple("db", "export", folder=tmp_path, env=env)
+    lines = [json.loads(line) for line in output.splitlines()]
+    assert (status, [line["title"] for line in lines]) == (0, ["second", "first"])
+    assert f"From {tmp_path}/{DATABASE}." in notes
+
+    arguments = ("db", "export", "--thread", "first", "--output", "first.jsonl")
+    status, output, notes = await maniple(*arguments, folder=tmp_path, env=env)
+    assert (status, output, notes.splitlines()[-1]) == (0, "", "1 record in first.jsonl.")
+    assert json.loads((tmp_path / "first.jsonl").read_text())["thread_id"] == "first-thread"
+    status, _, notes = await maniple(*arguments, folder=tmp_path, env=env)
+    assert (status, notes) == (2, "first.jsonl exists; name a new file.\n")
+    status, _, notes = await maniple("db", "export", "--thread", "third", folder=tmp_path, env=env)
+    assert (status, notes.splitlines()[-1]) == (
+        2,
+        "There is no conversation 'third'. /threads at the prompt lists them.",
+    )
+
+
+async def test_nothing_is_made_where_nothing_is(tmp_path: Path) -> None:
+    status, output, _ = await maniple("db", "check", folder=tmp_path, env=environment(tmp_path, ""))
+    assert (status, output) == (0, f"There is no {tmp_path}/{DATABASE} yet.\n")
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "words"),
+    [
+        ("no database\n" * 1000, {}, "is damaged or no database"),
+        ("", {"MANIPLE_STORE__PATH": "/proc/none/maniple.db"}, "/proc/none"),
+        ("", {"MANIPLE_STORE__PATH": "/dev/full"}, "/dev/full"),
+    ],
+)
+async def test_a_database_that_cannot_be_used_is_a_sentence_at_the_start(
+    tmp_path: Path, content: str, settings: dict[str, str], words: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    if content:
+        (tmp_path / DATABASE).write_text(content)
+    env = environment(tmp_path, "http://127.0.0.1:1/v1", **settings)
+    status, output, notes = await run("hello", folder=tmp_path, env=env)
+    assert (status, output) == (1, "")
+    assert words in notes and "Traceback" not in notes
+
+
+async def test_a_damaged_database_is_found_and_left_as_it_is(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    file = tmp_path / DATABASE
+    damaged = file.read_bytes()[:1000] + b"x" * 20_000
+    file.write_bytes(damaged)
+    status, output, notes = await maniple("db", "check", folder=tmp_path, env=environment(tmp_path, ""))
+    assert status == 1
+    assert f"{file}" in notes + output and "Traceback" not in notes
+    assert file.read_bytes() == damaged

@@ -1,0 +1,55 @@
+from typing import Any
+
+import pytest
+
+from maniple.cli.plan_text import plan_as_text, plan_from_text
+from maniple.types import WORKERS
+
+PLAN: dict[str, Any] = {
+    "thought": "A sum.",
+    "title": "1 + 3",
+    "steps": [
+        {
+            "agent_name": "coder",
+            "title": "Compute: all",
+            "description": "Compute 1 + 3.\n\n# With Python",
+            "note": "n",
+        },
+        {"agent_name": "file_manager", "title": "Keep", "description": "Keep it."},
+        {"agent_name": "reporter", "title": "Report", "description": "Report."},
+    ],
+}
+
+
+def read(text: str, most_steps: int = 12) -> dict[str, Any]:
+    return plan_from_text(text, PLAN, WORKERS, most_steps)
+
+
+def test_a_plan_that_was_not_touched_is_the_same_plan() -> None:
+    assert read(plan_as_text(PLAN)) == PLAN
+
+
+def test_steps_are_changed_moved_added_and_deleted_as_lines() -> None:
+    plan = read("# a remark\nPlan: 1 + 4\n\nreporter: Report\n  Shortly.\n  In French.\nFile manager: Look\n")
+    assert plan == {
+        "thought": "A sum.",
+        "title": "1 + 4",
+        "steps": [
+            {"agent_name": "reporter", "title": "Report", "description": "Shortly.\nIn French."},
+            {"agent_name": "file_manager", "title": "Look", "description": "Look"},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("codr: Compute", "Did you mean coder?"),
+        ("just words", "Line 1 is no step: 'just words'"),
+        ("# nothing\nPlan: x\n", "A plan needs a step"),
+        ("coder: a\nbrowser: b\ncoder: c", "has 3 steps; at most 2"),
+    ],
+)
+def test_what_is_no_plan_is_said_with_words(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words.replace("?", r"\?")):
+        read(text, most_steps=2)

@@ -1,0 +1,260 @@
+"""What becomes of a run whose program is killed, ended, or left by its reader."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import CTRL_C, CTRL_D, ENTER, MAIN, environment, on_terminal, run, start
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
+
+pytestmark = pytest.mark.anyio
+PROMPT = "› "
+REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
+HANGING = {
+    **SIMPLE,
+    "coder": [call("python_repl_tool", code="print(1+3)"), {"hang": True}, reply("1 + 3 = 4")],
+}
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with serving(HANGING) as running:
+        yield running
+
+
+async def hangs(server: OpenAIServer) -> None:
+    """Wait until the coder has used its tool and waits for its model."""
+    await asyncio.to_thread(
+        server.wait_for, lambda stats: stats["by_role"].get("coder") == 2 and stats["active"] == 1, 40
+    )
+
+
+async def ended_by(number: signal.Signals, server: OpenAIServer, folder: Path, *arguments: str) -> int | None:
+    """Ask once, and end the program by a signal while the coder works."""
+    env = environment(folder, server.base_url)
+    process = await start(MAIN, *(arguments or ("1+3=?",)), folder=folder, env=env)
+    try:
+        await hangs(server)
+        process.send_signal(number)
+        async with asyncio.timeout(20):
+            await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
+    return process.returncode
+
+
+async def test_a_killed_conversation_goes_on_at_the_next_start_and_is_shown_whole(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    async with on_terminal(folder=tmp_path, env=env) as terminal:
+        await terminal.see(PROMPT, 40)
+        terminal.type(f"1+3=?{ENTER}")
+        await hangs(server)
+        os.killpg(terminal.process.pid, signal.SIGKILL)
+        await terminal.ended()
+    async with on_terminal(folder=tmp_path, env=env) as terminal:
+        await terminal.see(r'"1\+3=\?" was cut off just now\. It goes on now\.', 40)
+        for shown in (r"Plan: 1 \+ 3", r"python_repl_tool  print\(1\+3\)", r"1 \+ 3 = 4", r"answer is 4\.\s"):
+            await terminal.see(shown)
+        await terminal.see("✔ completed")
+        await terminal.see(PROMPT)
+        terminal.type(f"/save report.md{ENTER}")
+        await terminal.see("Saved to")
+        await terminal.see(PROMPT)
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
+
+    assert (tmp_path / "report.md").read_text() == REPORT
+    assert server.stats["by_role"]["planner"] == 1, "what was done is not done again"
+    async with on_terminal(folder=tmp_path, env=env) as terminal:
+        await terminal.see("Ctrl-D leaves", 40)
+        await terminal.see(PROMPT)
+        assert "cut off" not in terminal.text()
+
+
+async def test_the_next_question_is_asked_at_once_and_the_killed_run_mentioned(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    assert await ended_by(signal.SIGKILL, server, tmp_path) == -9
+    server.reset({**SIMPLE, "coordinator": [reply("Hello.")]})
+    status, output, notes = await run("hello", folder=tmp_path, env=env)
+    assert (status, output) == (0, "Hello.\n")
+    assert '"1+3=?" was cut off just now. To go on with it: maniple chat --continue' in notes.splitlines()
+
+    status, output, notes = await run("--continue", folder=tmp_path, env=env)
+    assert (status, output) == (0, REPORT)
+    assert "Plan: 1 + 3" in notes.splitlines(), "it is shown from its beginning"
+    status, output, notes = await run("--continue", folder=tmp_path, env=env)
+    assert (status, output, notes.splitlines()[-1]) == (0, "", "No run was cut off.")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_program_that_is_ended_leaves_its_run_to_go_on(
+    server: OpenAIServer, tmp_path: Path, number: signal.Signals
+) -> None:
+    assert await ended_by(number, server, tmp_path) == 128 + number
+    env = environment(tmp_path, server.base_url)
+    status, output, _ = await run("--continue", "--json", folder=tmp_path, env=env)
+    lines = [json.loads(line) for line in output.splitlines()]
+    assert status == 0
+    assert [line["id"] for line in lines] == list(range(1, len(lines) + 1)), "told whole, each event once"
+
+
+async def test_a_run_that_was_cancelled_does_not_go_on(server: OpenAIServer, tmp_path: Path) -> None:
+    assert await ended_by(signal.SIGINT, server, tmp_path) == 130
+    env = environment(tmp_path, server.base_url)
+    assert "No run was cut off." in (await run("--continue", folder=tmp_path, env=env))[2]
+
+
+async def test_a_run_whose_reader_has_left_is_cancelled(tmp_path: Path) -> None:
+    with serving({**SIMPLE, "coordinator": [reply("word " * 200, delay_seconds=0.05)]}) as server:
+        env = environment(tmp_path, server.base_url)
+        process = await start(MAIN, "--json", "hi", folder=tmp_path, env=env)
+        assert process.stdout and process.stderr
+        try:
+            async with asyncio.timeout(30):
+                await process.stdout.readline()
+                process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+                await process.stderr.read()
+                assert await process.wait() == 141
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        assert "No run was cut off." in (await run("--continue", folder=tmp_path, env=env))[2]
+
+
+async def test_a_closed_terminal_leaves_the_run_to_go_on(server: OpenAIServer, tmp_path: Path) -> None:
+    env = environment(tmp_path, server.base_url)
+    async with on_terminal(folder=tmp_path, env=env) as terminal:
+        await terminal.see(PROMPT, 40)
+        terminal.type(f"1+3=?{ENTER}")
+        await hangs(server)
+        terminal.close()
+        assert await terminal.ended() == 128 + signal.SIGHUP
+    status, output, _ = await run("--continue", folder=tmp_path, env=env)
+    assert (status, output) == (0, REPORT)
+
+
+async def test_a_run_that_goes_on_can_be_cancelled(server: OpenAIServer, tmp_path: Path) -> None:
+    env = environment(tmp_path, server.base_url)
+    await ended_by(signal.SIGKILL, server, tmp_path)
+    server.reset({**SIMPLE, "coder": [{"hang": True}]})
+    async with on_terminal(folder=tmp_path, env=env) as terminal:
+        await terminal.see("It goes on now", 40)
+        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 20)
+        terminal.type(CTRL_C)
+        await terminal.see("✘ cancelled")
+        await terminal.see(PROMPT)
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
+
+
+async def test_nobody_takes_a_run_from_a_program_that_lives(server: OpenAIServer, tmp_path: Path) -> None:
+    env = environment(tmp_path, server.base_url)
+    first = await start(MAIN, "--json", "1+3=?", folder=tmp_path, env=env)
+    assert first.stdout
+    try:
+        thread_id = json.loads(await first.stdout.readline())["data"]["thread_id"]
+        await hangs(server)
+        status, _, notes = await run("--thread", thread_id, "and 1+4?", folder=tmp_path, env=env)
+        assert (status, notes.splitlines()[-1]) == (
+            1,
+            "Another program works on this conversation. Wait for its end.",
+        )
+        assert "No run was cut off." in (await run("--continue", folder=tmp_path, env=env))[2]
+    finally:
+        first.kill()
+        await first.communicate()
+
+
+async def test_a_question_on_a_conversation_that_was_cut_off_comes_after_its_end(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    first = await start(MAIN, "--json", "1+3=?", folder=tmp_path, env=env)
+    assert first.stdout
+    try:
+        thread_id = json.loads(await first.stdout.readline())["data"]["thread_id"]
+        await hangs(server)
+    finally:
+        first.kill()
+        await first.communicate()
+    server.reset({**SIMPLE, "coordinator": [reply("And 5.")]})
+    status, output, notes = await run("--thread", thread_id[:8], "and 1+4?", folder=tmp_path, env=env)
+    assert (status, output) == (0, f"{REPORT}And 5.\n")
+    assert re.search(r'"1\+3=\?" was cut off just now\. It goes on now\.', notes)
+    assert "The answer is **4**" in json.dumps(server.requests[-1])
+
+
+async def test_of_many_cut_off_runs_the_newest_goes_on_and_the_others_are_gone_on_with_or_dropped(
+    tmp_path: Path,
+) -> None:
+    with serving({"coordinator": [{"hang": True}]}) as server:
+        env = environment(tmp_path, server.base_url)
+        for question in ("first", "second", "third"):
+            process = await start(MAIN, question, folder=tmp_path, env=env)
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 40)
+            process.kill()
+            await process.communicate()
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
+        server.reset({"coordinator": [reply("Hello.")]})
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see("2 more were cut off: /threads shows them, /resume goes on with one", 40)
+            await terminal.see('"third" was cut off just now')
+            await terminal.see(r"Hello\.")
+            await terminal.see(PROMPT)
+            terminal.type(f"/threads{ENTER}")
+            await terminal.see("▸  1  .*  completed  third")
+            await terminal.see(" 2  .*  cut off    second")
+            await terminal.see(" 3  .*  cut off    first")
+            await terminal.see(PROMPT)
+            terminal.type(f"/cancel 2{ENTER}")
+            await terminal.see('Cancelled: "second"')
+            await terminal.see(PROMPT)
+            terminal.type(f"/resume 3{ENTER}")
+            await terminal.see('"first" was cut off just now')
+            await terminal.see(r"Hello\.")
+            await terminal.see(PROMPT)
+            terminal.type(f"/threads{ENTER}")
+            await terminal.see(" 2  .*  cancelled  second")
+            await terminal.see("▸  3  .*  completed  first")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+        assert server.stats["calls"] == 2
+
+
+async def test_a_tool_that_was_cut_off_is_not_run_again_without_a_word(tmp_path: Path) -> None:
+    sleeps = call("python_repl_tool", code="import time; print('x'); time.sleep(25)")
+    with serving({**SIMPLE, "coder": [sleeps, reply("1 + 3 = 4")]}) as server:
+        env = environment(tmp_path, server.base_url)
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"1+3=?{ENTER}")
+            await terminal.see("python_repl_tool runs")
+            os.killpg(terminal.process.pid, signal.SIGKILL)
+            await terminal.ended()
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see("It goes on now", 40)
+            await terminal.see("nobody knows whether it did its work:")
+            await terminal.see(r"code: import time; print\('x'\); time.sleep\(25\)")
+            await terminal.see("again runs it again, skip does without it")
+            await terminal.see(PROMPT)
+            terminal.type(f"It printed 4.{ENTER}")
+            await terminal.see(r"answer is 4\.\s")
+            await terminal.see(PROMPT)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+        assert "It printed 4." in json.dumps(server.requests)
