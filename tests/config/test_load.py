@@ -170,3 +170,9 @@ def test_prices_and_questions_have_their_bounds(load):
     for wrong in ("team:\n  max_questions: -1", "team:\n  max_clarifications: 9", basic.replace("10", "-1")):
         with pytest.raises(ConfigError, match="line 2"):
             load(wrong)
+
+
+@pytest.mark.parametrize("written", ["bash_tool, python_repl_tool", '["bash_tool", "python_repl_tool"]'])
+def test_a_list_from_the_environment_is_read_as_words_or_as_json(load, written):
+    settings = load(MANIPLE_RUNS__APPROVAL=written)
+    assert settings.runs.approval == ("bash_tool", "python_repl_tool")

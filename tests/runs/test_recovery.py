@@ -56,6 +56,8 @@ async def test_a_run_goes_on_where_its_process_stopped(tmp_path, role):
             run = await engine.status(run_id)
         again = dict(server.stats["by_role"])
     assert (status(frames), run.status, run.recoveries) == ("completed", "completed", 1)
+    contents = [message["content"] for message in frames[-1][1]["messages"]]
+    assert (contents.count("1+3=?"), "**4**" in contents[-1]) == (1, True)
     assert names(frames).count("run") == 1
     earlier = {"coordinator": 0, "planner": 1, "coder": 2, "reporter": 3}[role]
     finished = ["coordinator", "planner", "coder"][:earlier]
@@ -115,7 +117,7 @@ async def test_a_run_that_waits_still_waits_after_a_restart(tmp_path):
 async def test_a_run_that_stops_its_process_again_and_again_is_given_up(tmp_path):
     with serving({**SIMPLE, "planner": [{"hang": True}]}) as server:
         run_id = await left_behind(tmp_path, server, "planner")
-        for _ in range(MAX_STALLS):
+        for _ in range(MAX_STALLS + 1):
             async with process(tmp_path, server):
                 pass
         async with process(tmp_path, server) as (engine, _):
@@ -123,6 +125,25 @@ async def test_a_run_that_stops_its_process_again_and_again_is_given_up(tmp_path
             run = await engine.status(run_id)
     assert (run.status, run.error_code) == ("failed", "recovered_too_often")
     assert "Ask again" in data(frames, "error")[0]["message"]
+
+
+async def test_a_run_that_was_cut_off_in_its_last_words_ends_with_the_whole_conversation(tmp_path):
+    with serving(SIMPLE) as server:
+        async with process(tmp_path, server) as (engine, store):
+            run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
+            before = await told(engine, run_id)
+            await store.runs.change(run_id, status="running", ended_at=None)
+            await _cut(store, run_id, len(before) - 2)
+        async with process(tmp_path, server) as (engine, _):
+            after = await told(engine, run_id)
+    assert after == before
+
+
+async def _cut(store: Store, run_id: str, length: int) -> None:
+    """Leave the first `length` events of a run, as a crash would."""
+    kept = await store.events.read(run_id, 0, length)
+    await store._database.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
+    await store.events.append([(run_id, kept)])
 
 
 async def test_a_run_whose_last_event_was_told_has_ended(tmp_path):

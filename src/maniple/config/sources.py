@@ -1,8 +1,10 @@
 """Read settings from files and the environment, remembering where each value stands."""
 
 import io
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,7 +144,11 @@ def _put_variable(source: Source, name: str, value: str, place: str) -> None:
         source.strangers[name] = place
 
 
-def _parse_list(value: str) -> list[str]:
+def _parse_list(value: str) -> list[Any]:
+    """Read `a, b` and `["a", "b"]` alike."""
+    if value.lstrip().startswith("["):
+        with suppress(ValueError):
+            return json.loads(value)
     return [item for item in re.split(r"[,\s]+", value) if item]
 
 

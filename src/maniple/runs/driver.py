@@ -1,6 +1,7 @@
 """How one run is driven, recorded, and its end kept."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,6 +25,8 @@ from maniple.runtime import Start, Turn, drive, thread_state
 from maniple.store import RunChange, RunRecord, Store
 from maniple.store.redacted_ledger import RedactedLedger
 from maniple.telemetry.logs import log_context
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +66,9 @@ class Driver:
         record = active.record
         try:
             with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
+                _LOG.info("The run begins (%s).", start)
                 await active.tell(drive(self.team, self._turn(active, start, told)), self.recorder)
+                _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
         except asyncio.CancelledError:
             if not (active.cancelled or active.suspended):
                 raise

@@ -46,6 +46,10 @@ class Engine(Protocol):
         """Answer what the run waits for; raises `NotFound` or `NotWaiting`."""
         ...
 
+    async def delete_thread(self, thread_id: str, owner: str = "") -> None:
+        """End the runs of a thread and delete it with all that is kept of it; raises `NotFound`."""
+        ...
+
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Skip, redo or edit one step; what depends on it is done again. Returns the plan as it will be.
 

@@ -10,9 +10,11 @@ from uuid import uuid4
 from maniple.agents.wishes import PlanChange
 from maniple.errors import ManipleError
 from maniple.events import Told
+from maniple.graph import Progress
 from maniple.runs.active import ActiveRun
+from maniple.runs.admission import Admission
 from maniple.runs.driver import Driver
-from maniple.runs.failures import NotFound, NotWaiting, Stopping, ThreadBusy, TooManyRuns
+from maniple.runs.failures import NotFound, NotWaiting, ThreadBusy
 from maniple.runs.live import stored
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
 from maniple.runs.rules import Rules
@@ -33,23 +35,22 @@ class InProcessEngine:
         self._driver = driver
         self._kind = kind
         self._rules = rules
-        self._limits = rules.limits
         self._deciding = ThreadTurns()
         self._active: dict[str, ActiveRun] = {}
-        self._stopping = False
+        self._admission = Admission(rules.limits, self._active)
 
     async def submit(self, request: RunRequest) -> Accepted:
         """Accept a run (see `Engine`)."""
-        self._refuse_when_full(request.owner)
         run_id = str(uuid4())
         thread_id = request.thread_id or run_id
         # Two requests for one thread are decided on one after another.
-        async with self._deciding.take(thread_id):
-            newest = await self._newest_run(thread_id, request)
-            if newest is not None and newest.status == "interrupted":
-                return await self._answer(newest, request.messages[-1].text)
-            await self._make_way(thread_id, request.when_busy)
-            return Accepted(await self._add(run_id, thread_id, request), after=0)
+        with self._admission.admit(request.owner):
+            async with self._deciding.take(thread_id):
+                newest = await self._newest_run(thread_id, request)
+                if newest is not None and newest.status == "interrupted":
+                    return await self._answer(newest, request.messages[-1].text)
+                await self._make_way(thread_id, request.when_busy)
+                return Accepted(await self._add(run_id, thread_id, request), after=0)
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Follow a run (see `Engine`)."""
@@ -67,7 +68,7 @@ class InProcessEngine:
 
     def under_way(self, owner: str) -> int:
         """Return how many runs an owner has under way (see `Engine`)."""
-        return sum(run.record.owner == owner for run in self._active.values())
+        return self._admission.under_way(owner)
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""
@@ -81,12 +82,21 @@ class InProcessEngine:
                 await _ended(active)
         return await self.status(run_id, owner)
 
+    async def delete_thread(self, thread_id: str, owner: str = "") -> None:
+        """End a thread's runs and delete it (see `Engine`)."""
+        async with self._deciding.take(thread_id):
+            if await self._store.threads.get(thread_id, owner) is None:
+                raise NotFound("There is no such thread.")
+            for active in [run for run in self._active.values() if run.record.thread_id == thread_id]:
+                await _ended(active)
+            await self._store.threads.delete(thread_id)
+
     async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
         """Answer a run (see `Engine`)."""
-        self._refuse_when_full(owner)
         record = await self.status(run_id, owner)
-        async with self._deciding.take(record.thread_id):
-            return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
+        with self._admission.admit(owner):
+            async with self._deciding.take(record.thread_id):
+                return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
@@ -101,8 +111,8 @@ class InProcessEngine:
             )
             request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
             interrupt_id, plan = revised(self._driver.team, request, pending, change)
-            await self._answer(record, plan, interrupt_id)
-            return plan
+            await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
+            return Progress.of(plan).to_state()
 
     @property
     def rules(self) -> Rules:
@@ -121,7 +131,7 @@ class InProcessEngine:
 
     async def drain(self) -> None:
         """Take no new runs and leave the others at a checkpoint (see `Engine`)."""
-        self._stopping = True
+        self._admission.close()
         runs = list(self._active.values())
         for active in runs:
             if not active.cancelled:  # what somebody cancelled must end, and not go on later
@@ -135,20 +145,6 @@ class InProcessEngine:
                     active.suspend()
             if late:
                 await asyncio.wait(late, timeout=CANCEL_SECONDS)
-
-    def _refuse_when_full(self, owner: str) -> None:
-        if self._stopping:
-            raise Stopping("The service is about to stop. Try again in a moment.")
-        if len(self._active) >= self._limits.under_way:
-            raise TooManyRuns(
-                f"{self._limits.under_way} runs are under way or waiting, which is the limit. "
-                "Try again in a moment."
-            )
-        allowed = self._limits.per_owner
-        if allowed is not None and sum(run.record.owner == owner for run in self._active.values()) >= allowed:
-            raise TooManyRuns(
-                f"{allowed} runs of this key are under way, which is its limit. Try again when one has ended."
-            )
 
     async def _newest_run(self, thread_id: str, request: RunRequest) -> RunRecord | None:
         """Return the thread's newest run; a thread that is not there yet is made."""
@@ -179,7 +175,11 @@ class InProcessEngine:
 
     async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
         budget = request.budget.within(self._rules.budget)
-        request = replace(request, budget=budget, approval=self._rules.approval)
+        # By its id a message is known again after a crash, when it is fed once more.
+        messages = [
+            one if one.id else one.model_copy(update={"id": str(uuid4())}) for one in request.messages
+        ]
+        request = replace(request, messages=messages, budget=budget, approval=self._rules.approval)
         record = RunRecord(
             run_id=run_id,
             thread_id=thread_id,

@@ -43,15 +43,15 @@ async def wish(driver: Driver, active: ActiveRun, change: PlanChange) -> dict[st
 
 def revised(
     team: Team, request: RunRequest, pending: Mapping[str, Any], change: PlanChange
-) -> tuple[str, Any]:
-    """Return the review that waits, and its answer: the plan with the change."""
+) -> tuple[str, Plan]:
+    """Return the review that waits, and the plan with the change."""
     for interrupt_id, payload in pending.items():
         if isinstance(payload, Mapping) and payload.get("kind") == "plan_review":
             try:
                 plan = reviewed(Plan.model_validate(payload["plan"]), change, _members(team, request))
             except ValueError as error:
                 raise WrongPlanChange(str(error)) from error
-            return interrupt_id, plan.model_dump(exclude_none=True)
+            return interrupt_id, plan
     raise PlanNotOpen(NOT_NOW)
 
 

@@ -1,0 +1,51 @@
+"""How many runs may be under way."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from maniple.runs.active import ActiveRun
+from maniple.runs.failures import Stopping, TooManyRuns
+from maniple.runs.rules import Limits
+
+
+class Admission:
+    """Decides whether one run more is taken; `active` are those under way, by id."""
+
+    def __init__(self, limits: Limits, active: Mapping[str, ActiveRun]) -> None:
+        self._limits = limits
+        self._active = active
+        self._coming: Counter[str] = Counter()
+        self._closed = False
+
+    def close(self) -> None:
+        """Take no more."""
+        self._closed = True
+
+    def under_way(self, owner: str) -> int:
+        """Return how many runs an owner has."""
+        return self._coming[owner] + sum(run.record.owner == owner for run in self._active.values())
+
+    @contextmanager
+    def admit(self, owner: str) -> Iterator[None]:
+        """Keep a place while a run is made, or raise `Stopping` or `TooManyRuns`."""
+        self._refuse_when_full(owner)
+        self._coming[owner] += 1
+        try:
+            yield
+        finally:
+            self._coming[owner] -= 1
+
+    def _refuse_when_full(self, owner: str) -> None:
+        if self._closed:
+            raise Stopping("The service is about to stop. Try again in a moment.")
+        if len(self._active) + self._coming.total() >= self._limits.under_way:
+            raise TooManyRuns(
+                f"{self._limits.under_way} runs are under way or waiting, which is the limit. "
+                "Try again in a moment."
+            )
+        allowed = self._limits.per_owner
+        if allowed is not None and self.under_way(owner) >= allowed:
+            raise TooManyRuns(
+                f"{allowed} runs of this key are under way, which is its limit. Try again when one has ended."
+            )
