@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,8 +44,12 @@ def server_process(env: dict[str, str], cwd: Path, *, measured: bool = False) ->
     process = subprocess.Popen(
         command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
+    reader = threading.Thread(target=_read_to_the_end, args=(process,), name="server-log", daemon=True)
     try:
-        yield ServerProcess(_address(process), process)
+        url = _address(process)
+        # Its log is read to the end: a full pipe would stop the server.
+        reader.start()
+        yield ServerProcess(url, process)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -52,8 +57,15 @@ def server_process(env: dict[str, str], cwd: Path, *, measured: bool = False) ->
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if reader.is_alive():
+            reader.join(5)
         if process.stdout:
             process.stdout.close()
+
+
+def _read_to_the_end(process: subprocess.Popen[str]) -> None:
+    for _ in process.stdout or ():
+        pass
 
 
 def _address(process: subprocess.Popen[str]) -> str:

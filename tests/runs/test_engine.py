@@ -281,3 +281,33 @@ async def test_a_stopping_engine_takes_no_more_runs(opening):
         await here.engine.drain()
         with pytest.raises(Stopping):
             await here.ask()
+
+
+async def test_a_cancel_that_comes_while_the_end_is_written_changes_nothing(opening, monkeypatch):
+    async with opening(SIMPLE) as here:
+        change, written, go_on = here.store.runs.change, asyncio.Event(), asyncio.Event()
+
+        async def slowly(run_id, **fields):
+            if fields.get("status") == "completed":
+                written.set()
+                await go_on.wait()
+            return await change(run_id, **fields)
+
+        monkeypatch.setattr(here.store.runs, "change", slowly)
+        run_id = await here.ask()
+        await written.wait()
+        cancelling = asyncio.create_task(here.engine.cancel(run_id))
+        await asyncio.sleep(0)
+        go_on.set()
+        assert (await cancelling).status == "completed"
+
+
+async def test_a_run_that_is_cancelled_while_the_engine_stops_has_ended(opening):
+    async with opening(HANGING, Rules(drain_seconds=5)) as here:
+        run_id = await here.ask()
+        await here.calls(1)
+        stopping = asyncio.create_task(here.engine.drain())
+        await asyncio.sleep(0)
+        assert (await here.engine.cancel(run_id)).status == "cancelled"
+        await stopping
+        assert status(checked(await here.told(run_id))) == "cancelled"

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.events import read_event
 from maniple.graph import RunOptions
-from maniple.runs import InProcessEngine, Rules, RunRequest, open_engine
+from maniple.runs import InProcessEngine, NotWaiting, Rules, RunRequest, open_engine
 from maniple.runs.recovery import MAX_STALLS
 from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
@@ -158,3 +158,61 @@ async def test_a_run_whose_last_event_was_told_has_ended(tmp_path):
             assert await told(engine, run_id) == before
     assert run.status == "completed"
     assert isinstance(run.ended_at, float)
+
+
+async def test_rolling_back_a_run_that_waited_for_its_turn_keeps_what_was_before(tmp_path):
+    script = {"coordinator": [reply("hello"), {"hang": True}]}
+    with serving(script) as server:
+        async with process(tmp_path, server) as (engine, _):
+            await told(engine, (await engine.submit(_said("good morning"))).run.run_id)
+            await engine.submit(_said("first"))
+            await engine.submit(_said("second"))  # waits for its turn when the process stops
+        server.reset({"coordinator": [{"hang": True}]})
+        async with process(tmp_path, server) as (engine, _):
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1)
+            server.reset({"coordinator": [reply("done")]})
+            third = await engine.submit(_said("third", when_busy="rollback"))
+            frames = checked(await told(engine, third.run.run_id))
+    contents = [message["content"] for message in frames[-1][1]["messages"]]
+    assert contents == ["good morning", "hello", "third", "done"]
+
+
+async def test_a_run_whose_thread_went_on_without_it_takes_no_answer_meant_for_another(tmp_path):
+    with serving(SIMPLE) as server:
+        async with process(tmp_path, server) as (engine, store):
+            review = RunOptions(auto_accepted_plan=False)
+            first = (await engine.submit(RunRequest([HumanMessage("a")], "t", review))).run.run_id
+            await told(engine, first)
+            await store.runs.change(first, status="completed")  # so that the next message is no answer
+            second = (await engine.submit(RunRequest([HumanMessage("b")], "t", review))).run.run_id
+            await told(engine, second)
+            await store.runs.change(first, status="interrupted")
+            with pytest.raises(NotWaiting):
+                await engine.resume(first, "accept")
+            assert (await engine.status(second)).status == "interrupted"
+
+
+async def test_only_one_of_two_answers_is_taken(tmp_path):
+    with serving(SIMPLE) as server:
+        async with process(tmp_path, server) as (engine, store):
+            review = RunOptions(auto_accepted_plan=False)
+            run_id = (await engine.submit(RunRequest([HumanMessage("a")], "t", review))).run.run_id
+            await told(engine, run_id)
+            run = await engine.status(run_id)
+            taken = [await store.runs.answer(run_id, run.request) for _ in range(2)]
+    assert [one is not None for one in taken] == [True, False]
+
+
+async def test_one_run_that_cannot_be_read_keeps_no_other_from_going_on(tmp_path):
+    with serving({**SIMPLE, "planner": [{"hang": True}]}) as server:
+        broken = await left_behind(tmp_path, server, "planner")
+        async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+            await store.runs.change(broken, request="{}")
+        server.reset(SIMPLE)
+        async with process(tmp_path, server) as (engine, _):
+            assert (await engine.status(broken)).status == "failed"
+            assert checked(await told(engine, (await engine.submit(_said("1+3=?"))).run.run_id))
+
+
+def _said(text: str, **options: Any) -> RunRequest:
+    return RunRequest([HumanMessage(text)], thread_id="t", **options)

@@ -81,4 +81,4 @@ def stand_in(answer: object) -> str:
 def _word(answer: object) -> str:
     if isinstance(answer, Mapping):
         answer = str(answer.get("type") or "").replace("_", " ")
-    return answer.strip().casefold() if isinstance(answer, str) else ""
+    return answer.replace("_", " ").strip().casefold() if isinstance(answer, str) else ""

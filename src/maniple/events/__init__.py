@@ -2,6 +2,7 @@ from maniple.events.cut import Told
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
+    ArtifactMade,
     ChatMessage,
     Delta,
     Event,
@@ -29,6 +30,7 @@ from maniple.events.translate import Translator, translate
 __all__ = [
     "AgentEnded",
     "AgentStarted",
+    "ArtifactMade",
     "ChatMessage",
     "Delta",
     "Event",

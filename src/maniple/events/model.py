@@ -139,6 +139,15 @@ class Interrupted(_Event):
     options: list[str]
 
 
+class ArtifactMade(_Event):
+    type: Literal["artifact"] = "artifact"
+    artifact_id: str
+    name: str
+    media_type: str
+    size: int
+    url: str
+
+
 class Usage(_Event):
     type: Literal["usage"] = "usage"
     agent_name: str
@@ -184,6 +193,7 @@ Event = Annotated[
     | ToolReturned
     | PlanChanged
     | Interrupted
+    | ArtifactMade
     | Usage
     | Failed
     | RunStatusChanged

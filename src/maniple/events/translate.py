@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langgraph.errors import GraphBubbleUp
 
 from maniple.errors import ManipleError, failure_words
 from maniple.events.conversation import as_chat_message
@@ -207,7 +208,7 @@ class Translator:
             case "on_tool_end":
                 yield from self._sequencer.tell(key, lane.tool_ended(call, result(data.get("output"))))
             case "on_tool_error":
-                words = whole(failure_words(data["error"])) if data.get("error") else "The tool failed."
+                words = _failure(data.get("error"))
                 yield from self._sequencer.tell(key, lane.tool_ended(call, words))
 
 
@@ -258,3 +259,9 @@ def _failed(error: Exception, agent: str | None) -> Failed:
     message = str(error) if known else f"Something went wrong inside maniple ({failure_words(error)})."
     code = error.code if known else "internal"
     return Failed(code=code, message=message, agent_name=agent, retryable=known and error.retryable)
+
+
+def _failure(error: BaseException | None) -> str:
+    if isinstance(error, GraphBubbleUp):
+        return "Waits for the user."
+    return whole(failure_words(error)) if error else "The tool failed."

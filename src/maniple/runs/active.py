@@ -9,7 +9,7 @@ from langgraph.runtime import RunControl
 
 from maniple.agents.meter import Meter
 from maniple.agents.wishes import Wishes
-from maniple.events import Event, EventRedactor, Failed, RunStatusChanged
+from maniple.events import Event, EventRedactor, Failed, RunStatusChanged, SessionState
 from maniple.runs.live import LiveLog
 from maniple.runs.recorder import Recorder
 from maniple.runs.request import RunRequest
@@ -38,12 +38,14 @@ class ActiveRun:
     suspended: bool = False
     status: RunStatus | None = None
     failure: Failed | None = None
+    ended: bool = False
+    """Whether its last event has been recorded."""
 
     def cancel(self) -> None:
         """End the run; its events still close properly, with status `cancelled`."""
-        if self.cancelled:
-            return
-        self.cancelled = True
+        if self.cancelled or self.status is not None:
+            return  # it is being done, or comes too late
+        self.cancelled, self.suspended = True, False
         # A task cancelled before its first step would end without a word: it is cancelled when it begins.
         if self.task is not None and self.begun:
             self.task.cancel()
@@ -51,7 +53,7 @@ class ActiveRun:
     def suspend(self) -> None:
         """Stop at once, as if the process had died."""
         self.suspended = True
-        if self.task is not None and not self.task.done():
+        if self.task is not None and not self.ended:
             self.task.cancel()
 
     async def tell(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
@@ -73,3 +75,4 @@ class ActiveRun:
             elif isinstance(told, Failed):
                 self.failure = told
             await recorder.add(self.log, told)
+            self.ended = isinstance(told, SessionState)

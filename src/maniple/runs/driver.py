@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,20 +12,25 @@ from maniple.agents.meter import Meter
 from maniple.agents.scope import RunScope
 from maniple.agents.wishes import Wishes
 from maniple.errors import ManipleError, StoreError
-from maniple.events import EventRedactor, Told, Translator
+from maniple.events import Event, EventRedactor, RunStatusChanged, Told, Translator
 from maniple.graph import Team
 from maniple.runs.active import ActiveRun
 from maniple.runs.live import LiveLog
+from maniple.runs.outputs import Outputs
 from maniple.runs.recorder import Recorder
 from maniple.runs.request import RunRequest
 from maniple.runs.rules import Rules, Telemetry
 from maniple.runs.slots import FairSlots
 from maniple.runs.turns import ThreadTurns
-from maniple.runtime import Start, Turn, drive, thread_state
+from maniple.runtime import Start, Turn, drive, run_of, thread_state
 from maniple.store import RunChange, RunRecord, Store
 from maniple.store.redacted_ledger import RedactedLedger
+from maniple.store.waiting import finished
 from maniple.telemetry.logs import log_context
 
+NOTHING_BEFORE = ""
+"""The `base_checkpoint` of a thread's first run."""
+MOST_RUNS = 1_000
 _LOG = logging.getLogger(__name__)
 
 
@@ -39,6 +44,7 @@ class Driver:
     slots: FairSlots
     rules: Rules
     telemetry: Telemetry
+    outputs: Outputs | None = None
     _turns: ThreadTurns = field(default_factory=ThreadTurns)
 
     def prepare(self, record: RunRecord, *, told: int = 0) -> ActiveRun:
@@ -49,16 +55,18 @@ class Driver:
         redacting = EventRedactor(self.rules.redactor)
         return ActiveRun(record, request, log, meter, redacting, Wishes(request.wishes))
 
-    async def waiting_for(self, thread_id: str) -> dict[str, Any]:
-        """Return what the thread waits for, by interrupt id."""
-        state = await thread_state(self.team, thread_id)
+    async def waiting_for(self, record: RunRecord) -> dict[str, Any]:
+        """Return what a run waits for, by interrupt id; nothing when its thread has gone on without it."""
+        state = await thread_state(self.team, record.thread_id)
+        if run_of(state) != record.run_id:
+            return {}
         return {pause.id: pause.value for pause in state.interrupts}
 
     async def keep_request(self, active: ActiveRun, request: RunRequest) -> None:
         """Keep what is asked of a run that is under way, as it is from now on."""
         active.request = request
         await self.store.runs.change(
-            active.record.run_id, request=self.rules.redactor.text(request.to_json())
+            active.record.run_id, request=request.without_secrets(self.rules.redactor)
         )
 
     async def work(self, active: ActiveRun, start: Start, told: Told) -> None:
@@ -67,7 +75,7 @@ class Driver:
         try:
             with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
                 _LOG.info("The run begins (%s).", start)
-                await active.tell(drive(self.team, self._turn(active, start, told)), self.recorder)
+                await active.tell(self._events(active, self._turn(active, start, told)), self.recorder)
                 _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
         except asyncio.CancelledError:
             if not (active.cancelled or active.suspended):
@@ -75,7 +83,18 @@ class Driver:
         except StoreError as error:
             active.log.close(error)
         finally:
-            await self._leave(active)
+            # Whoever cancels now comes too late: the end is being written.
+            with suppress(asyncio.CancelledError):
+                await finished(asyncio.ensure_future(self._leave(active)))
+
+    async def _events(self, active: ActiveRun, turn: Turn) -> AsyncGenerator[Event]:
+        """Yield what happens in the turn and, before its end, the files that it left."""
+        async with aclosing(drive(self.team, turn)) as events:
+            async for event in events:
+                if isinstance(event, RunStatusChanged) and self.outputs and not active.suspended:
+                    async for made in self.outputs.collect(active.record):
+                        yield made
+                yield event
 
     def _turn(self, active: ActiveRun, start: Start, told: Told) -> Turn:
         record, request = active.record, active.request
@@ -108,17 +127,19 @@ class Driver:
             change: RunChange = {"status": "running"}
             if record.started_at is None:
                 change["started_at"] = time.time()
-            if start == "new":
+            if record.base_checkpoint is None and start != "answer":
                 state = await thread_state(self.team, record.thread_id)
-                change["base_checkpoint"] = state.config.get("configurable", {}).get("checkpoint_id")
-                await self._supersede(record)
+                if run_of(state) != record.run_id:
+                    base = state.config.get("configurable", {}).get("checkpoint_id")
+                    change["base_checkpoint"] = base or NOTHING_BEFORE
+                    await self._supersede(record)
             active.record = await self.store.runs.change(record.run_id, **change) or record
             active.meter.start()
             yield
 
     async def _supersede(self, record: RunRecord) -> None:
         """End what waits for an answer on the thread: with a new message, nothing will go on from there."""
-        for other in await self.store.runs.of_thread(record.thread_id, limit=10):
+        for other in await self.store.runs.of_thread(record.thread_id, limit=MOST_RUNS):
             if other.status == "interrupted" and other.run_id != record.run_id:
                 await self.store.runs.change(other.run_id, status="cancelled", ended_at=time.time())
 
@@ -126,7 +147,7 @@ class Driver:
         """Keep how the run ended. What is suspended or could not be recorded stays as it is, to go on."""
         try:
             await self.recorder.settled()
-            if active.log.failure is None and not active.suspended:
+            if active.log.failure is None and (active.ended or not active.suspended):
                 await self._keep_end(active)
         except StoreError as error:
             active.log.close(error)
@@ -146,6 +167,11 @@ class Driver:
         if not kept and not self._turns.is_taken(record.thread_id):
             async with self._turns.take(record.thread_id):
                 await self.store.checkpoints.prune(record.thread_id)
+
+    def forget(self, active: ActiveRun) -> None:
+        """Take a run that is not driven any more out of what is counted."""
+        if self.telemetry.metrics is not None and not active.ended:
+            self.telemetry.metrics.forget(active.record.run_id)
 
     async def fail(self, active: ActiveRun, told: Told, error: ManipleError) -> None:
         """End a run that is not driven any more: its stream is closed, and it has failed."""

@@ -13,18 +13,19 @@ from maniple.events import Told
 from maniple.graph import Progress
 from maniple.runs.active import ActiveRun
 from maniple.runs.admission import Admission
-from maniple.runs.driver import Driver
+from maniple.runs.driver import MOST_RUNS, Driver
 from maniple.runs.failures import NotFound, NotWaiting, ThreadBusy
 from maniple.runs.live import stored
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
 from maniple.runs.rules import Rules
 from maniple.runs.surgery import revised, wish
 from maniple.runs.turns import ThreadTurns
-from maniple.runtime import Start
-from maniple.store import EventRecord, RunChange, RunRecord, Store, Thread
+from maniple.runtime import Start, remember
+from maniple.store import EventRecord, RunRecord, Store, Thread
 
 TITLE_CHARACTERS = 80
-CANCEL_SECONDS = 5.0
+CANCEL_SECONDS = 2.0
+CANCEL_TRIES = 5
 
 
 class InProcessEngine:
@@ -46,9 +47,10 @@ class InProcessEngine:
         # Two requests for one thread are decided on one after another.
         with self._admission.admit(request.owner):
             async with self._deciding.take(thread_id):
-                newest = await self._newest_run(thread_id, request)
-                if newest is not None and newest.status == "interrupted":
-                    return await self._answer(newest, request.messages[-1].text)
+                await self._thread(thread_id, request)
+                waiting = await self._waiting_run(thread_id)
+                if waiting is not None:
+                    return await self._answer(waiting, request.messages[-1].text)
                 await self._make_way(thread_id, request.when_busy)
                 return Accepted(await self._add(run_id, thread_id, request), after=0)
 
@@ -96,6 +98,8 @@ class InProcessEngine:
         record = await self.status(run_id, owner)
         with self._admission.admit(owner):
             async with self._deciding.take(record.thread_id):
+                if (active := self._active.get(run_id)) is not None:
+                    await self._written(active)
                 return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
@@ -106,12 +110,11 @@ class InProcessEngine:
             if active is not None:
                 return await wish(self._driver, active, change)
             record = await self.status(run_id, owner)
-            pending = (
-                await self._driver.waiting_for(record.thread_id) if record.status == "interrupted" else {}
-            )
+            pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
             request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
             interrupt_id, plan = revised(self._driver.team, request, pending, change)
-            await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
+            with self._admission.admit(owner):
+                await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
             return Progress.of(plan).to_state()
 
     @property
@@ -146,18 +149,29 @@ class InProcessEngine:
             if late:
                 await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
-    async def _newest_run(self, thread_id: str, request: RunRequest) -> RunRecord | None:
-        """Return the thread's newest run; a thread that is not there yet is made."""
+    async def _thread(self, thread_id: str, request: RunRequest) -> None:
+        """Make the thread unless it is there; raises `NotFound` when it is somebody else's."""
         thread = await self._store.threads.get(thread_id, None)
         if thread is None:
             title = self._rules.redactor.text(request.messages[-1].text)[:TITLE_CHARACTERS]
             now = time.time()
             await self._store.threads.create(Thread(thread_id, request.owner, title, now, now))
-            return None
-        if thread.owner != request.owner:
+        elif thread.owner != request.owner:
             raise NotFound("There is no such thread.")
-        runs = await self._store.runs.of_thread(thread_id, limit=1)
-        return runs[0] if runs else None
+
+    async def _waiting_run(self, thread_id: str) -> RunRecord | None:
+        """Return the run that the next message answers, if one waits and none is under way."""
+        for active in [run for run in self._active.values() if run.record.thread_id == thread_id]:
+            await self._written(active)
+        if any(run.record.thread_id == thread_id for run in self._active.values()):
+            return None
+        runs = await self._store.runs.of_thread(thread_id, limit=MOST_RUNS)
+        return next((run for run in runs if run.status == "interrupted"), None)
+
+    async def _written(self, active: ActiveRun) -> None:
+        """Wait until the row of a run says what its events have told already."""
+        if active.status is not None and active.task is not None:
+            await asyncio.wait([active.task], timeout=CANCEL_SECONDS)
 
     async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> None:
         busy = [run for run in self._active.values() if run.record.thread_id == thread_id]
@@ -167,11 +181,14 @@ class InProcessEngine:
             raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
         for active in busy:
             await _ended(active)
-        if when_busy == "rollback":
+        if when_busy == "interrupt":
+            asked = [run.request.messages[-1] for run in busy]
+            await remember(self._driver.team, thread_id, asked)
+        else:
             # What the first of them found is what the next run is to find.
             first = await self.status(busy[0].record.run_id, busy[0].record.owner)
-            if first.started_at is not None:
-                await self._store.checkpoints.rollback(thread_id, first.base_checkpoint)
+            if first.base_checkpoint is not None:
+                await self._store.checkpoints.rollback(thread_id, first.base_checkpoint or None)
 
     async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
         budget = request.budget.within(self._rules.budget)
@@ -187,7 +204,7 @@ class InProcessEngine:
             kind=self._kind,
             process=self._store.process,
             status="queued",
-            request=self._rules.redactor.text(request.to_json()),
+            request=request.without_secrets(self._rules.redactor),
             created_at=time.time(),
         )
         record = await self._store.runs.add(record)
@@ -195,7 +212,7 @@ class InProcessEngine:
         return record
 
     async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> Accepted:
-        pending = await self._driver.waiting_for(record.thread_id) if record.status == "interrupted" else {}
+        pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
         if not pending:
             raise NotWaiting(f"The run waits for no answer; it is {record.status}.")
         if interrupt_id and interrupt_id not in pending:
@@ -207,14 +224,9 @@ class InProcessEngine:
             answers={interrupt_id or next(iter(pending)): answer},
             answered_after=last.number if last else 0,
         )
-        change: RunChange = {
-            "status": "queued",
-            "process": self._store.process,
-            "request": self._rules.redactor.text(answered.to_json()),
-        }
-        changed = await self._store.runs.change(record.run_id, **change)
+        changed = await self._store.runs.answer(record.run_id, answered.without_secrets(self._rules.redactor))
         if changed is None:
-            raise NotFound("There is no such run.")
+            raise NotWaiting("The run waits for no answer any more: it was answered elsewhere.")
         active = await self._go_on(changed, "answer")
         return Accepted(changed, after=active.log.before)
 
@@ -235,11 +247,15 @@ class InProcessEngine:
 
     def _forget(self, active: ActiveRun) -> None:
         # Those who follow learn of the end when the run is out of the way of what they do next.
-        self._active.pop(active.record.run_id, None)
+        if self._active.get(active.record.run_id) is active:
+            del self._active[active.record.run_id]
         active.log.close()
+        self._driver.forget(active)
 
 
 async def _ended(active: ActiveRun) -> None:
     active.cancel()
-    if active.task is not None:
-        await asyncio.wait([active.task])
+    for _ in range(CANCEL_TRIES):
+        if active.task is None or (await asyncio.wait([active.task], timeout=CANCEL_SECONDS))[0]:
+            return
+        active.task.cancel()  # something in it took the first one for its own

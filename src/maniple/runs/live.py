@@ -8,13 +8,14 @@ from maniple.events import Event
 from maniple.store import EventRecord, EventTable
 
 PAGE = 1_000
+KEPT = 2_000
 
 
 class LiveLog:
     """The events of one run while this process drives it.
 
-    What was told before this process took the run over is read from the store; everything newer is here
-    until the run has ended.
+    The newest `KEPT` events are here until the run has ended. What is older, or was told before this process
+    took the run over, is read from the store.
     """
 
     def __init__(self, run_id: str, events: EventTable, *, told: int = 0) -> None:
@@ -22,7 +23,7 @@ class LiveLog:
         self.closed = False
         self.failure: StoreError | None = None
         self._store = events
-        self.before = self._numbered = told
+        self.before = self._numbered = self._older = told
         self._told: list[EventRecord] = []
         self._changed = asyncio.Event()
 
@@ -34,6 +35,9 @@ class LiveLog:
     def publish(self, records: Sequence[EventRecord]) -> None:
         """Tell those who follow what has been stored."""
         self._told.extend(records)
+        if (surplus := len(self._told) - KEPT) > 0:
+            del self._told[:surplus]
+            self._older += surplus
         self._wake()
 
     def close(self, failure: StoreError | None = None) -> None:
@@ -42,23 +46,25 @@ class LiveLog:
         self._wake()
 
     async def follow(self, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
-        """Yield what comes after number `after`, some events at a time, until the log is closed.
+        """Yield what comes after number `after`, at most `PAGE` events at a time, until the log is closed.
 
-        Raises the `StoreError` that kept the run from being recorded.
+        Raises the `StoreError` that kept the run from being recorded, or its events from being read.
         """
         number = max(after, 0)
-        while number < self.before:
-            page = await self._store.read(self.run_id, number, min(PAGE, self.before - number))
-            if not page:
-                break
-            yield page
-            number = page[-1].number
-        number = max(number, self.before)
         while True:
             changed = self._changed
-            if records := self._told[number - self.before :]:
-                yield records
-                number = records[-1].number
+            if number < self._older:
+                older = self._older
+                page = await self._store.read(self.run_id, number, min(PAGE, older - number))
+                if not page:
+                    number = older  # the run was deleted meanwhile
+                    continue
+            else:
+                begin = number - self._older
+                page = self._told[begin : begin + PAGE]
+            if page:
+                yield page
+                number = page[-1].number
             elif self.closed:
                 break
             else:

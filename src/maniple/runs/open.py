@@ -2,15 +2,20 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Literal
 
 from maniple.graph import Team
 from maniple.runs.driver import Driver
 from maniple.runs.inprocess import InProcessEngine
+from maniple.runs.outputs import Outputs
 from maniple.runs.recorder import open_recorder
 from maniple.runs.recovery import recover
 from maniple.runs.rules import Rules, Telemetry
 from maniple.runs.slots import FairSlots
+from maniple.sandbox import Workspaces
 from maniple.store import Store
+
+Kind = Literal["server", "chat"]
 
 
 @asynccontextmanager
@@ -18,23 +23,26 @@ async def open_engine(
     team: Team,
     store: Store,
     *,
-    kind: str,
+    kind: Kind,
     rules: Rules | None = None,
     telemetry: Telemetry | None = None,
-    recovering: bool = True,
+    workspaces: Workspaces | None = None,
 ) -> AsyncIterator[InProcessEngine]:
-    """Open the engine and, when `recovering`, go on with what an earlier process of this `kind` left behind.
+    """Open the engine of a "server", which goes on with what an earlier one left behind, or of a "chat".
 
-    On leaving, runs under way are brought to a checkpoint, from which the next process goes on.
+    A chat takes up what was left behind when its person wants it (`recover_run`). With `workspaces`, the
+    files that a run leaves in its thread's are kept as artifacts. On leaving, runs under way are brought to
+    a checkpoint, from which the next process goes on.
     """
     rules, telemetry = rules or Rules(), telemetry or Telemetry()
     async with open_recorder(store.events, telemetry.metrics) as recorder:
         slots = FairSlots(rules.working)
         if telemetry.metrics is not None:
             telemetry.metrics.watch_queue(lambda: slots.waiting)
-        driver = Driver(team, store, recorder, slots, rules, telemetry)
+        outputs = Outputs(store, workspaces, rules.redactor) if workspaces is not None else None
+        driver = Driver(team, store, recorder, slots, rules, telemetry, outputs)
         engine = InProcessEngine(store, driver, kind=kind, rules=rules)
-        if recovering:
+        if kind == "server":
             await recover(engine, store, kind)
         try:
             yield engine

@@ -1,7 +1,7 @@
 """Writes the events of all runs in groups: one transaction for whatever came while the last was written."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from maniple.telemetry.metrics import Metrics
 
 WAITING_EVENTS = 2_000
+RETRY_SECONDS = (0.1, 0.5, 1.0)
 
 _Entry = tuple[LiveLog, EventRecord]
 
@@ -73,15 +74,36 @@ class Recorder:
             grouped.setdefault(log, []).append(record)
         if not grouped:
             return
+        batches = [(log.run_id, records) for log, records in grouped.items()]
         try:
             with self._metrics.storing() if self._metrics else nullcontext():
-                await self._events.append([(log.run_id, records) for log, records in grouped.items()])
-        except StoreError as error:
-            for log in grouped:
-                log.close(error)
+                await self._append(batches)
+        except StoreError:
+            await self._store_each(grouped)
             return
         for log, records in grouped.items():
             log.publish(records)
+
+    async def _store_each(self, grouped: Mapping[LiveLog, Sequence[EventRecord]]) -> None:
+        """Store what can be stored: one run's trouble is not to be another's."""
+        for log, records in grouped.items():
+            try:
+                await self._events.append([(log.run_id, records)])
+            except StoreError as error:
+                log.close(error)
+            else:
+                log.publish(records)
+
+    async def _append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
+        """Append, and try again for a while what may pass, such as a file that another process holds."""
+        for pause in RETRY_SECONDS:
+            try:
+                return await self._events.append(batches)
+            except StoreError as error:
+                if not error.retryable:
+                    raise
+                await asyncio.sleep(pause)
+        return await self._events.append(batches)
 
 
 @asynccontextmanager

@@ -1,10 +1,11 @@
 """Runs that a process left behind when it stopped or was killed."""
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from maniple.errors import ManipleError
+from maniple.errors import ManipleError, failure_words
 from maniple.events import Event, Told, read_event
 from maniple.runs.inprocess import InProcessEngine
 from maniple.runs.live import stored
@@ -18,6 +19,8 @@ MAX_STALLS = 20
 It may be what stops the program. It may also be one of many, with kills in quick succession: so not too few.
 """
 
+_LOG = logging.getLogger(__name__)
+
 
 class GaveUp(ManipleError):
     """A run was begun again and again, and never came to its end."""
@@ -27,8 +30,18 @@ class GaveUp(ManipleError):
 
 async def recover(engine: InProcessEngine, store: Store, kind: str) -> Sequence[RunRecord]:
     """Go on with every run of this `kind` that nobody drives; return them, oldest first."""
-    found = [await recover_run(engine, store, left) for left in await store.runs.unfinished(kind)]
-    return [record for record in found if record is not None]
+    found: list[RunRecord] = []
+    for left in await store.runs.unfinished(kind):
+        try:
+            record = await recover_run(engine, store, left)
+        except (ManipleError, ValueError) as error:
+            # One run that cannot be read is not to keep all the others, and the service, from going on.
+            _LOG.exception("A run that was left behind cannot go on.")
+            words = f"It could not go on after the program had stopped: {failure_words(error)}"
+            await store.runs.change(left.run_id, status="failed", error_code="internal", error=words)
+        else:
+            found += [record] if record is not None else []
+    return found
 
 
 async def recover_run(engine: InProcessEngine, store: Store, left: RunRecord) -> RunRecord | None:

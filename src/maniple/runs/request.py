@@ -1,5 +1,6 @@
 """What is asked of the team, and how it is kept."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from pydantic import TypeAdapter
 from maniple.agents.budget import Budget
 from maniple.agents.wishes import PlanChange
 from maniple.graph import RunOptions
+from maniple.redaction import Redactor
 from maniple.store import RunRecord
 
 DoubleTexting = Literal["reject", "enqueue", "interrupt", "rollback"]
@@ -53,6 +55,16 @@ class RunRequest:
             self.stalls,
         )
         return _KEPT.dump_json(kept).decode()
+
+    def without_secrets(self, redactor: Redactor) -> str:
+        """Return `to_json` with every text in it redacted."""
+        kept = self.to_json()
+        clean = json.dumps(redactor.value(json.loads(kept)), ensure_ascii=False)
+        try:
+            RunRequest.from_json(clean, thread_id="", owner="")
+        except ValueError:
+            return kept  # a secret that is also a word of the format, such as `human`
+        return clean
 
     @classmethod
     def from_json(cls, text: str, *, thread_id: str, owner: str) -> "RunRequest":

@@ -2,7 +2,7 @@ from maniple.runtime.answering import Answering
 from maniple.runtime.compose import Runtime, open_runtime, open_team
 from maniple.runtime.keeping import open_configured_store
 from maniple.runtime.stream import stream_run
-from maniple.runtime.turn import Start, Turn, drive, thread_state
+from maniple.runtime.turn import Start, Turn, drive, remember, run_of, thread_state
 
 __all__ = [
     "Answering",
@@ -13,6 +13,8 @@ __all__ = [
     "open_configured_store",
     "open_runtime",
     "open_team",
+    "remember",
+    "run_of",
     "stream_run",
     "thread_state",
 ]

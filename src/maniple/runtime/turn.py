@@ -156,7 +156,7 @@ class _Thread:
             return Command(resume=turn.messages[-1].text)
         if turn.start == "answer" or (turn.start == "continue" and answers):
             return Command(resume=answers)
-        if turn.start == "continue" and _is_of(state, turn.run_id):
+        if turn.start == "continue" and run_of(state) == turn.run_id:
             return None
         return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
 
@@ -178,8 +178,19 @@ async def thread_state(team: Team, thread_id: str) -> StateSnapshot:
     return await team.aget_state({"configurable": {"thread_id": thread_id}})
 
 
-def _is_of(state: StateSnapshot, run_id: str) -> bool:
-    return (state.metadata or {}).get(RUN_MARK) == run_id
+async def remember(team: Team, thread_id: str, messages: Sequence[BaseMessage]) -> None:
+    """Add what was said on a thread but never reached it; no run may be at work there."""
+    state = await thread_state(team, thread_id)
+    known = {message.id for message in state.values.get("messages") or ()}
+    if lost := [message for message in messages if message.id not in known]:
+        config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+        # As the node after which, by itself, nothing follows.
+        await team.aupdate_state(config, {"messages": lost}, as_node="supervisor")
+
+
+def run_of(state: StateSnapshot) -> str | None:
+    """Return the id of the run that wrote the newest checkpoint of a thread."""
+    return (state.metadata or {}).get(RUN_MARK)
 
 
 async def _recall(thread: _Thread, translator: Translator) -> asyncio.CancelledError | None:

@@ -92,6 +92,10 @@ class RunTable(Protocol):
         """Change these fields; returns the run as it is now, None if there is no such run."""
         ...
 
+    async def answer(self, run_id: str, request: str) -> RunRecord | None:
+        """Let a run that is `interrupted` go on in this process, `queued`; None if it waits no more."""
+        ...
+
     async def unfinished(self, kind: str) -> Sequence[RunRecord]:
         """Return, oldest first, what nobody drives.
 

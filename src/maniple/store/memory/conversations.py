@@ -87,6 +87,12 @@ class MemoryRuns:
             run = self._content.runs[run_id] = replace(run, **changes)
         return run
 
+    async def answer(self, run_id: str, request: str) -> RunRecord | None:
+        run = self._content.runs.get(run_id)
+        if run is None or run.status != "interrupted":
+            return None
+        return await self.change(run_id, status="queued", process=self._content.process, request=request)
+
     async def unfinished(self, kind: str) -> Sequence[RunRecord]:
         return [run for run in self._content.runs.values() if run.kind == kind and run.status == "queued"]
 

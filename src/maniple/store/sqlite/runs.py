@@ -63,6 +63,14 @@ class SqliteRuns:
         values = (*columns.values(), run_id)
         return first(_run, await self._database.write(lambda c: c.execute(sql, values).fetchall()))
 
+    async def answer(self, run_id: str, request: str) -> RunRecord | None:
+        sql = (
+            "UPDATE runs SET status = 'queued', process = ?, request = ? "
+            f"WHERE run_id = ? AND status = 'interrupted' RETURNING {_COLUMNS}"
+        )
+        values = (self._processes.own, whole(request), run_id)
+        return first(_run, await self._database.write(lambda c: c.execute(sql, values).fetchall()))
+
     async def unfinished(self, kind: str) -> Sequence[RunRecord]:
         sql = f"SELECT {_COLUMNS} FROM runs WHERE kind = ? AND {_UNFINISHED} ORDER BY position"
 

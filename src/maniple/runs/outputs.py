@@ -1,0 +1,73 @@
+"""The files that a run leaves in its thread's workspace, kept as artifacts for its clients."""
+
+import asyncio
+import hashlib
+import logging
+import mimetypes
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from maniple.errors import FileError, StoreError
+from maniple.events import ArtifactMade
+from maniple.redaction import Redactor
+from maniple.sandbox import Workspace, Workspaces
+from maniple.store import Artifact, RunRecord, Store
+
+MOST_FILES = 100
+MOST_BYTES = 100_000_000
+EARLIER_RUNS = 50
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Keeps what is new in the workspaces."""
+
+    store: Store
+    workspaces: Workspaces
+    redactor: Redactor
+
+    async def collect(self, run: RunRecord) -> AsyncIterator[ArtifactMade]:
+        """Keep each file that no run of the thread has left before with the same content, and tell of it.
+
+        A run's end does not depend on it: what cannot be kept is logged and stays in the workspace.
+        """
+        try:
+            files = await asyncio.to_thread(self.workspaces.files, run.thread_id, MOST_FILES)
+            known = await self._known(run.thread_id) if files.found else set()
+            workspace = Workspace(files.folder, MOST_BYTES)
+            left = MOST_BYTES
+            for path, size in files.found:
+                if "__pycache__" in path.split("/") or size > left:
+                    continue
+                left -= size
+                if artifact := await self._keep(run, workspace, path, known):
+                    yield _made(artifact)
+        except (FileError, StoreError) as error:
+            _LOG.warning("Not every file of the run could be kept: %s", error)
+
+    async def _known(self, thread_id: str) -> set[tuple[str, str]]:
+        runs = await self.store.runs.of_thread(thread_id, EARLIER_RUNS)
+        kept = [await self.store.artifacts.of_run(run.run_id) for run in runs]
+        return {(artifact.name, artifact.sha256) for artifacts in kept for artifact in artifacts}
+
+    async def _keep(
+        self, run: RunRecord, workspace: Workspace, path: str, known: set[tuple[str, str]]
+    ) -> Artifact | None:
+        head = await asyncio.to_thread(workspace.read, path, MOST_BYTES)
+        content = self.redactor.same_length(head.content)
+        name = self.redactor.text(path.rpartition("/")[2])
+        if (name, hashlib.sha256(content).hexdigest()) in known:
+            return None
+        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return await self.store.artifacts.add(run, name, media_type, content)
+
+
+def _made(artifact: Artifact) -> ArtifactMade:
+    return ArtifactMade(
+        artifact_id=artifact.artifact_id,
+        name=artifact.name,
+        media_type=artifact.media_type,
+        size=artifact.size,
+        url=f"/api/artifacts/{artifact.artifact_id}",
+    )

@@ -1,0 +1,81 @@
+from collections.abc import Sequence
+
+import pytest
+
+from maniple.events import Message
+from maniple.events.model import Delta
+from maniple.runs.live import KEPT, PAGE, LiveLog
+from maniple.store import EventRecord
+
+pytestmark = pytest.mark.anyio
+
+
+class Stored:
+    """The stored events of one run; counts how often they are read."""
+
+    def __init__(self) -> None:
+        self.records: list[EventRecord] = []
+        self.reads = 0
+
+    async def append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
+        for _, records in batches:
+            self.records += records
+
+    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+        self.reads += 1
+        return self.records[after : after + limit]
+
+    async def last(self, run_id: str) -> EventRecord | None:
+        return self.records[-1] if self.records else None
+
+
+async def tell(log: LiveLog, store: Stored, count: int) -> None:
+    event = Message(message_id="m", delta=Delta(content="word"))
+    records = [log.number(event, "{}") for _ in range(count)]
+    await store.append([("r", records)])
+    log.publish(records)
+
+
+async def numbers(log: LiveLog, after: int = 0) -> list[int]:
+    told: list[int] = []
+    async for page in log.follow(after):
+        assert 0 < len(page) <= PAGE
+        told += [record.number for record in page]
+    return told
+
+
+async def test_a_long_log_is_told_in_pages_and_only_its_newest_part_is_kept():
+    store = Stored()
+    log = LiveLog("r", store)
+    for _ in range(5):
+        await tell(log, store, KEPT - 1)
+    log.close()
+    count = 5 * (KEPT - 1)
+    assert len(log._told) == KEPT
+    assert await numbers(log) == list(range(1, count + 1))
+    store.reads = 0
+    assert await numbers(log, after=count - KEPT) == list(range(count - KEPT + 1, count + 1))
+    assert store.reads == 0
+
+
+async def test_a_follower_that_falls_behind_hears_every_event_once():
+    store = Stored()
+    log = LiveLog("r", store)
+    await tell(log, store, 1)
+    told: list[int] = []
+    async for page in log.follow():
+        told += [record.number for record in page]
+        if len(told) == 1:
+            await tell(log, store, 3 * KEPT)
+            log.close()
+    assert told == list(range(1, 3 * KEPT + 2))
+
+
+async def test_a_run_taken_over_is_told_from_its_beginning():
+    store = Stored()
+    await tell(LiveLog("r", store), store, 1_500)
+    log = LiveLog("r", store, told=1_500)
+    await tell(log, store, 3)
+    log.close()
+    assert await numbers(log) == list(range(1, 1_504))
+    assert await numbers(log, after=1_501) == [1_502, 1_503]

@@ -1,0 +1,61 @@
+"""Files that a run leaves are kept for its clients."""
+
+import hashlib
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.redaction import Redactor
+from maniple.runs import Rules, RunRequest, open_engine
+from maniple.sandbox import Workspaces
+from maniple.store import open_store
+from tests.openai_server import SIMPLE
+from tests.runs.test_recovery import told
+from tests.team import checked, data, names, scripted_team
+
+pytestmark = pytest.mark.anyio
+KEY = "sk-canary-0123456789"
+
+
+async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be_read(tmp_path):
+    workspaces = Workspaces(tmp_path / "workspaces")
+    workspace = workspaces.open("t")
+    async with (
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
+        scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
+        open_engine(
+            it.team, store, kind="server", rules=Rules(redactor=Redactor([KEY])), workspaces=workspaces
+        ) as engine,
+    ):
+        made = []
+        for content in (b"one", b"one", f"two {KEY}".encode()):
+            workspace.write("sub/table.csv", content)
+            request = RunRequest([HumanMessage("1+3=?")], thread_id="t")
+            run_id = (await engine.submit(request)).run.run_id
+            frames = checked(await told(engine, run_id))
+            made.append(data(frames, "artifact"))
+            if made[-1]:
+                assert names(frames).index("artifact") < names(frames).index("run_status")
+        artifact = await store.artifacts.get(made[2][0]["artifact_id"], "")
+        content = (await store.artifacts.open(artifact)).read_bytes()
+    assert [len(one) for one in made] == [1, 0, 1], "the same content is kept once"
+    [first] = made[0]
+    assert (first["name"], first["media_type"], first["size"]) == ("table.csv", "text/csv", 3)
+    assert first["url"] == f"/api/artifacts/{first['artifact_id']}"
+    assert content == b"two " + b"*" * len(KEY)
+    assert artifact.sha256 == hashlib.sha256(content).hexdigest()
+
+
+async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):
+    workspaces = Workspaces(tmp_path / "workspaces")
+    (tmp_path / "secret").write_text("private")
+    (workspaces.open("t").path / "link").symlink_to(tmp_path / "secret")
+    async with (
+        open_store(None, tmp_path / "artifacts", server=True) as store,
+        scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
+        open_engine(it.team, store, kind="server", workspaces=workspaces) as engine,
+    ):
+        run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
+        frames = checked(await told(engine, run_id))
+    assert data(frames, "artifact") == []
+    assert frames[-1][0] == "final_session_state"
