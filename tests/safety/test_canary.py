@@ -40,6 +40,14 @@ class Evidence:
                 self.told[f"file {when} {file.relative_to(data)}"] = file.read_bytes()
                 self.told[f"file name {when} {file.name}"] = file.name
 
+    def keep_output(self, words: list[str], env: dict[str, str], home: Path) -> None:
+        command = [sys.executable, "-c", "from maniple.cli import main; main()", *words]
+        done = subprocess.run(
+            command, cwd=home, env=env, capture_output=True, text=True, timeout=100, check=False
+        )
+        assert done.stdout or done.stderr
+        self.told[f"command {len(self.told)} {words[:2]}"] = done.stdout + done.stderr
+
 
 class Person:
     """Who asks, answers every question, and reads all there is to read."""
@@ -104,8 +112,13 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
         for number, (path, body) in enumerate(site.received):
             if path.endswith("/traces"):
                 gathered.told[f"trace {number}"] = body
+        for script in (talk.SMALL_TALK, talk.working(site.url), talk.failing(401)):
+            model.reset(script)
+            gathered.keep_output(["chat", ALL], env, home)
+            model.reset(script)
+            gathered.keep_output(["chat", "--json", ALL], env, home)
         for words in (["db", "export"], ["db", "check"], ["doctor"], ["doctor", "--json"]):
-            gathered.told[f"command {' '.join(words)}"] = _command(words, env, home)
+            gathered.keep_output(words, env, home)
     yield gathered
 
 
@@ -127,15 +140,6 @@ def _say_everything(person: Person, site: Site) -> None:
         "nowhere",
     ):
         person.read(path, f"/{path}")
-
-
-def _command(words: list[str], env: dict[str, str], home: Path) -> str:
-    command = [sys.executable, "-c", "from maniple.cli import main; main()", *words]
-    done = subprocess.run(
-        command, cwd=home, env=env, capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.stdout, done.stderr
-    return done.stdout + done.stderr
 
 
 def test_every_secret_setting_holds_a_canary(tmp_path):
@@ -162,7 +166,6 @@ def test_the_canaries_were_really_said(evidence):
     assert '"code": "model_auth"' in evidence.streams["http401"]
 
 
-@pytest.mark.xfail(strict=True, reason="cli/serve.py does not call configure_logs yet")
 def test_the_log_is_heard(evidence):
     assert '"level": "debug"' in str(evidence.told["log"])
 
@@ -170,3 +173,8 @@ def test_the_log_is_heard(evidence):
 @pytest.mark.parametrize("kind", ["http", "log", "file", "command"])
 def test_no_canary_leaves_the_process(evidence, kind):
     assert evidence.leaks(kind) == {}
+
+
+def test_no_canary_is_in_a_trace(evidence):
+    pytest.importorskip("opentelemetry.exporter")
+    assert evidence.leaks("trace") == {}
