@@ -29,6 +29,12 @@ async def test_the_streams_headers_are_what_the_old_client_and_proxies_need(clie
         ({"messages": [{"role": "user"}]}, "Field required"),
         ({**QUESTION, "team_members": ["coder", "chef"]}, "no such team member: chef"),
         ({**QUESTION, "on_disconnect": "maybe"}, "'cancel' or 'continue'"),
+        ({**QUESTION, "thread_id": "  "}, "pattern"),
+        ({"messages": [{"role": "user", "content": " \n"}]}, "the last message is empty"),
+        ({"messages": [{"role": "user", "content": []}]}, "the last message is empty"),
+        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "the last message is empty"),
+        ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "the last message is empty"),
+        ({"messages": [*QUESTION["messages"], {"role": "AI", "content": "4"}]}, "must be the user's"),
         ({**QUESTION, "locale": "; drop table"}, "pattern"),
     ],
 )
@@ -36,6 +42,20 @@ async def test_a_body_that_does_not_fit_is_refused_before_any_stream(client, bod
     response = await client.post("/api/chat/stream", json=body)
     assert response.status_code == 422
     assert words in response.text
+
+
+async def test_an_empty_message_before_the_last_and_a_role_of_its_own_are_taken(client, model):
+    model.reset(SIMPLE)
+    messages = [{"role": "assistant", "content": ""}, {"role": "visitor", "content": "1+3=?"}]
+    response = await client.post("/api/chat/stream", json={"messages": messages})
+    assert response.status_code == 200
+    assert "end_of_workflow" in response.text
+
+
+async def test_a_run_whose_input_is_blank_is_refused(client):
+    response = await client.post("/api/threads/t/runs", json={"input": "  "})
+    assert response.status_code == 422
+    assert "give messages, or input" in response.text
 
 
 async def test_broken_json_is_refused(client):

@@ -2,11 +2,13 @@
 
 import asyncio
 import signal
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.api.inside import QUESTION, numbered
+from maniple.api import sse
+from tests.api.inside import QUESTION, Inside, numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, serving
 from tests.serving import environment, server_process
@@ -56,6 +58,26 @@ async def test_a_client_that_leaves_a_replay_ends_nothing(client, model):
             if line == "event: start_of_workflow":
                 break
     assert (await end_of(client, run_id))["status"] == "completed"
+
+
+@pytest.mark.parametrize("stuck_at", ["http.response.start", "http.response.body"])
+async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(it: Inside, monkeypatch, stuck_at):
+    monkeypatch.setattr(sse, "SEND_SECONDS", 0.05)
+    run = await it.run()
+    await it.told(run["run_id"])
+    left = []
+
+    async def on_leaving() -> None:
+        left.append(run["run_id"])
+
+    async def never(message: Any = None) -> Any:
+        if message is None or message["type"] == stuck_at:
+            await asyncio.Event().wait()
+
+    response = sse.event_stream(it.service, run["run_id"], after=0, on_leaving=on_leaving)
+    async with asyncio.timeout(5):
+        await response({"type": "http", "method": "GET"}, never, never)
+    assert left == [run["run_id"]]
 
 
 async def test_an_old_client_of_a_server_that_stops_keeps_its_conversation_and_the_run_goes_on(tmp_path):

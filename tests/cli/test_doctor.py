@@ -97,7 +97,8 @@ async def test_an_endpoint_without_a_list_of_models_is_reachable(server: OpenAIS
 async def test_an_answer_is_told_for_what_it_means(
     monkeypatch: pytest.MonkeyPatch, reply: bytes, status: str, words: str
 ) -> None:
-    monkeypatch.setattr(endpoint_checks, "_TIMEOUT_SECONDS", 0.3)
+    if not reply:
+        monkeypatch.setattr(endpoint_checks, "_TIMEOUT_SECONDS", 0.3)
     async with answering(reply) as url:
         finding = await endpoint_checks.check_endpoint(model_at(url), BASIC)
     assert finding.status == status
@@ -198,7 +199,31 @@ def test_folders_are_looked_at_before_they_exist(tmp_path: Path) -> None:
     findings = checks.check_folders(settings_in(tmp_path))
     assert [finding.name for finding in findings] == ["data_dir", "cache_dir"]
     assert all(finding.detail.startswith(str(tmp_path)) for finding in findings)
+    assert all(finding.status != "problem" for finding in findings)
     assert not list(tmp_path.iterdir())
+
+
+async def test_the_doctor_says_that_the_team_cannot_answer_without_its_data_folder(
+    server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written_settings(tmp_path, server.base_url)
+    (tmp_path / "data").touch()
+    assert await examine(file, as_json=False) == 1
+    printed = capsys.readouterr().out
+    assert f"✘ data_dir         {tmp_path / 'data'} cannot be made" in printed
+    assert printed.endswith("The team cannot answer: see the lines with ✘.\n")
+
+
+async def test_a_mistyped_variable_is_a_warning(
+    server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".env").write_text("TAVILY_API_KYE=x\n")
+    assert await examine(written_settings(tmp_path, server.base_url), as_json=True) == 0
+    warned = json.loads(capsys.readouterr().out)["checks"][2]
+    assert (warned["name"], warned["status"]) == ("settings", "warning")
+    assert warned["detail"].endswith(
+        "TAVILY_API_KYE is not read: there is no such variable. Did you mean TAVILY_API_KEY?"
+    )
 
 
 async def test_the_doctor_says_as_json_that_the_team_can_answer_and_tells_no_secret(

@@ -179,3 +179,23 @@ def test_a_password_may_have_any_characters(load):
 )
 def test_every_address_of_this_machine_alone_is_loopback(host, expected):
     assert ServerSettings(host=host).is_loopback is expected
+
+
+@pytest.mark.parametrize(
+    ("end", "left_out"),
+    [
+        ("/v1/chat/completions", "/chat/completions"),
+        ("/v1/Chat/Completions/?x=1", "/chat/completions"),
+        ("/v1/completions", "/completions"),
+    ],
+)
+def test_the_address_of_a_method_is_refused_with_what_to_leave_out(load, end, left_out):
+    words = refusal(load, BASIC_MODEL="m", BASIC_BASE_URL=f"https://me:hidden@x{end}")
+    assert f"models.basic.base_url: leave out {left_out} at its end" in words
+    assert "hidden" not in words
+
+
+def test_blanks_around_an_address_are_not_part_of_it(load):
+    models = load(BASIC_MODEL="m", BASIC_BASE_URL=" https://x/v1\t").models
+    assert models.basic.base_url == "https://x/v1"
+    assert load(BASIC_MODEL="m", BASIC_BASE_URL="  ").models.basic.base_url is None

@@ -2,6 +2,7 @@ import asyncio
 import io
 import json
 import logging
+import os
 import socket
 import subprocess
 import sys
@@ -17,7 +18,8 @@ import structlog
 import uvicorn
 
 from maniple.redaction import Redactor
-from maniple.telemetry.logs import LogFormat, configure_logs, log_context
+from maniple.telemetry.log_queue import QUEUE_RECORDS
+from maniple.telemetry.logs import LogFormat, configure_logs, flush_logs, log_context
 from tests.serving import environment
 
 KEY = "sk-canary/0123456789"
@@ -28,6 +30,9 @@ def _as_before() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level, hooks = root.handlers[:], root.level, (sys.excepthook, threading.excepthook)
     yield
+    for handler in root.handlers:
+        if handler not in handlers:
+            handler.close()
     root.handlers[:] = handlers
     root.setLevel(level)
     sys.excepthook, threading.excepthook = hooks
@@ -46,8 +51,13 @@ def configured(format: LogFormat = "json", level: str = "INFO") -> io.StringIO:
     return stream
 
 
+def written_to(stream: io.StringIO) -> str:
+    flush_logs()
+    return stream.getvalue()
+
+
 def lines(stream: io.StringIO) -> list[dict[str, str]]:
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
+    return [json.loads(line) for line in written_to(stream).splitlines()]
 
 
 def test_libraries_and_our_own_records_come_out_alike() -> None:
@@ -90,7 +100,7 @@ def test_a_secret_is_in_no_record_wherever_it_stood(format: LogFormat) -> None:
     except ConnectionError:
         log.exception("failed")
         structlog.get_logger().exception("failed")
-    written = stream.getvalue()
+    written = written_to(stream)
     assert KEY not in written
     assert "0123456789" not in written
     assert written.count("ConnectionError: GET https://e.test/?key=***") == 2
@@ -102,7 +112,7 @@ def test_a_record_that_cannot_be_formatted_does_not_tell_its_words(capfd: pytest
     stream = configured()
     logging.getLogger("any").warning("a number: %d", KEY)
     logging.getLogger("any").warning("next")
-    shown = "".join(capfd.readouterr()) + stream.getvalue()
+    shown = "".join(capfd.readouterr()) + written_to(stream)
     assert KEY not in shown
     assert "could not be written" in shown
     assert lines(stream)[-1]["event"] == "next"
@@ -111,7 +121,7 @@ def test_a_record_that_cannot_be_formatted_does_not_tell_its_words(capfd: pytest
 def test_a_records_words_cannot_steer_the_terminal_or_forge_a_record() -> None:
     stream = configured("console")
     logging.getLogger("any").warning("one\x1b[2J\r\n2026-01-01 [error] forged")
-    written = stream.getvalue()
+    written = written_to(stream)
     assert "\x1b" not in written
     assert "\r" not in written
     assert written.splitlines()[1].startswith("    ")
@@ -126,14 +136,14 @@ def test_colours_are_for_terminals_only() -> None:
     logging.getLogger("any").warning("x")
     configure_logs("INFO", "console", Redactor(), stream=terminal)
     logging.getLogger("any").warning("x")
-    assert "\x1b[" not in plain.getvalue()
+    assert "\x1b[" not in written_to(plain)
     assert "\x1b[" in terminal.getvalue()
 
 
 def test_a_second_configuration_takes_the_place_of_the_first() -> None:
     first, second = configured(), configured()
     logging.getLogger("any").warning("x")
-    assert first.getvalue() == ""
+    assert written_to(first) == ""
     assert len(lines(second)) == 1
 
 
@@ -143,7 +153,7 @@ def test_levels_hold_and_chatty_libraries_are_quiet_unless_one_debugs() -> None:
     structlog.get_logger("any").info("no")
     stream = configured(level="INFO")
     logging.getLogger("httpx").info("no")
-    assert stream.getvalue() == ""
+    assert written_to(stream) == ""
     stream = configured(level="DEBUG")
     logging.getLogger("httpx").info("yes")
     structlog.get_logger("any").debug("yes")
@@ -202,6 +212,47 @@ raise RuntimeError("at last: {KEY}")
     assert "RuntimeError: at last: ***" in told[3]["exception"]
 
 
+def test_a_pipe_that_nobody_reads_stops_nothing_and_what_was_lost_is_told_later() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as pipe, os.fdopen(writing, "w", encoding="utf-8") as stream:
+        logging.getLogger().handlers.clear()
+        configure_logs("INFO", "json", Redactor([KEY]), stream=stream)
+        count = QUEUE_RECORDS + 2_000
+        for _ in range(count):
+            logging.getLogger("any").info("%s", KEY)
+        read: list[dict[str, str]] = []
+        lost = 0
+        while len(read) + lost < count:
+            line = json.loads(pipe.readline())
+            if line["logger"] == "maniple.telemetry.log_queue":
+                lost += int(line["event"].split()[0])
+            else:
+                read.append(line)
+        assert lost > 0
+        assert all(line["event"] == "***" for line in read)
+
+
+def test_a_program_whose_log_nobody_reads_ends_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("""
+import logging
+from maniple.telemetry import logs
+from maniple.redaction import Redactor
+logs.configure_logs("INFO", "json", Redactor())
+for number in range(2_000): logging.getLogger("any").info("word " * 20)
+print("done", flush=True)
+""")
+    env = environment("http://127.0.0.1:1", tmp_path)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, str(path)], env=env, stdout=pipe, stderr=pipe) as program:
+        try:
+            assert program.wait(30) == 0
+            assert program.stdout is not None
+            assert program.stdout.read() == b"done\n"
+        finally:
+            program.kill()
+
+
 @pytest.mark.anyio
 async def test_uvicorns_requests_go_the_same_way() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -219,4 +270,4 @@ async def test_uvicorns_requests_go_the_same_way() -> None:
     await serving
     told = [line for line in lines(stream) if line["logger"] == "uvicorn.access"]
     assert '"GET /?key=*** HTTP/1.1" 204' in told[0]["event"]
-    assert "0123456789" not in stream.getvalue()
+    assert "0123456789" not in written_to(stream)

@@ -13,17 +13,19 @@ from maniple.events import (
     WorkflowStarted,
     read_event,
 )
-from maniple.runs import Engine
+from maniple.runs.live import stored
+from maniple.store import EventTable
 
 
-async def farewell(engine: Engine, run_id: str, why: ManipleError) -> list[Event]:
+async def farewell(stored_events: EventTable, run_id: str, why: ManipleError) -> list[Event]:
     """Return what closes the stream of a run that goes on later, or could not be recorded.
 
-    The old client forgets the conversation when `end_of_workflow` is missing (`docs/wire.md`).
+    Only what is stored is read: the run itself may still be going on. The old client forgets the conversation
+    when `end_of_workflow` is missing (`docs/wire.md`).
     """
     events: list[Event] = []
     with suppress(StoreError):
-        async for page in engine.events(run_id):
+        async for page in stored(stored_events, run_id):
             events += [read_event(record.type, record.data) for record in page]
     told = Told.of(events)
     started = [event for event in events if isinstance(event, WorkflowStarted)]

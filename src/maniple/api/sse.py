@@ -1,20 +1,26 @@
 """Events as server-sent events, framed so that the LangManus client can read them."""
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import anyio
 from sse_starlette import EventSourceResponse
-from starlette.types import Message
+from sse_starlette.sse import SendTimeoutError
+from starlette.types import Message, Receive, Scope, Send
 
 from maniple.api.farewell import farewell
 from maniple.api.state import Service
 from maniple.errors import ManipleError, StoreError
 from maniple.events import as_json
-from maniple.runs import Engine, Stopping
+from maniple.runs import Stopping
 from maniple.store import EventRecord
 
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}
 LAST_EVENT = "final_session_state"
+SEND_SECONDS = 60
+"""So long one piece may wait for a client that does not read, before the client counts as gone."""
+_LOG = logging.getLogger(__name__)
 _FRAME = {
     "type": "object",
     "description": "One event: its number in the run, its name, and its JSON.",
@@ -38,15 +44,16 @@ def event_stream(
 ) -> EventSourceResponse:
     """Return the response that tells of a run, beginning after event number `after`.
 
-    With `on_leaving`, which is awaited when the client goes away before the end, the stream is the answer to
-    a request: it is closed properly even when this process stops before the run has ended.
+    With `on_leaving`, which is awaited when the client goes away (or does not read any more) before the end,
+    the stream is the answer to a request: it is closed properly even when this process stops before the run
+    has ended.
     """
 
     async def left(_: Message) -> None:
         if on_leaving is not None:
             await on_leaving()
 
-    return EventSourceResponse(
+    return _Stream(
         _frames(service, run_id, after, is_answer=on_leaving is not None),
         headers=HEADERS,
         media_type="text/event-stream; charset=utf-8",
@@ -56,17 +63,38 @@ def event_stream(
     )
 
 
+class _Stream(EventSourceResponse):
+    """Lets go of a client that does not read.
+
+    `send_timeout` of the library does not hold for the first and the last piece.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            with anyio.move_on_after(SEND_SECONDS) as waiting:
+                await send(message)
+            if waiting.cancelled_caught:
+                raise SendTimeoutError
+
+        try:
+            await super().__call__(scope, receive, send_in_time)
+        except SendTimeoutError:
+            _LOG.warning("A client read nothing for %s s; its stream was ended.", SEND_SECONDS)
+            if self.client_close_handler_callable is not None:
+                await self.client_close_handler_callable({"type": "http.disconnect"})
+
+
 async def _frames(service: Service, run_id: str, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
     with service.metrics.client():
-        async for piece in _told(service.engine, run_id, after, is_answer=is_answer):
+        async for piece in _told(service, run_id, after, is_answer=is_answer):
             yield piece
 
 
-async def _told(engine: Engine, run_id: str, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
+async def _told(service: Service, run_id: str, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
     newest = ""
     cut: ManipleError | None = None
     try:
-        async for page in engine.events(run_id, after):
+        async for page in service.engine.events(run_id, after):
             # Many frames in one piece: a long replay is as fast as the network takes it.
             yield b"".join(_frame(record) for record in page)
             newest = page[-1].type
@@ -75,7 +103,7 @@ async def _told(engine: Engine, run_id: str, after: int, *, is_answer: bool) -> 
     if cut is None and is_answer and newest != LAST_EVENT:
         cut = Stopping("The service is stopping. The run goes on when it is back; follow it by its run_id.")
     if cut is not None:
-        for event in await farewell(engine, run_id, cut):
+        for event in await farewell(service.store.events, run_id, cut):
             # Without a number: it is no part of the run's record.
             yield f"event: {event.type}\ndata: {as_json(event)}\n\n".encode()
 

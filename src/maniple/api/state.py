@@ -42,6 +42,7 @@ class Service:
 async def open_service(settings: Settings, progress: Progress | None = None) -> AsyncIterator[Service]:
     """Open store, team and engine, and close them again; raises the `ManipleError` that keeps one shut."""
     metrics = Metrics()
+    workspaces = Workspaces(settings.data_dir / WORKSPACES)
     async with (
         open_tracing(settings.telemetry, Redactor(secrets_of(settings))) as tracing,
         open_configured_store(settings, server=True) as store,
@@ -53,9 +54,9 @@ async def open_service(settings: Settings, progress: Progress | None = None) -> 
             kind="server",
             rules=_rules(settings),
             telemetry=Telemetry(metrics, tracing.callbacks),
+            workspaces=workspaces,
         ) as engine,
     ):
-        workspaces = Workspaces(settings.data_dir / WORKSPACES)
         runtime = replace(runtime, notices=(*runtime.notices, *tracing.notices))
         yield Service(settings, runtime, store, engine, workspaces, metrics, reach)
 

@@ -1,24 +1,31 @@
-"""What a run waits for, read from what it told."""
+"""What a run waits for, read from what it told last."""
 
 from maniple.api.schemas import InterruptView
 from maniple.events import Interrupted, RunStarted, read_event
 from maniple.store import RunRecord, Store
 
-PAGE = 1_000
+PAGE = 200
+_BEGIN = RunStarted.model_fields["type"].default
+_INTERRUPT = Interrupted.model_fields["type"].default
 
 
 async def waits_for(store: Store, run: RunRecord) -> list[InterruptView]:
-    """Return the interrupts of the newest stretch of a run that is interrupted; of any other none."""
+    """Return the interrupts of the newest stretch of a run that is interrupted; of any other none.
+
+    They stand together near the end of the log, so that it is read from its end.
+    """
     if run.status != "interrupted":
         return []
+    newest = await store.events.last(run.run_id)
+    end, size = newest.number if newest else 0, PAGE
     found: list[InterruptView] = []
-    number = 0
-    while page := await store.events.read(run.run_id, number, PAGE):
-        number = page[-1].number
-        for record in page:
-            if record.type == RunStarted.model_fields["type"].default:
-                found = []
-            elif record.type == Interrupted.model_fields["type"].default:
+    while end > 0:
+        begin = max(0, end - size)
+        for record in reversed(await store.events.read(run.run_id, begin, end - begin)):
+            if record.type == _INTERRUPT:
                 event = read_event(record.type, record.data)
                 found += [InterruptView.of(event)] if isinstance(event, Interrupted) else []
-    return found
+            elif found or record.type == _BEGIN:
+                return found[::-1]
+        end, size = begin, 2 * size
+    return found[::-1]

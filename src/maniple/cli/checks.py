@@ -5,6 +5,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,6 +44,11 @@ def check_settings(config: Path | None) -> tuple[Finding, Settings | None]:
     return Finding("settings", "ok", f"{read}; the environment comes on top"), settings
 
 
+def check_notices(settings: Settings) -> Sequence[Finding]:
+    """Tell what looks like a slip although the settings are valid, such as a mistyped variable."""
+    return [Finding("settings", "warning", notice) for notice in settings.notices]
+
+
 def check_engine(needed: bool) -> Finding:
     """Look for the embedded model's engine."""
     if importlib.util.find_spec("xllamacpp") is not None:
@@ -68,6 +74,8 @@ def check_model_file(settings: Settings, needed: bool) -> Finding:
         return Finding(name, "ok", "absent, and not needed")
     if own:
         return Finding(name, "problem", f"there is no {own}", "Correct embedded.model_file.")
+    if reason := _unwritable(settings.cache_dir):
+        return Finding(name, "problem", f"absent, and {reason}", "Set cache_dir elsewhere.")
     size = f"{QWEN_CODER.size / 1e9:.1f} GB"
     if _free_bytes(settings.cache_dir) < QWEN_CODER.size:
         return Finding(name, "problem", f"absent, and no room for its {size}", "Set cache_dir elsewhere.")
@@ -101,13 +109,21 @@ async def check_browser(settings: Settings) -> Finding:
 
 
 def check_folders(settings: Settings) -> Sequence[Finding]:
-    """Look whether the folders can be written and have room."""
-    return [_check_folder(name, getattr(settings, name)) for name in ("data_dir", "cache_dir")]
+    """Look whether the folders can be written and have room; without the one of the store nothing runs."""
+    keeps = settings.store.backend == "sqlite"
+    findings = [
+        _check_folder("data_dir", settings.data_dir, vital=keeps),
+        _check_folder("cache_dir", settings.cache_dir, vital=False),
+    ]
+    if keeps and settings.store.path is not None:
+        findings.append(_check_folder("store.path", settings.store.path.parent, vital=True))
+    return findings
 
 
-def _check_folder(name: str, folder: Path) -> Finding:
-    if not os.access(_existing(folder), os.W_OK | os.X_OK):
-        return Finding(name, "warning", f"{folder} cannot be written", f"Set {name} in conf.yaml.")
+def _check_folder(name: str, folder: Path, *, vital: bool) -> Finding:
+    if reason := _unwritable(folder):
+        remedy = f"Set {name} in conf.yaml to a place that can be written."
+        return Finding(name, "problem" if vital else "warning", reason, remedy)
     free = _free_bytes(folder)
     detail = f"{folder}, {free / 1e9:.1f} GB free"
     if free < _LITTLE_SPACE_BYTES:
@@ -115,9 +131,23 @@ def _check_folder(name: str, folder: Path) -> Finding:
     return Finding(name, "ok", detail)
 
 
+def _unwritable(folder: Path) -> str:
+    """Return why nothing can be made in the folder, or "" when it can: tried where it is or is to be."""
+    existing = _existing(folder)
+    if not existing.is_dir():
+        return f"{folder} cannot be made: {existing} is no folder"
+    verb = "written" if existing == folder.absolute() else "made"
+    try:
+        # os.access would do for a person; to root it allows everything, in /proc and /sys too.
+        with tempfile.TemporaryDirectory(dir=existing, prefix=".maniple-doctor-"):
+            return ""
+    except OSError as error:
+        return f"{folder} cannot be {verb}: {error.strerror} in {existing}"
+
+
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists."""
-    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    """Return the folder, or the nearest one above it that exists; a link to nothing is there, too."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
 
 
 def _free_bytes(folder: Path) -> int:

@@ -21,7 +21,7 @@ async def examine(config: Path | None, *, as_json: bool, probe: bool = False) ->
     finding, settings = checks.check_settings(config)
     findings.append(finding)
     if settings is not None:
-        findings += await _check_all(settings)
+        findings += [*checks.check_notices(settings), *await _check_all(settings)]
         if probe and can_answer(findings):
             findings += await _probe(settings)
     if as_json:

@@ -54,7 +54,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             open_belongings(Workspaces(settings.data_dir / WORKSPACES)) as belongings,
             open_configured_store(settings, server=False) as store,
             open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
-            open_engine(runtime.graph, store, kind="chat", rules=rules, recovering=False) as engine,
+            open_engine(runtime.graph, store, kind="chat", rules=rules) as engine,
         ):
             progress.close()
             announce(runtime.answering, runtime.notices, screens)

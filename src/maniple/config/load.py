@@ -48,7 +48,7 @@ def _name_missing_models(source: Source) -> None:
         section = models.get(kind) if isinstance(models, dict) else None
         if not isinstance(section, dict) or not section or section.get("model"):
             continue
-        if kind != "reasoning" and not section.get("base_url"):
+        if kind != "reasoning" and not str(section.get("base_url") or "").strip():
             section["model"] = OPENAI_MODEL
             continue
         place = _place(("models", kind, next(iter(section))), source)

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+_METHODS = ("/chat/completions", "/completions")
+
 
 def is_loopback(host: str) -> bool:
     """Say whether only this machine can reach `host`: localhost, 127.0.0.0/8 or ::1."""
@@ -45,14 +47,18 @@ def _is_sendable(key: SecretStr | None) -> SecretStr | None:
 def _is_endpoint(url: str | None) -> str | None:
     if url is None:
         return None
+    path = ""
     try:
         parts = urlsplit(url)
+        path = parts.path.rstrip("/").casefold()
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable:
         # The address itself is not repeated: a key may stand in it.
         raise ValueError("this is no URL of an endpoint; write it as https://host/v1")
+    if wrong := next((end for end in _METHODS if path.endswith(end)), None):
+        raise ValueError(f"leave out {wrong} at its end: it is added to every request")
     return url
 
 
@@ -72,5 +78,5 @@ OptionalSecret = Annotated[SecretStr | None, BeforeValidator(_trimmed)]
 ApiKey = Annotated[OptionalSecret, AfterValidator(_is_sendable)]
 # YAML reads 2024-10-21 as a date.
 ApiVersion = Annotated[OptionalText, BeforeValidator(_day_is_text)]
-EndpointUrl = Annotated[str | None, BeforeValidator(_blank_is_none), AfterValidator(_is_endpoint)]
+EndpointUrl = Annotated[str | None, BeforeValidator(_trimmed), AfterValidator(_is_endpoint)]
 UserPath = Annotated[Path, BeforeValidator(_at_home)]

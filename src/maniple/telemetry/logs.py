@@ -12,6 +12,7 @@ from typing import Any, Literal, TextIO
 import structlog
 
 from maniple.redaction import Redactor
+from maniple.telemetry.log_queue import LogQueue
 
 LogFormat = Literal["console", "json"]
 
@@ -28,15 +29,15 @@ def configure_logs(
 
     `level` is a name such as `INFO`; `json` is one object a line. Call it when the program starts; a later
     call replaces it. Give uvicorn `log_config=None`, or it sets up its own log afterwards. Exceptions that
-    end the program or a thread are logged as well, since their words may hold secrets, too.
+    end the program or a thread are logged as well, since their words may hold secrets, too. A stream that is
+    no terminal is written by a thread: a pipe that nobody reads stops nothing (see `LogQueue`).
     """
-    target = stream or sys.stderr
-    handler = _Handler(target, redactor)
-    handler.setFormatter(_formatter(format, redactor, colors=target.isatty()))
+    handler = _handler(stream or sys.stderr, format, redactor)
     root = logging.getLogger()
     for old in root.handlers[:]:
-        if isinstance(old, _Handler):
+        if isinstance(old, _Terminal | _Pipe):
             root.removeHandler(old)
+            old.close()
     root.addHandler(handler)
     root.setLevel(level)
     for name in _CHATTY:
@@ -68,21 +69,50 @@ def log_context(
     return structlog.contextvars.bound_contextvars(**{name: one for name, one in ids.items() if one})
 
 
-class _Handler(logging.StreamHandler[TextIO]):
-    """Writes to a stream; a record that cannot be written is told without its words, which may be secret."""
+def flush_logs() -> None:
+    """Wait until what was logged is written; a stream that is not read is waited for briefly."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, _Terminal | _Pipe):
+            handler.flush()
+
+
+class _Terminal(logging.StreamHandler[TextIO]):
+    """Writes at once; a record that cannot be written is told without its words, which may be secret."""
 
     def __init__(self, stream: TextIO, redactor: Redactor) -> None:
         super().__init__(stream)
         self._redactor = redactor
 
     def handleError(self, record: logging.LogRecord) -> None:
-        error = sys.exc_info()[1]
-        if isinstance(error, OSError | ValueError) and self.stream.closed:
-            return
-        words = self._redactor.text(repr(error))
-        place = f"{record.name}, {record.pathname}:{record.lineno}"
-        if sys.__stderr__ is not None:
-            sys.__stderr__.write(f"A log record could not be written ({place}): {words}\n")
+        if not self.stream.closed:
+            _tell_unwritten(record, self._redactor)
+
+
+class _Pipe(LogQueue):
+    """Writes in a thread; tells of a record that cannot be formatted as a terminal's handler does."""
+
+    def __init__(self, stream: TextIO, formatter: logging.Formatter, redactor: Redactor) -> None:
+        super().__init__(stream, formatter)
+        self._redactor = redactor
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        _tell_unwritten(record, self._redactor)
+
+
+def _tell_unwritten(record: logging.LogRecord, redactor: Redactor) -> None:
+    words = redactor.text(repr(sys.exc_info()[1]))
+    place = f"{record.name}, {record.pathname}:{record.lineno}"
+    if sys.__stderr__ is not None:
+        sys.__stderr__.write(f"A log record could not be written ({place}): {words}\n")
+
+
+def _handler(stream: TextIO, format: LogFormat, redactor: Redactor) -> logging.Handler:
+    formatter = _formatter(format, redactor, colors=stream.isatty())
+    if not stream.isatty():
+        return _Pipe(stream, formatter, redactor)
+    handler = _Terminal(stream, redactor)
+    handler.setFormatter(formatter)
+    return handler
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):

@@ -3,7 +3,15 @@
 from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from maniple.agents.budget import Budget
 from maniple.agents.wishes import ChangeAction, PlanChange
@@ -22,12 +30,28 @@ _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {
     "system": SystemMessage,
 }
 
-ThreadId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f/]+$")]
-"""A conversation's name: what can stand in one part of a path, without control characters."""
+_NO_PATH = r"\x00-\x1f\x7f-\x9f/"
+ThreadId = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=rf"^[^{_NO_PATH}]*[^\s{_NO_PATH}][^{_NO_PATH}]*$")
+]
+"""A conversation's name: what can stand in one part of a path, no control characters, not only blanks."""
+
+
+# The document asks for words everywhere; what is refused is only a last message without any.
+_WORDS: dict[str, Any] = {"type": "string", "pattern": r"\S"}
+_Words = Annotated[str, Field(json_schema_extra=_WORDS)]
+
+
+def _part(kind: str, field: str) -> dict[str, Any]:
+    return {"properties": {"type": {"const": kind}, field: _WORDS}, "required": [field]}
 
 
 class ContentPart(BaseModel):
     """A piece of a message: text, or an image by URL (`data:` URLs too)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [_part("text", "text"), _part("image", "image_url")]}
+    )
 
     type: Literal["text", "image"]
     text: str | None = None
@@ -39,19 +63,50 @@ class ContentPart(BaseModel):
             return {"type": "image_url", "image_url": {"url": self.image_url or ""}}
         return {"type": "text", "text": self.text or ""}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it shows nothing."""
+        return not ((self.image_url if self.type == "image" else self.text) or "").strip()
+
 
 class ChatMessageIn(BaseModel):
     """One message of the conversation; other fields, such as the old client's `id`, are ignored."""
 
     role: str = Field(examples=["user"])
-    content: str | list[ContentPart] = Field(examples=["1+3=?"])
+    content: _Words | Annotated[list[ContentPart], Field(json_schema_extra={"minItems": 1})] = Field(
+        examples=["1+3=?"]
+    )
+
+    @property
+    def kind(self) -> type[BaseMessage]:
+        """Who speaks; an unknown role does for the user."""
+        return _MESSAGE_TYPES.get(self.role.casefold(), HumanMessage)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds neither text nor an image."""
+        if isinstance(self.content, str):
+            return not self.content.strip()
+        return all(part.is_empty for part in self.content)
 
     def as_langchain(self) -> BaseMessage:
-        """Return the message for the graph; an unknown role speaks for the user."""
-        kind = _MESSAGE_TYPES.get(self.role.casefold(), HumanMessage)
+        """Return the message for the graph."""
         if isinstance(self.content, str):
-            return kind(whole(self.content))
-        return kind(content=whole([part.as_langchain() for part in self.content]))
+            return self.kind(whole(self.content))
+        return self.kind(content=whole([part.as_langchain() for part in self.content]))
+
+
+def _ask_something(messages: list[ChatMessageIn]) -> list[ChatMessageIn]:
+    newest = messages[-1]
+    if newest.kind is not HumanMessage:
+        raise ValueError("the last message must be the user's: the team answers that one")
+    if newest.is_empty:
+        raise ValueError("the last message is empty: give it text or an image")
+    return messages
+
+
+Conversation = Annotated[list[ChatMessageIn], Field(min_length=1), AfterValidator(_ask_something)]
+"""Messages, oldest first. Only the last one, which is answered, must say something."""
 
 
 _Amount = Annotated[int | None, Field(gt=0, le=_MOST)]
@@ -115,7 +170,7 @@ class ChatRequest(_Ask):
         json_schema_extra={"example": {"messages": [{"role": "user", "content": "1+3=?"}]}}
     )
 
-    messages: Annotated[list[ChatMessageIn], Field(min_length=1)]
+    messages: Conversation
     thread_id: ThreadId | None = None
     on_disconnect: Literal["cancel", "continue"] | None = "cancel"
 
@@ -135,12 +190,12 @@ class RunBody(_Ask):
         }
     )
 
-    messages: Annotated[list[ChatMessageIn], Field(min_length=1)] = Field(default_factory=list)
-    input: Annotated[str, Field(min_length=1)] = ""
+    messages: Conversation = Field(default_factory=list)
+    input: Annotated[str, Field(min_length=1, json_schema_extra=_WORDS)] = ""
 
     @model_validator(mode="after")
     def _asks(self) -> "RunBody":
-        if not self.messages and not self.input:
+        if not self.messages and not self.input.strip():
             raise ValueError("give messages, or input as the text of one message")
         return self
 
