@@ -221,8 +221,9 @@ async def test_a_step_failing_in_its_own_bounds_is_no_matter_of_the_budget():
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             coder = build_react_agent(ROLES["coder"], model, [look], max_model_calls=2)
-            with pytest.raises(StepFailed):
+            with pytest.raises(StepFailed, match="limit of 2 model calls"):
                 await coder.work(TASK)
+        assert server.stats["calls"] == 2
     assert meter.exhausted is None
 
 

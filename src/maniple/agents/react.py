@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, ModelCallLimitMiddleware, ModelRetryMiddleware
-from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
+from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
+from maniple.agents.call_limit import ModelCallLimit
 from maniple.agents.context import ContextWindow
 from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
 from maniple.agents.task import (
     REPORT_RESULT_CHARACTERS,
     RESULT_CHARACTERS,
-    StepFailed,
     Task,
     response_from,
 )
@@ -39,12 +38,7 @@ class ReactAgent:
     graph: CompiledStateGraph[Any, Any, Any, Any]
 
     async def work(self, task: Task) -> str:
-        try:
-            result = await self.graph.ainvoke({"messages": self._messages(task)})
-        except ModelCallLimitExceededError as error:
-            raise StepFailed(
-                f"the limit of {error.run_limit} model calls for one step was reached"
-            ) from error
+        result = await self.graph.ainvoke({"messages": self._messages(task)})
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:
@@ -75,7 +69,7 @@ def build_react_agent(
 ) -> ReactAgent:
     """Build the agent of `role`; it makes at most `max_model_calls` calls for one task."""
     stack: list[AgentMiddleware[Any, Any]] = [
-        ModelCallLimitMiddleware(run_limit=max_model_calls, exit_behavior="error"),
+        ModelCallLimit(max_model_calls),
         PartialWork(),
         ContextWindow(model, tools),
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
