@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import PIPE
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from maniple.config.settings import EmbeddedSettings, Settings
 from maniple.llms.embedded import Endpoint, Silent, open_embedded
 from tests.llms.embedded.processes import ends, model_processes
 
+ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded, pytest.mark.timeout(1800)]
 
 KIND = {
@@ -74,7 +76,7 @@ async def both_prompts_stay_cached(http: httpx.AsyncClient) -> None:
 
 async def test_the_model_dies_with_a_process_that_is_killed() -> None:
     opener = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.llms.embedded.opening", stdin=PIPE, stdout=PIPE
+        sys.executable, "-m", "tests.llms.embedded.opening", stdin=PIPE, stdout=PIPE, cwd=ROOT
     )
     try:
         assert opener.stdout

