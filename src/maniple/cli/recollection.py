@@ -34,5 +34,5 @@ async def recall(engine: Engine, run: RunRecord) -> Recollection:
 
 def question_of(run: RunRecord) -> str:
     """Return what the person asked."""
-    request = RunRequest.from_json(run.request, thread_id=run.thread_id, owner=run.owner)
+    request = RunRequest.of(run)
     return request.messages[-1].text

@@ -49,7 +49,7 @@ class Driver:
 
     def prepare(self, record: RunRecord, *, told: int = 0) -> ActiveRun:
         """Return the run as it stands before it is driven; `told` is the number of its newest event."""
-        request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+        request = RunRequest.of(record)
         log = LiveLog(record.run_id, self.store.events, told=told)
         meter = Meter(request.budget, self.rules.prices, record.usage)
         redacting = EventRedactor(self.rules.redactor)

@@ -111,7 +111,7 @@ class InProcessEngine:
                 return await wish(self._driver, active, change)
             record = await self.status(run_id, owner)
             pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
-            request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+            request = RunRequest.of(record)
             interrupt_id, plan = revised(self._driver.team, request, pending, change)
             with self._admission.admit(owner):
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
@@ -217,7 +217,7 @@ class InProcessEngine:
             raise NotWaiting(f"The run waits for no answer; it is {record.status}.")
         if interrupt_id and interrupt_id not in pending:
             raise NotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
-        request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+        request = RunRequest.of(record)
         last = await self._store.events.last(record.run_id)
         answered = replace(
             request,

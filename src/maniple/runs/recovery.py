@@ -51,7 +51,7 @@ async def recover_run(engine: InProcessEngine, store: Store, left: RunRecord) ->
         return None  # another process was faster
     events = await _told(store.events, record.run_id)
     told = Told.of(events)
-    request = RunRequest.from_json(record.request, thread_id=record.thread_id, owner=record.owner)
+    request = RunRequest.of(record)
     was_answered = bool(request.answers) and request.answered_after == len(events)
     used = used_by(events, engine.rules.prices)
     stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
-from pydantic import TypeAdapter
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from maniple.agents.budget import Budget
 from maniple.agents.wishes import PlanChange
@@ -18,6 +18,17 @@ DoubleTexting = Literal["reject", "enqueue", "interrupt", "rollback"]
 """What a second run on a busy thread does (LangGraph's words)."""
 
 
+def _read_messages(kept: Any) -> list[BaseMessage]:
+    try:
+        return messages_from_dict(kept)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("these are no messages in LangChain's form") from error
+
+
+Messages = Annotated[Sequence[BaseMessage], PlainSerializer(messages_to_dict), PlainValidator(_read_messages)]
+"""Kept in LangChain's own form."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One turn for the team: the conversation so far, or its newest message on a known thread.
@@ -25,7 +36,7 @@ class RunRequest:
     `owner` is the id of the API key that asks. Without a `thread_id` the run gets a thread of its own.
     """
 
-    messages: Sequence[BaseMessage]
+    messages: Messages
     thread_id: str | None = None
     options: RunOptions = field(default_factory=RunOptions)
     owner: str = ""
@@ -44,45 +55,27 @@ class RunRequest:
 
     def to_json(self) -> str:
         """Return what is needed to run it again after a crash, as JSON."""
-        kept = _Kept(
-            messages_to_dict(self.messages),
-            self.options,
-            self.budget,
-            list(self.approval),
-            dict(self.answers),
-            self.answered_after,
-            [wish.to_dict() for wish in self.wishes],
-            self.stalls,
-        )
-        return _KEPT.dump_json(kept).decode()
+        return _REQUEST.dump_json(self, exclude=_OF_THE_ROW).decode()
 
     def without_secrets(self, redactor: Redactor) -> str:
         """Return `to_json` with every text in it redacted."""
         kept = self.to_json()
         clean = json.dumps(redactor.value(json.loads(kept)), ensure_ascii=False)
         try:
-            RunRequest.from_json(clean, thread_id="", owner="")
+            _REQUEST.validate_json(clean)
         except ValueError:
             return kept  # a secret that is also a word of the format, such as `human`
         return clean
 
     @classmethod
-    def from_json(cls, text: str, *, thread_id: str, owner: str) -> "RunRequest":
-        """Read what `to_json` wrote."""
-        kept = _KEPT.validate_json(text)
-        messages = messages_from_dict(kept.messages)
-        return cls(
-            messages,
-            thread_id,
-            kept.options,
-            owner,
-            budget=kept.budget,
-            approval=kept.approval,
-            answers=kept.answers,
-            answered_after=kept.answered_after,
-            wishes=[PlanChange.from_dict(wish) for wish in kept.wishes],
-            stalls=kept.stalls,
-        )
+    def of(cls, run: RunRecord) -> "RunRequest":
+        """Read what a run was asked; raises `ValueError` when its row holds no request."""
+        return replace(_REQUEST.validate_json(run.request), thread_id=run.thread_id, owner=run.owner)
+
+
+_REQUEST = TypeAdapter(RunRequest)
+_OF_THE_ROW = {"thread_id", "owner", "when_busy"}
+"""What stands in columns of its own, or was done with when the run was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +84,3 @@ class Accepted:
 
     run: RunRecord
     after: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    messages: list[dict[str, Any]]
-    options: RunOptions
-    budget: Budget
-    # What came later has a default: rows of an older version are read, too.
-    approval: list[str] = field(default_factory=list)
-    answers: dict[str, Any] = field(default_factory=dict)
-    answered_after: int = 0
-    wishes: list[dict[str, Any]] = field(default_factory=list)
-    stalls: int = 0
-
-
-_KEPT = TypeAdapter(_Kept)
