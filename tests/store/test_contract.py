@@ -205,3 +205,25 @@ async def test_a_healthy_store_has_no_problems(any_store):
     await any_store.vacuum()
     assert await any_store.check() == []
     assert await any_store.dead_processes() == set()
+
+
+async def test_the_runs_of_a_thread_that_wait_are_found_among_all(any_store):
+    thread, other = [await any_store.threads.create(a_thread()) for _ in range(2)]
+    for on, status in (
+        (thread, "interrupted"),
+        (thread, "completed"),
+        (thread, "interrupted"),
+        (other, "interrupted"),
+    ):
+        await any_store.runs.add(a_run(on, status=status))
+    waiting = await any_store.runs.waiting(thread.thread_id)
+    assert [(run.thread_id, run.status) for run in waiting] == [(thread.thread_id, "interrupted")] * 2
+    assert waiting[0].created_at > waiting[1].created_at
+
+
+async def test_the_artifacts_of_a_thread_are_those_of_its_runs(any_store):
+    run, again = await stored_run(any_store), await stored_run(any_store)
+    made = [await any_store.artifacts.add(run, name, "text/plain", b"x") for name in ("a", "b")]
+    await any_store.artifacts.add(again, "c", "text/plain", b"x")
+    assert await any_store.artifacts.of_thread(run.thread_id) == made
+    assert await any_store.artifacts.of_thread("nowhere") == []

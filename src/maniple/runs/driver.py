@@ -30,7 +30,6 @@ from maniple.telemetry.logs import log_context
 
 NOTHING_BEFORE = ""
 """The `base_checkpoint` of a thread's first run."""
-MOST_RUNS = 1_000
 _LOG = logging.getLogger(__name__)
 
 
@@ -139,8 +138,8 @@ class Driver:
 
     async def _supersede(self, record: RunRecord) -> None:
         """End what waits for an answer on the thread: with a new message, nothing will go on from there."""
-        for other in await self.store.runs.of_thread(record.thread_id, limit=MOST_RUNS):
-            if other.status == "interrupted" and other.run_id != record.run_id:
+        for other in await self.store.runs.waiting(record.thread_id):
+            if other.run_id != record.run_id:
                 await self.store.runs.change(other.run_id, status="cancelled", ended_at=time.time())
 
     async def _leave(self, active: ActiveRun) -> None:

@@ -13,7 +13,7 @@ from maniple.events import Told
 from maniple.graph import Progress
 from maniple.runs.active import ActiveRun
 from maniple.runs.admission import Admission
-from maniple.runs.driver import MOST_RUNS, Driver
+from maniple.runs.driver import Driver
 from maniple.runs.failures import NotFound, NotWaiting, ThreadBusy
 from maniple.runs.live import stored
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
@@ -89,7 +89,7 @@ class InProcessEngine:
         async with self._deciding.take(thread_id):
             if await self._store.threads.get(thread_id, owner) is None:
                 raise NotFound("There is no such thread.")
-            for active in [run for run in self._active.values() if run.record.thread_id == thread_id]:
+            for active in self._busy(thread_id):
                 await _ended(active)
             await self._store.threads.delete(thread_id)
 
@@ -161,12 +161,15 @@ class InProcessEngine:
 
     async def _waiting_run(self, thread_id: str) -> RunRecord | None:
         """Return the run that the next message answers, if one waits and none is under way."""
-        for active in [run for run in self._active.values() if run.record.thread_id == thread_id]:
+        for active in self._busy(thread_id):
             await self._written(active)
-        if any(run.record.thread_id == thread_id for run in self._active.values()):
+        if self._busy(thread_id):
             return None
-        runs = await self._store.runs.of_thread(thread_id, limit=MOST_RUNS)
-        return next((run for run in runs if run.status == "interrupted"), None)
+        return next(iter(await self._store.runs.waiting(thread_id)), None)
+
+    def _busy(self, thread_id: str) -> list[ActiveRun]:
+        """Return the runs that work on a thread or wait for its turn."""
+        return [run for run in self._active.values() if run.record.thread_id == thread_id]
 
     async def _written(self, active: ActiveRun) -> None:
         """Wait until the row of a run says what its events have told already."""
@@ -174,7 +177,7 @@ class InProcessEngine:
             await asyncio.wait([active.task], timeout=CANCEL_SECONDS)
 
     async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> None:
-        busy = [run for run in self._active.values() if run.record.thread_id == thread_id]
+        busy = self._busy(thread_id)
         if not busy or when_busy == "enqueue":
             return
         if when_busy == "reject":
@@ -217,18 +220,14 @@ class InProcessEngine:
             raise NotWaiting(f"The run waits for no answer; it is {record.status}.")
         if interrupt_id and interrupt_id not in pending:
             raise NotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
-        request = RunRequest.of(record)
-        last = await self._store.events.last(record.run_id)
-        answered = replace(
-            request,
-            answers={interrupt_id or next(iter(pending)): answer},
-            answered_after=last.number if last else 0,
-        )
+        told = await self._newest_number(record.run_id)
+        answers = {interrupt_id or next(iter(pending)): answer}
+        answered = replace(RunRequest.of(record), answers=answers, answered_after=told)
         changed = await self._store.runs.answer(record.run_id, answered.without_secrets(self._rules.redactor))
         if changed is None:
             raise NotWaiting("The run waits for no answer any more: it was answered elsewhere.")
-        active = await self._go_on(changed, "answer")
-        return Accepted(changed, after=active.log.before)
+        self._begin(self._driver.prepare(changed, told=told), "answer", Told())
+        return Accepted(changed, after=told)
 
     async def _go_on(self, record: RunRecord, start: Start, told: Told | None = None) -> ActiveRun:
         active = await self._prepared(record)
@@ -236,8 +235,11 @@ class InProcessEngine:
         return active
 
     async def _prepared(self, record: RunRecord) -> ActiveRun:
-        last = await self._store.events.last(record.run_id)
-        return self._driver.prepare(record, told=last.number if last else 0)
+        return self._driver.prepare(record, told=await self._newest_number(record.run_id))
+
+    async def _newest_number(self, run_id: str) -> int:
+        last = await self._store.events.last(run_id)
+        return last.number if last else 0
 
     def _begin(self, active: ActiveRun, start: Start, told: Told) -> None:
         run_id = active.record.run_id

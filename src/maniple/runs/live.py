@@ -23,7 +23,7 @@ class LiveLog:
         self.closed = False
         self.failure: StoreError | None = None
         self._store = events
-        self.before = self._numbered = self._older = told
+        self._numbered = self._older = told
         self._told: list[EventRecord] = []
         self._changed = asyncio.Event()
 

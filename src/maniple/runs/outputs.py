@@ -15,7 +15,6 @@ from maniple.store import Artifact, RunRecord, Store
 
 MOST_FILES = 100
 MOST_BYTES = 100_000_000
-EARLIER_RUNS = 50
 _LOG = logging.getLogger(__name__)
 
 
@@ -34,7 +33,8 @@ class Outputs:
         """
         try:
             files = await asyncio.to_thread(self.workspaces.files, run.thread_id, MOST_FILES)
-            known = await self._known(run.thread_id) if files.found else set()
+            earlier = await self.store.artifacts.of_thread(run.thread_id) if files.found else []
+            known = {(artifact.name, artifact.sha256) for artifact in earlier}
             workspace = Workspace(files.folder, MOST_BYTES)
             left = MOST_BYTES
             for path, size in files.found:
@@ -45,11 +45,6 @@ class Outputs:
                     yield _made(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be kept: %s", error)
-
-    async def _known(self, thread_id: str) -> set[tuple[str, str]]:
-        runs = await self.store.runs.of_thread(thread_id, EARLIER_RUNS)
-        kept = [await self.store.artifacts.of_run(run.run_id) for run in runs]
-        return {(artifact.name, artifact.sha256) for artifacts in kept for artifact in artifacts}
 
     async def _keep(
         self, run: RunRecord, workspace: Workspace, path: str, known: set[tuple[str, str]]

@@ -54,14 +54,14 @@ async def recover_run(engine: InProcessEngine, store: Store, left: RunRecord) ->
     request = RunRequest.of(record)
     was_answered = bool(request.answers) and request.answered_after == len(events)
     used = used_by(events, engine.rules.prices)
-    stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1
-    kept = replace(request, stalls=stalls).to_json()
-    record = await store.runs.change(record.run_id, usage=used, request=kept) or record
     if told.ended and told.status is not None and not was_answered:
         # It had said all it had to say; only its row was not written any more.
         ended_at = None if told.status == "interrupted" else time.time()
-        await store.runs.change(record.run_id, status=told.status, ended_at=ended_at)
+        await store.runs.change(record.run_id, status=told.status, ended_at=ended_at, usage=used)
         return None
+    stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1
+    kept = replace(request, stalls=stalls).to_json()
+    record = await store.runs.change(record.run_id, usage=used, request=kept) or record
     if stalls > MAX_STALLS:
         words = f"The program stopped {stalls} times while this run was at the same point. Ask again."
         await engine.give_up(record, told, GaveUp(words))

@@ -82,6 +82,10 @@ class RunTable(Protocol):
         """Return the runs of a thread."""
         ...
 
+    async def waiting(self, thread_id: str) -> Sequence[RunRecord]:
+        """Return the runs of a thread that are `interrupted`, newest first."""
+        ...
+
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
@@ -178,6 +182,10 @@ class Artifacts(Protocol):
 
     async def of_run(self, run_id: str) -> list[Artifact]:
         """Return the artifacts of a run in the order of their making."""
+        ...
+
+    async def of_thread(self, thread_id: str) -> list[Artifact]:
+        """Return the artifacts of a thread's runs in the order of their making."""
         ...
 
 

@@ -73,6 +73,10 @@ class MemoryRuns:
         found = newest_first(self._content.runs.values(), before)
         return [one for one in found if one.thread_id == thread_id][: max(limit, 0)]
 
+    async def waiting(self, thread_id: str) -> Sequence[RunRecord]:
+        found = newest_first(self._content.runs.values(), None)
+        return [one for one in found if one.thread_id == thread_id and one.status == "interrupted"]
+
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:

@@ -37,6 +37,9 @@ class MemoryArtifacts:
     async def of_run(self, run_id: str) -> list[Artifact]:
         return [one for one in self._content.artifacts.values() if one.run_id == run_id]
 
+    async def of_thread(self, thread_id: str) -> list[Artifact]:
+        return [one for one in self._content.artifacts.values() if one.thread_id == thread_id]
+
     async def _add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
     ) -> Artifact:

@@ -41,6 +41,12 @@ class SqliteArtifacts:
         rows = await self._database.read(lambda c: c.execute(sql, (run_id,)).fetchall())
         return [Artifact(*row) for row in rows]
 
+    async def of_thread(self, thread_id: str) -> list[Artifact]:
+        runs = "SELECT run_id FROM runs WHERE thread_id = ?"
+        sql = f"SELECT {_COLUMNS} FROM artifacts WHERE run_id IN ({runs}) ORDER BY position"
+        rows = await self._database.read(lambda c: c.execute(sql, (thread_id,)).fetchall())
+        return [Artifact(*row) for row in rows]
+
     async def _add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
     ) -> Artifact:

@@ -51,6 +51,12 @@ class SqliteRuns:
     ) -> Sequence[RunRecord]:
         return await self._page({"thread_id": thread_id}, limit, before)
 
+    async def waiting(self, thread_id: str) -> Sequence[RunRecord]:
+        where = "thread_id = ? AND status = 'interrupted'"
+        sql = f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY position DESC"
+        rows = await self._database.read(lambda c: c.execute(sql, (thread_id,)).fetchall())
+        return [_run(*row) for row in rows]
+
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
