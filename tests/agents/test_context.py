@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 
-from maniple.agents import Task
+from maniple.agents import ROLES, StepFailed, Task, build_react_agent
 from maniple.agents.budget import Budget
 from maniple.agents.context import ContextWindow, summary_of, within_window
 from maniple.agents.meter import Meter
@@ -70,6 +70,16 @@ async def test_a_long_loop_in_a_known_window_is_compacted_and_never_refused():
         assert "read the ten pages" in messages[1]["content"], "the task stays"
     assert "the secret of page 0 is 42" in str(prompts(server)[-1])
     assert "page 11: " in str(prompts(server)[-1]), "the newest result is there"
+
+
+async def test_what_was_compacted_counts_for_the_limit_of_calls_still():
+    with narrow({"coder": [call("read", page=1)], "other": [SUMMARY]}, characters=16_000) as server:
+        async with model_at(server, window=4_000) as model:
+            coder = build_react_agent(ROLES["coder"], model, [read], max_model_calls=9)
+            with pytest.raises(StepFailed, match="limit of 9 model calls"):
+                await coder.work(TASK)
+    assert len(prompts(server)) == 9
+    assert len(server.requests) > 9, "something was compacted"
 
 
 async def test_everything_is_still_in_the_events_of_the_run():

@@ -1,20 +1,35 @@
 """Bound how often an agent may ask its model for one step."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, NotRequired
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage
 
 from maniple.agents.task import StepFailed
+
+
+class Answers(AgentState[Any]):
+    """An agent's messages, and how many answers of its model are not among them any more."""
+
+    answers_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
+
+
+def answers_in(state: Mapping[str, Any]) -> int:
+    """Return how often the model has answered in this step, shortened records included."""
+    kept = sum(isinstance(message, AIMessage) for message in state["messages"])
+    return kept + state.get("answers_left_out", 0)
 
 
 class ModelCallLimit(AgentMiddleware[Any, Any]):
     """End the step after `most` answers of the model.
 
     LangChain's own middleware counts in two nodes of its own, before and after each call: that is two steps
-    of the graph more, each with a checkpoint. The answers are in the agent's messages anyway.
+    of the graph more, each with a checkpoint. The answers are in the agent's state anyway.
     """
+
+    state_schema = Answers
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -23,7 +38,6 @@ class ModelCallLimit(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        answers = sum(isinstance(message, AIMessage) for message in request.state["messages"])
-        if answers >= self._most:
+        if answers_in(request.state) >= self._most:
             raise StepFailed(f"the limit of {self._most} model calls for one step was reached")
         return await handler(request)

@@ -24,6 +24,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
+from maniple.agents.call_limit import Answers, answers_in
 from maniple.agents.fitting import fitted, newest, task_length
 from maniple.agents.meter import SUMMARY_SOURCE
 from maniple.errors import BudgetExhausted, ModelError
@@ -105,6 +106,8 @@ class ContextWindow(AgentMiddleware[Any, Any]):
     endpoint shows of its true window, by its counts and its refusals, is remembered.
     """
 
+    state_schema = Answers
+
     def __init__(self, model: BaseChatModel, tools: Sequence[BaseTool] = ()) -> None:
         super().__init__()
         self._model = model
@@ -127,7 +130,10 @@ class ContextWindow(AgentMiddleware[Any, Any]):
                 short = [*messages[:first], told, *messages[start:]]
                 head = first + 1
         short = fitted(short, int(TARGET_SHARE * self._room), kept=head, count=self._count)
-        return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short]}
+        return {
+            "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short],
+            "answers_left_out": answers_in(state) - answers_in({"messages": short}),
+        }
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]

@@ -27,6 +27,7 @@ def _read_messages(kept: Any) -> list[BaseMessage]:
 
 Messages = Annotated[Sequence[BaseMessage], PlainSerializer(messages_to_dict), PlainValidator(_read_messages)]
 """Kept in LangChain's own form."""
+Wish = Annotated[PlanChange, PlainSerializer(PlanChange.to_dict), PlainValidator(PlanChange.from_dict)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class RunRequest:
     """What the run was answered last, by interrupt id."""
     answered_after: int = 0
     """The number of the run's newest event when it was answered."""
-    wishes: Sequence[PlanChange] = ()
+    wishes: Sequence[Wish] = ()
     """What the user wanted changed in the plan while it was worked through."""
     stalls: int = 0
     """How often it was taken over from a dead process without having come further."""
