@@ -6,6 +6,16 @@ import pytest
 from tests.environment import configures
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no worker is left alone with it at the end."""
+    items.sort(key=_timeout, reverse=True)
+
+
+def _timeout(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0]) if mark else 0.0
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"

@@ -44,7 +44,7 @@ class Machine:
     """What tools do to the world: it outlives every crash."""
 
     ran: list[str] = field(default_factory=list)
-    stuck: asyncio.Event = field(default_factory=asyncio.Event)
+    stuck: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     sticks_at: str | None = None
     """The command at which it gets stuck; "" for any."""
 
@@ -53,7 +53,7 @@ class Machine:
             """Run a command."""
             self.ran.append(cmd)
             if self.sticks_at in ("", cmd):
-                self.stuck.set()
+                self.stuck.release()
                 await asyncio.Event().wait()
             if cmd == "fail":
                 raise ValueError("it broke")
@@ -86,14 +86,14 @@ class Life:
         waiting = (await self.team.aget_state(self.config)).interrupts
         return await self._go(Command(resume={w.id: a for w, a in zip(waiting, answers, strict=False)}))
 
-    async def die(self, given: Any, machine: Machine, at: str = "") -> None:
-        """Run until a tool is stuck, then end."""
-        machine.sticks_at = at
-        machine.stuck.clear()
+    async def die(self, given: Any, machine: Machine, at: str = "", calls: int = 1) -> None:
+        """Run until so many tool calls are stuck, then end."""
+        machine.sticks_at, machine.stuck = at, asyncio.Semaphore(0)
         task = asyncio.create_task(self._go(given))
-        stuck = asyncio.create_task(machine.stuck.wait())
-        await asyncio.wait({task, stuck}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
-        assert stuck.done(), task
+        for _ in range(calls):
+            stuck = asyncio.create_task(machine.stuck.acquire())
+            await asyncio.wait({task, stuck}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+            assert stuck.done(), task
         task.cancel()
         await asyncio.wait({task})
         machine.sticks_at = None

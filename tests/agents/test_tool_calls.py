@@ -49,7 +49,7 @@ async def test_a_result_on_record_is_returned_without_running_the_tool(tmp_path)
     first, then = script(two, DONE), script(DONE)
     async with life(tmp_path, first, machine, scope(book)) as it:
         task = {"messages": [("user", "do it")]}
-        await it.die(task, machine)
+        await it.die(task, machine, calls=2)
         assert sorted(machine.ran) == ["quick", "slow"]
         assert it.asked() == 1
     for row in book.of_tool("bash_tool"):

@@ -40,7 +40,7 @@ async def until_killed(folder: Path) -> None:
     async def work(it: Life) -> None:
         await it.begin()
         going = asyncio.create_task(it.answer("approve"))
-        await machine.stuck.wait()
+        await machine.stuck.acquire()
         print("stuck", flush=True)
         await going
 

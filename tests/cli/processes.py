@@ -18,6 +18,7 @@ from tests.environment import environment as environment_of
 MAIN = Path(__file__).parents[2] / "main.py"
 SERVER = Path(__file__).parents[2] / "server.py"
 CTRL_C, CTRL_D, ALT_ENTER, ENTER = "\x03", "\x04", "\x1b\r", "\r"
+PROMPT = "› "
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>])")
 
 
@@ -100,6 +101,21 @@ class Terminal:
             ) from None
         self._read_to = found.end()
         return found[0]
+
+    async def enter(self, line: str, shown: str, *more: str) -> None:
+        """Type a line, and wait until each of the patterns is shown and then the prompt again.
+
+        What is shown must not be in the line: a prompt is drawn anew while the line is typed, so seeing one
+        says nothing before the answer was seen.
+        """
+        self.type(line + ENTER)
+        for pattern in (shown, *more, PROMPT):
+            await self.see(pattern)
+
+    async def leave(self) -> int:
+        """Leave at the prompt; return the program's status."""
+        self.type(CTRL_D)
+        return await self.ended()
 
     def text(self) -> str:
         """Everything that was written, without sequences."""

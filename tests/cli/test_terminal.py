@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import ALT_ENTER, CTRL_C, CTRL_D, ENTER, environment, on_terminal
+from tests.cli.processes import ALT_ENTER, CTRL_C, ENTER, PROMPT, environment, on_terminal
+from tests.cli.scripts import REPORT
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
-PROMPT = "› "
 
 
 @pytest.fixture
@@ -27,22 +27,21 @@ async def test_a_conversation_shows_the_team_at_work_and_its_report_can_be_saved
     async with on_terminal(folder=tmp_path, env=env) as terminal:
         await terminal.see(f"Using scripted at {server.base_url}\\.", 40)
         await terminal.see(PROMPT)
-        terminal.type(f"1+3=?{ENTER}")
-        for shown in ("planner", r"Plan: 1 \+ 3", r"python_repl_tool  print\(1\+3\)", r"↳ \d+\.\d s  4"):
-            await terminal.see(shown)
-        await terminal.see("✔  1 coder")
-        await terminal.see(r"The answer is 4\.\s")
-        await terminal.see(r"✔ completed · \d+\.\d s · \d model calls")
-        await terminal.see(PROMPT)
-        terminal.type(f"/save report.md{ENTER}")
-        await terminal.see(f"Saved to {tmp_path}/report.md")
-        terminal.type(f"/hepl{ENTER}")
-        await terminal.see(r"Did you mean /help\?")
-        await terminal.see(PROMPT)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
+        await terminal.enter(
+            "1+3=?",
+            "planner",
+            r"Plan: 1 \+ 3",
+            r"python_repl_tool  print\(1\+3\)",
+            r"↳ \d+\.\d s  4",
+            "✔  1 coder",
+            r"The answer is 4\.\s",
+            r"✔ completed · \d+\.\d s · \d model calls",
+        )
+        await terminal.enter("/save report.md", f"Saved to {tmp_path}/report.md")
+        await terminal.enter("/hepl", r"Did you mean /help\?")
+        assert await terminal.leave() == 0
 
-    assert (tmp_path / "report.md").read_text() == "# What is 1 + 3?\n\nThe answer is **4**.\n"
+    assert (tmp_path / "report.md").read_text() == REPORT
     history = tmp_path / "data" / "history"
     assert "+1+3=?" in history.read_text().splitlines()
     assert history.stat().st_mode & 0o077 == 0
@@ -59,10 +58,7 @@ async def test_ctrl_c_cancels_the_run_and_not_the_program(tmp_path: Path) -> Non
             await terminal.see("✘ cancelled")
             await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
             await terminal.see(PROMPT)
-            terminal.type(f"are you there?{ENTER}")
-            await terminal.see(r"Still here\.")
-            await terminal.see("✔ completed")
-            await terminal.see(PROMPT)
+            await terminal.enter("are you there?", r"Still here\.", "✔ completed")
             terminal.type(f"/quit{ENTER}")
             assert await terminal.ended() == 0
 
@@ -73,15 +69,11 @@ async def test_ctrl_c_at_the_prompt_clears_the_line(server: OpenAIServer, tmp_pa
         terminal.type("nonsense")
         await terminal.see("nonsense")
         terminal.type(CTRL_C)
-        terminal.type(f"/team coder{ENTER}")
-        await terminal.see("– researcher")
-        await terminal.see("✔ coder")
-        await terminal.see(PROMPT)
+        await terminal.enter("/team coder", "– researcher", "✔ coder")
         terminal.type(CTRL_C)
         await terminal.see("Ctrl-D or /quit leaves")
         await terminal.see(PROMPT)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
+        assert await terminal.leave() == 0
     assert server.requests == []
 
 
@@ -92,11 +84,8 @@ async def test_a_message_of_several_lines_is_pasted_or_typed_as_one(
         await terminal.see(PROMPT, 40)
         terminal.type("\x1b[200~pasted one\rpasted two\x1b[201~")
         await terminal.see("pasted two")
-        terminal.type(f"{ALT_ENTER}typed three{ENTER}")
-        await terminal.see("✔ completed")
-        await terminal.see(PROMPT)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
+        await terminal.enter(f"{ALT_ENTER}typed three", "✔ completed")
+        assert await terminal.leave() == 0
     assert "pasted one\npasted two\ntyped three" in [m["content"] for m in server.requests[0]["messages"]]
 
 
@@ -121,13 +110,12 @@ async def test_the_void_part_of_an_answer_and_the_files_of_the_team_are_told(tmp
         env = environment(tmp_path, server.base_url)
         async with on_terminal(folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            terminal.type(f"1+3=?{ENTER}")
-            await terminal.see("what it said above is void")
-            await terminal.see(r"It is four\.")
-            await terminal.see("✔ completed")
-            await terminal.see(rf"Files in {tmp_path}/data/workspaces/[0-9a-f-]+:\s+table\.csv  3 bytes")
-            await terminal.see(PROMPT)
-            terminal.type(f"/new{ENTER}")
-            await terminal.see(PROMPT)
-            terminal.type(CTRL_D)
-            assert await terminal.ended() == 0
+            await terminal.enter(
+                "1+3=?",
+                "what it said above is void",
+                r"It is four\.",
+                "✔ completed",
+                rf"Files in {tmp_path}/data/workspaces/[0-9a-f-]+:\s+table\.csv  3 bytes",
+            )
+            await terminal.enter("/new", "A new conversation")
+            assert await terminal.leave() == 0
