@@ -37,10 +37,12 @@ command -v bwrap >/dev/null || want bubblewrap
 command -v make >/dev/null || want make
 has_browser || want chromium-headless-shell
 
+is_new() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
 python=
 for name in "${PYTHON:-}" python3.13 python3.12 python3.11 python3; do
   [ -n "$name" ] && command -v "$name" >/dev/null || continue
-  "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && python=$name && break
+  is_new "$name" && python=$name && break
 done
 [ -n "$python" ] || missing+=(python3)
 { [ -n "$python" ] && "$python" -c 'import ensurepip, venv' 2>/dev/null; } || missing+=(python3-venv)
@@ -88,8 +90,7 @@ install_packages() {
 [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
 
 [ -n "$python" ] || python=python3
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
-  fail "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"
+is_new "$python" || fail "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"
 
 # --- .venv ------------------------------------------------------------------------------------------------------
 unfinished=.venv/.maniple-unfinished

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-import re
+import os
 import statistics
 import tempfile
 import time
@@ -19,6 +19,7 @@ from maniple.llms import open_chat_models
 from maniple.runs import InProcessEngine, RunRequest, open_engine
 from maniple.runtime.workers import Toolbox, build_workers
 from maniple.store import open_store
+from tests.serving import memory_mb
 
 ROUNDS = 40
 WARM_UP = 5
@@ -82,11 +83,11 @@ async def _growth(engine: InProcessEngine) -> float:
     for number in range(GROWTH_RUNS):
         await _run(engine, f"g{number}")
     gc.collect()
-    before = _memory_mb()
+    before = memory_mb(os.getpid())
     for number in range(GROWTH_RUNS):
         await _run(engine, f"h{number}")
     gc.collect()
-    return round(_memory_mb() - before, 1)
+    return round(memory_mb(os.getpid()) - before, 1)
 
 
 async def _at_once(engine: InProcessEngine) -> int:
@@ -103,8 +104,3 @@ async def _at_once(engine: InProcessEngine) -> int:
 
     await asyncio.gather(*(follow(number) for number in range(AT_ONCE)))
     return when_first_ended[0]
-
-
-def _memory_mb() -> float:
-    found = re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))
-    return int(found[1]) / 1024 if found else 0.0

@@ -9,9 +9,10 @@ from uuid import uuid4
 
 import httpx
 
-from bench.server import serving
-from maniple.runs.live import stored
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
+from maniple.store.reading import stored
+from tests.environment import environment
+from tests.serving import server_process
 
 EVENTS = 10_000
 BATCH = 10
@@ -26,8 +27,8 @@ async def measure(base_url: str) -> dict[str, float]:
         async with open_store(data / "maniple.db", data / "artifacts", server=True) as store:
             run_id = await _keep(store)
             from_store = await _from_store(store, run_id)
-        with serving(base_url, home) as (url, _):
-            over_http = _over_http(f"{url}/api/runs/{run_id}/events")
+        with server_process(environment(base_url, home), Path(home)) as server:
+            over_http = _over_http(f"{server.url}/api/runs/{run_id}/events")
     return {"replay_events_per_s": over_http, "replay_from_store_per_s": from_store}
 
 

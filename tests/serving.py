@@ -16,7 +16,16 @@ import httpx
 
 from tests.environment import environment
 
-__all__ = ["ROOT", "Frame", "ServerProcess", "environment", "frames_of", "server_process", "stream"]
+__all__ = [
+    "ROOT",
+    "Frame",
+    "ServerProcess",
+    "environment",
+    "frames_of",
+    "memory_mb",
+    "server_process",
+    "stream",
+]
 
 ROOT = Path(__file__).parents[1]
 _ADDRESS = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
@@ -32,8 +41,13 @@ class ServerProcess:
 
     def memory_mb(self) -> float:
         """Return the resident memory of the server itself."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
+        return memory_mb(self.process.pid)
+
+
+def memory_mb(pid: int) -> float:
+    """Return the resident memory of a process."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
 
 
 @contextmanager

@@ -16,6 +16,8 @@ AGENTS: tuple[AgentName, ...] = get_args(AgentName)
 
 AGENT_MARK = "maniple_agent"
 """The metadata by which events tell our nodes from those of a graph that embeds the team."""
+SUMMARY_SOURCE = "summarization"
+"""Marks a model call that only shortens a conversation (`lc_source`, LangChain's own word)."""
 
 Profile = Literal["standard", "compact"]
 """How a model is talked to: `compact` is for models of a few billion parameters at most."""

@@ -44,12 +44,14 @@ class ScriptedEngine:
         self._prepared = list(runs)
         self._begun: dict[str, ScriptedRun] = {}
 
-    async def submit(self, request: RunRequest) -> Accepted:
+    async def submit(self, request: RunRequest, *, most: int | None = None) -> Accepted:
         """Begin the next one."""
         self.requests.append(request)
         return self._next()
 
-    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
+    async def resume(
+        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "", most: int | None = None
+    ) -> Accepted:
         """Note the answer, and go on with the next one."""
         self.answers.append((run_id, answer, interrupt_id))
         return self._next(run_id)
@@ -78,7 +80,13 @@ class ScriptedEngine:
         """Nobody asks here."""
         return 0
 
-    async def change_plan(self, run_id: str, change: Any, owner: str = "") -> dict[str, Any]:
+    async def delete_thread(self, thread_id: str, owner: str = "") -> None:
+        """Nobody asks here."""
+        raise NotFound("There is no such thread.")
+
+    async def change_plan(
+        self, run_id: str, change: Any, owner: str = "", *, most: int | None = None
+    ) -> dict[str, Any]:
         """Nobody asks here."""
         raise NotFound("There is no such run.")
 

@@ -1,6 +1,5 @@
 """What the team waits for, answered at a terminal or on the command line, now or after a restart."""
 
-import asyncio
 import json
 import re
 import sys
@@ -8,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import CTRL_C, CTRL_D, ENTER, environment, on_terminal, run
+from tests.cli.processes import CTRL_C, ENTER, PROMPT, environment, on_terminal, run
+from tests.cli.scripts import REPORT, hangs
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
-PROMPT = "› "
-REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
 APPROVAL = {"MANIPLE_RUNS__APPROVAL": "python_repl_tool"}
 ASKS = call("ask_human", question="Which base?", options=["ten", "two"])
 
@@ -58,18 +56,11 @@ async def test_words_on_a_plan_make_another_one(tmp_path: Path) -> None:
         env = environment(tmp_path, server.base_url)
         async with on_terminal("--review", folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            terminal.type(f"1+3=?{ENTER}")
-            await terminal.see("The plan waits")
-            await terminal.see(PROMPT)
-            terminal.type(f"without Python{ENTER}")
-            await terminal.see("The plan waits")
+            await terminal.enter("1+3=?", "The plan waits")
+            await terminal.enter("without Python", "The plan waits")
             assert "without Python" in json.dumps(server.requests[-1])
-            await terminal.see(PROMPT)
-            terminal.type(f"accept{ENTER}")
-            await terminal.see(r"answer is 4\.\s")
-            await terminal.see(PROMPT)
-            terminal.type(CTRL_D)
-            assert await terminal.ended() == 0
+            await terminal.enter("accept", r"answer is 4\.\s")
+            assert await terminal.leave() == 0
 
 
 async def test_the_steps_of_a_plan_are_edited_in_the_persons_editor(tmp_path: Path) -> None:
@@ -95,9 +86,7 @@ async def test_a_tool_runs_after_its_exact_arguments_were_approved(tmp_path: Pat
             await terminal.see(r"python_repl_tool is to run with:\s+code:\s+│ x = 1\s+│ print\(x \+ 3\)", 40)
             await terminal.see("y runs it, e edits the arguments first")
             await terminal.see(PROMPT)
-            terminal.type(ENTER)
-            await terminal.see("Say y, n or e")
-            await terminal.see(PROMPT)
+            await terminal.enter("", "Say y, n or e")
             terminal.type(f"y{ENTER}")
             await terminal.see(r"answer is 4\.\s")
             assert await terminal.ended() == 0
@@ -133,26 +122,19 @@ async def test_a_question_of_the_team_is_answered_by_number_after_a_restart(tmp_
         env = environment(tmp_path, server.base_url)
         async with on_terminal(folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            terminal.type(f"1+3=?{ENTER}")
-            await terminal.see(r"Which base\?\s+1  ten\s+2  two")
-            await terminal.see(PROMPT)
-            terminal.type(CTRL_D)
-            assert await terminal.ended() == 0
+            await terminal.enter("1+3=?", r"Which base\?\s+1  ten\s+2  two")
+            assert await terminal.leave() == 0
         async with on_terminal(folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            terminal.type(f"/threads{ENTER}")
-            await terminal.see(r"1  [0-9a-f]{8}  just now  waits for you  1\+3=\?")
-            await terminal.see(PROMPT)
-            terminal.type(f"/resume 1{ENTER}")
-            await terminal.see(r"› 1\+3=\?")
-            await terminal.see(r"Which base\?\s+1  ten\s+2  two")
-            await terminal.see("Answer with a number, or in your own words")
-            await terminal.see(PROMPT)
-            terminal.type(f"2{ENTER}")
-            await terminal.see(r"answer is 4\.\s")
-            await terminal.see(PROMPT)
-            terminal.type(CTRL_D)
-            assert await terminal.ended() == 0
+            await terminal.enter("/threads", r"1  [0-9a-f]{8}  just now  waits for you  1\+3=\?")
+            await terminal.enter(
+                "/resume 1",
+                r"› 1\+3=\?",
+                r"Which base\?\s+1  ten\s+2  two",
+                "Answer with a number, or in your own words",
+            )
+            await terminal.enter("2", r"answer is 4\.\s")
+            assert await terminal.leave() == 0
         assert '"two"' in tool_results(server)
 
 
@@ -161,23 +143,14 @@ async def test_what_waits_can_be_dropped_and_the_conversation_goes_on(tmp_path: 
         env = environment(tmp_path, server.base_url)
         async with on_terminal("--review", folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            terminal.type(f"1+3=?{ENTER}")
-            await terminal.see("The plan waits")
-            await terminal.see(PROMPT)
+            await terminal.enter("1+3=?", "The plan waits")
             terminal.type(CTRL_C)
             await terminal.see("Ctrl-D or /quit leaves")
             await terminal.see(PROMPT)
-            terminal.type(f"/cancel{ENTER}")
-            await terminal.see(r'Cancelled: "1\+3=\?"')
-            await terminal.see(PROMPT)
-            terminal.type(f"never mind{ENTER}")
-            await terminal.see(r"As you like\.")
-            await terminal.see(PROMPT)
-            terminal.type(f"/cancel{ENTER}")
-            await terminal.see("Nothing waits here")
-            await terminal.see(PROMPT)
-            terminal.type(CTRL_D)
-            assert await terminal.ended() == 0
+            await terminal.enter("/cancel", r'Cancelled: "1\+3=\?"')
+            await terminal.enter("never mind", r"As you like\.")
+            await terminal.enter("/cancel", "Nothing waits here")
+            assert await terminal.leave() == 0
 
 
 async def test_a_budget_that_runs_out_is_said_and_has_its_own_status(tmp_path: Path) -> None:
@@ -198,9 +171,7 @@ async def test_an_answer_is_written_to_the_store_before_it_is_shown_to_be_taken(
             await terminal.see("Answer with a number", 40)
             await terminal.see(PROMPT)
             terminal.type(f"1{ENTER}")
-            await asyncio.to_thread(
-                server.wait_for, lambda s: s["by_role"].get("coder") == 2 and s["active"] == 1, 20
-            )
+            await hangs(server)
             terminal.process.kill()
             await terminal.ended()
         status, output, _ = await run("--continue", folder=tmp_path, env=env)

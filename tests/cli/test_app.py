@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from maniple.cli.app import app
 from tests.cli.processes import MAIN, environment, run, start
+from tests.cli.scripts import REPORT
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
-REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
 
 
 @pytest.fixture

@@ -10,29 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import CTRL_C, CTRL_D, ENTER, MAIN, environment, on_terminal, run, start
+from tests.cli.processes import CTRL_C, ENTER, MAIN, PROMPT, environment, on_terminal, run, start
+from tests.cli.scripts import HANGING, REPORT, hangs
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
-PROMPT = "› "
-REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
-HANGING = {
-    **SIMPLE,
-    "coder": [call("python_repl_tool", code="print(1+3)"), {"hang": True}, reply("1 + 3 = 4")],
-}
 
 
 @pytest.fixture
 def server() -> Iterator[OpenAIServer]:
     with serving(HANGING) as running:
         yield running
-
-
-async def hangs(server: OpenAIServer) -> None:
-    """Wait until the coder has used its tool and waits for its model."""
-    await asyncio.to_thread(
-        server.wait_for, lambda stats: stats["by_role"].get("coder") == 2 and stats["active"] == 1, 40
-    )
 
 
 async def ended_by(number: signal.Signals, server: OpenAIServer, folder: Path, *arguments: str) -> int | None:
@@ -68,11 +56,8 @@ async def test_a_killed_conversation_goes_on_at_the_next_start_and_is_shown_whol
             await terminal.see(shown)
         await terminal.see("✔ completed")
         await terminal.see(PROMPT)
-        terminal.type(f"/save report.md{ENTER}")
-        await terminal.see("Saved to")
-        await terminal.see(PROMPT)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
+        await terminal.enter("/save report.md", "Saved to")
+        assert await terminal.leave() == 0
 
     assert (tmp_path / "report.md").read_text() == REPORT
     assert server.stats["by_role"]["planner"] == 1, "what was done is not done again"
@@ -157,8 +142,7 @@ async def test_a_run_that_goes_on_can_be_cancelled(server: OpenAIServer, tmp_pat
         terminal.type(CTRL_C)
         await terminal.see("✘ cancelled")
         await terminal.see(PROMPT)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
+        assert await terminal.leave() == 0
 
 
 async def test_nobody_takes_a_run_from_a_program_that_lives(server: OpenAIServer, tmp_path: Path) -> None:
@@ -215,24 +199,16 @@ async def test_of_many_cut_off_runs_the_newest_goes_on_and_the_others_are_gone_o
             await terminal.see('"third" was cut off just now')
             await terminal.see(r"Hello\.")
             await terminal.see(PROMPT)
-            terminal.type(f"/threads{ENTER}")
-            await terminal.see("▸  1  .*  completed  third")
-            await terminal.see(" 2  .*  cut off    second")
-            await terminal.see(" 3  .*  cut off    first")
-            await terminal.see(PROMPT)
-            terminal.type(f"/cancel 2{ENTER}")
-            await terminal.see('Cancelled: "second"')
-            await terminal.see(PROMPT)
-            terminal.type(f"/resume 3{ENTER}")
-            await terminal.see('"first" was cut off just now')
-            await terminal.see(r"Hello\.")
-            await terminal.see(PROMPT)
-            terminal.type(f"/threads{ENTER}")
-            await terminal.see(" 2  .*  cancelled  second")
-            await terminal.see("▸  3  .*  completed  first")
-            await terminal.see(PROMPT)
-            terminal.type(CTRL_D)
-            assert await terminal.ended() == 0
+            await terminal.enter(
+                "/threads",
+                "▸  1  .*  completed  third",
+                " 2  .*  cut off    second",
+                " 3  .*  cut off    first",
+            )
+            await terminal.enter("/cancel 2", 'Cancelled: "second"')
+            await terminal.enter("/resume 3", '"first" was cut off just now', r"Hello\.")
+            await terminal.enter("/threads", " 2  .*  cancelled  second", "▸  3  .*  completed  first")
+            assert await terminal.leave() == 0
         assert server.stats["calls"] == 2
 
 
@@ -252,9 +228,6 @@ async def test_a_tool_that_was_cut_off_is_not_run_again_without_a_word(tmp_path:
             await terminal.see(r"code: import time; print\('x'\); time.sleep\(25\)")
             await terminal.see("again runs it again, skip does without it")
             await terminal.see(PROMPT)
-            terminal.type(f"It printed 4.{ENTER}")
-            await terminal.see(r"answer is 4\.\s")
-            await terminal.see(PROMPT)
-            terminal.type(CTRL_D)
-            assert await terminal.ended() == 0
+            await terminal.enter("It printed 4.", r"answer is 4\.\s")
+            assert await terminal.leave() == 0
         assert "It printed 4." in json.dumps(server.requests)

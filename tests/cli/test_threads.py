@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import CTRL_D, ENTER, environment, on_terminal, run
+from tests.cli.processes import PROMPT, environment, on_terminal, run
 from tests.openai_server import OpenAIServer, reply, serving
 
 pytestmark = pytest.mark.anyio
-PROMPT = "› "
 
 
 @pytest.fixture
@@ -54,33 +53,19 @@ async def test_conversations_are_listed_and_changed_between(server: OpenAIServer
     await asked("Who else?", tmp_path, env)
     async with on_terminal(folder=tmp_path, env=env) as terminal:
         await terminal.see(PROMPT, 40)
-        terminal.type(f"/threads{ENTER}")
-        await terminal.see(r"1  [0-9a-f]{8}  just now  completed  Who else\?")
-        await terminal.see(rf"2  {first[:8]}  just now  completed  Who are you\?")
-        await terminal.see(PROMPT)
-        terminal.type(f"/resume 2{ENTER}")
-        await terminal.see(r"› Who are you\?\s+I am one\.")
-        await terminal.see(PROMPT)
-        terminal.type(f"/save one.md{ENTER}")
-        await terminal.see("Saved to")
-        await terminal.see(PROMPT)
-        terminal.type(f"And now?{ENTER}")
-        await terminal.see(r"I am three\.")
-        await terminal.see(PROMPT)
-        terminal.type(f"/threads{ENTER}")
-        await terminal.see(rf"▸  2  {first[:8]}")
-        await terminal.see(PROMPT)
-        terminal.type(f"/resume 77{ENTER}")
-        await terminal.see("There is no conversation '77'")
-        await terminal.see(PROMPT)
-        terminal.type(f"/cancel 1{ENTER}")
-        await terminal.see(r'Nothing is to be cancelled: "Who else\?" is completed')
-        await terminal.see(PROMPT)
-        terminal.type(f"/resume{ENTER}")
-        await terminal.see(r"› Who else\?\s+I am two\.")
-        await terminal.see(PROMPT)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
+        await terminal.enter(
+            "/threads",
+            r"1  [0-9a-f]{8}  just now  completed  Who else\?",
+            rf"2  {first[:8]}  just now  completed  Who are you\?",
+        )
+        await terminal.enter("/resume 2", r"› Who are you\?\s+I am one\.")
+        await terminal.enter("/save one.md", "Saved to")
+        await terminal.enter("And now?", r"I am three\.")
+        await terminal.enter("/threads", rf"▸  2  {first[:8]}")
+        await terminal.enter("/resume 77", "There is no conversation '77'")
+        await terminal.enter("/cancel 1", r'Nothing is to be cancelled: "Who else\?" is completed')
+        await terminal.enter("/resume", r"› Who else\?\s+I am two\.")
+        assert await terminal.leave() == 0
     assert (tmp_path / "one.md").read_text() == "I am *one*.\n"
     contents = [message["content"] for message in server.requests[-1]["messages"]]
     assert contents[1:] == ["Who are you?", "I am *one*.", "And now?"]
@@ -90,8 +75,5 @@ async def test_nothing_is_listed_before_the_first_conversation(server: OpenAISer
     async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
         await terminal.see(PROMPT, 40)
         for line, words in (("/threads", "no conversation yet"), ("/resume", "no other conversation yet")):
-            terminal.type(f"{line}{ENTER}")
-            await terminal.see(words)
-            await terminal.see(PROMPT)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
+            await terminal.enter(line, words)
+        assert await terminal.leave() == 0

@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ from maniple.events import (
     WorkflowEnded,
     WorkflowStarted,
 )
-from maniple.events.redact import redacted, redacted_event
+from maniple.events.redact import EventRedactor, redacted_event
 from maniple.redaction import Redactor
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, reply
@@ -40,12 +40,13 @@ def message(text: str, message_id: str = "m1", field: str = "content") -> Messag
     return Message(message_id=message_id, delta=Delta(**{field: text}))
 
 
-async def told(*events: Event, secrets: Sequence[str] = (KEY,)) -> list[Event]:
-    async def stream() -> AsyncIterator[Event]:
-        for event in events:
-            yield event
+def redacted(events: Iterable[Event], redactor: Redactor) -> list[Event]:
+    redacting = EventRedactor(redactor)
+    return [*(one for event in events for one in redacting.feed(event)), *redacting.end()]
 
-    return [event async for event in redacted(stream(), Redactor(secrets))]
+
+def told(*events: Event, secrets: Sequence[str] = (KEY,)) -> list[Event]:
+    return redacted(events, Redactor(secrets))
 
 
 EVERY_EVENT: list[Any] = [
@@ -87,32 +88,30 @@ EVERY_EVENT: list[Any] = [
 ]
 
 
-async def test_no_field_of_any_event_holds_a_secret() -> None:
-    clean = await told(*EVERY_EVENT)
+def test_no_field_of_any_event_holds_a_secret() -> None:
+    clean = told(*EVERY_EVENT)
     assert KEY not in "".join(event.model_dump_json() for event in clean)
     assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
     assert sum("***" in event.model_dump_json() for event in clean) == 11
     Client().read([(event.type, event.data()) for event in clean])
 
 
-async def test_an_event_without_secrets_is_the_same_object() -> None:
+def test_an_event_without_secrets_is_the_same_object() -> None:
     for event in EVERY_EVENT:
         assert redacted_event(event, Redactor(["another-secret"])) is event
 
 
-async def test_a_secret_in_pieces_never_leaves() -> None:
+def test_a_secret_in_pieces_never_leaves() -> None:
     pieces = [message(letter) for letter in f"the key {KEY}, or sk-can"]
-    clean = await told(ModelStarted(agent_name="coder"), *pieces, ModelEnded(agent_name="coder"))
+    clean = told(ModelStarted(agent_name="coder"), *pieces, ModelEnded(agent_name="coder"))
     text = "".join(event.delta.content or "" for event in clean if isinstance(event, Message))
     assert text == "the key ***, or sk-can"
     assert [event.type for event in clean[-2:]] == ["message", "end_of_llm"]
     assert all(event.delta.content for event in clean if isinstance(event, Message))
 
 
-async def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
-    clean = await told(
-        message("say sk-", "m1", "reasoning_content"), message("sk-", "m1"), message("x", "m2")
-    )
+def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
+    clean = told(message("say sk-", "m1", "reasoning_content"), message("sk-", "m1"), message("x", "m2"))
     assert clean == [
         message("say ", "m1", "reasoning_content"),
         message("sk-", "m1", "reasoning_content"),
@@ -121,19 +120,19 @@ async def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
     ]
 
 
-async def test_a_plan_or_usage_in_the_middle_does_not_let_a_secret_through() -> None:
+def test_a_plan_or_usage_in_the_middle_does_not_let_a_secret_through() -> None:
     usage = Usage(agent_name="supervisor", model="m", input_tokens=1, output_tokens=1, seconds=1)
-    clean = await told(message(KEY[:8]), usage, message(KEY[8:]), ModelEnded(agent_name="coder"))
+    clean = told(message(KEY[:8]), usage, message(KEY[8:]), ModelEnded(agent_name="coder"))
     assert clean == [usage, message("***"), ModelEnded(agent_name="coder")]
 
 
-async def test_what_a_cut_stream_holds_is_told_at_its_end() -> None:
-    assert await told(message("a sk-")) == [message("a "), message("sk-")]
+def test_what_a_cut_stream_holds_is_told_at_its_end() -> None:
+    assert told(message("a sk-")) == [message("a "), message("sk-")]
 
 
-async def test_names_of_the_wire_are_no_secrets() -> None:
+def test_names_of_the_wire_are_no_secrets() -> None:
     words = ["message", "failed", "completed", "coordinator", "question", "bash_tool"]
-    clean = await told(*EVERY_EVENT, secrets=words)
+    clean = told(*EVERY_EVENT, secrets=words)
     assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
     Client().read([(event.type, event.data()) for event in clean])
 
@@ -149,7 +148,7 @@ async def test_a_whole_run_that_tells_a_secret_is_clean_and_legal() -> None:
         from maniple.runtime.stream import stream_run
 
         events = stream_run(team.team, [HumanMessage(f"use {KEY}")])
-        clean = [event async for event in redacted(events, Redactor([KEY]))]
+        clean = redacted([event async for event in events], Redactor([KEY]))
     frames = [(event.type, event.data()) for event in clean]
     Client().read(frames)
     assert KEY not in str(frames)

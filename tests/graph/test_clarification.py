@@ -4,8 +4,9 @@ import json
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.types import Command
 
-from maniple.graph import TeamRules
+from maniple.graph import RunOptions, TeamRules
 from maniple.graph.clarification import clarified, question_in
 from tests.openai_server import call, reply
 from tests.team import agents, data, names, plan, said, scripted_team, status, step
@@ -44,6 +45,16 @@ async def test_the_run_pauses_with_the_question_and_the_answer_makes_the_request
         assert f"Request: {WHOLE}" in it.prompts("researcher")[0]
         assert f"Request: {WHOLE}" in it.prompts("reporter")[0]
         assert len(it.prompts("coordinator")) == 2
+
+
+@pytest.mark.parametrize("answer", ["Paris", {"answer": "Paris"}, {"type": "answer", "message": " Paris\n"}])
+async def test_an_answer_may_be_a_text_or_an_object_that_holds_one(answer):
+    async with scripted_team(ASKING, rules=ONCE) as it:
+        await it.run("Find a hotel", thread_id="t")
+        config = {"configurable": {"thread_id": "t"}}
+        await it.team.ainvoke(Command(resume=answer), config, context=RunOptions())
+        assert it.prompts("coordinator")[1].endswith("\nWhich city?\nParis")
+        assert f"Request: {WHOLE}" in it.prompts("researcher")[0]
 
 
 async def test_there_is_a_bound_for_each_request():

@@ -161,6 +161,16 @@ def test_a_listing_is_bounded_and_survives_what_code_can_plant(workspace: Worksp
     (workspace.path / "link").symlink_to("/etc")
     assert workspace.files(100) == [(f"{number:02}", number) for number in range(30)]
     assert len(workspace.files(7)) == 7
+    assert {(path, size) for path, size, _ in workspace.stamps(100)} == set(workspace.files(100))
+    assert len(workspace.stamps(7)) == 7
+
+
+def test_a_file_of_the_same_size_that_was_written_again_has_another_stamp(workspace: Workspace) -> None:
+    workspace.write("deep/a", b"old")
+    os.utime(workspace.path / "deep" / "a", ns=(1, 1))
+    assert workspace.stamps(10) == {("deep/a", 3, 1)}
+    workspace.write("deep/a", b"new")
+    assert workspace.stamps(10) != {("deep/a", 3, 1)}
 
 
 def test_the_files_of_a_thread_are_told_without_making_its_workspace(tmp_path: Path) -> None:

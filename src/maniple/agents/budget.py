@@ -82,16 +82,20 @@ class Level:
         return f"the {name} of {self.allowed:.6g}{unit} is used up ({self.used:.6g} used{more})"
 
 
-def levels(budget: Budget, used: Usage, **coming: float) -> Iterator[Level]:
-    """Yield the level of each limit that is set; `coming` are the amounts that a call would add, by limit."""
-    amounts = {
+def amounts(used: Usage) -> dict[str, float]:
+    """Return what is used, by the field of `Budget` that limits it."""
+    return {
         "tokens": used.input_tokens + used.output_tokens,
         "seconds": used.seconds,
         "model_calls": used.model_calls,
         "tool_calls": used.tool_calls,
         "cost": used.cost,
     }
-    for limit, amount in amounts.items():
+
+
+def levels(budget: Budget, used: Usage, **coming: float) -> Iterator[Level]:
+    """Yield the level of each limit that is set; `coming` are the amounts that a call would add, by limit."""
+    for limit, amount in amounts(used).items():
         allowed = getattr(budget, limit)
         # A call of one kind is no matter of the other kind's limit.
         if allowed is not None and (limit in coming or limit not in ("model_calls", "tool_calls")):

@@ -117,7 +117,9 @@ class CallRecords:
         if self._is_aligned:
             return
         self._is_aligned = True
-        rows = [row for row in await self.ledger.of_run(self.run_id) if self._is_question(row.tool_call_id)]
+        questions = f"{self.key}?"
+        rows = await self.ledger.of_run(self.run_id)
+        rows = [row for row in rows if row.tool_call_id.startswith(questions)]
         lost = {row.tool_call_id for row in rows if row.tool_call_id.endswith(_LOST)}
         for row in rows:
             mark = f"{row.tool_call_id}{_LOST}"
@@ -126,9 +128,6 @@ class CallRecords:
                     interrupt(json.loads(row.arguments))
                 except GraphInterrupt:
                     await self._begin(mark, row.tool_name, {})
-
-    def _is_question(self, key: str) -> bool:
-        return key.startswith(f"{self.key}?")
 
     def _try_key(self, number: int) -> str:
         return self.key if number == 1 else f"{self.key}#{number}"

@@ -12,7 +12,6 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, ModelReques
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
-    AnyMessage,
     BaseMessage,
     HumanMessage,
     RemoveMessage,
@@ -26,12 +25,12 @@ from langgraph.runtime import Runtime
 
 from maniple.agents.call_limit import Answers, answers_in
 from maniple.agents.fitting import fitted, newest, task_length
-from maniple.agents.meter import SUMMARY_SOURCE
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
 from maniple.llms.overflow import is_overflow, window_told
 from maniple.llms.windows import count_tokens, room_of, text_tokens
 from maniple.text import without_thoughts
+from maniple.types import SUMMARY_SOURCE
 
 T = TypeVar("T")
 
@@ -65,21 +64,15 @@ async def within_window(
     `room` is how many tokens a prompt may have, where more is known than the model's profile says. A second
     overflow is a `ModelError`.
     """
-    room, kept = room or room_of(model), task_length(messages)
-    prompt = fitted(messages, int(TRIGGER_SHARE * room), kept=kept)
-    try:
-        return await send(prompt)
-    except Exception as error:  # each client raises its own for it
-        if not is_overflow(error):
-            raise
-        room = _smaller(model, room, count_tokens(prompt), error)
-    prompt = fitted(prompt, int(TARGET_SHARE * room), kept=kept)
-    try:
-        return await send(prompt)
-    except Exception as error:
-        if not is_overflow(error):
-            raise
-        raise _too_long(model, prompt) from error
+    kept = task_length(messages)
+    allowed = room or room_of(model)
+    prompt = fitted(messages, int(TRIGGER_SHARE * allowed), kept=kept)
+
+    def shorter(error: Exception) -> list[BaseMessage]:
+        smaller = _smaller(model, allowed, count_tokens(prompt), error)
+        return fitted(prompt, int(TARGET_SHARE * smaller), kept=kept)
+
+    return await _sent(model, send(prompt), shorter, send)
 
 
 async def summary_of(
@@ -138,24 +131,18 @@ class ContextWindow(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        try:
+        async def first() -> ModelResponse:
             return self._noted(request, await handler(request))
-        except Exception as error:  # each client raises its own for it
-            if not is_overflow(error):
-                raise
+
+        def shorter(error: Exception) -> list[Any]:
             self._room = _smaller(self._model, self._room, self._count(request.messages), error)
-        messages: Any = fitted(
-            request.messages,
-            int(TARGET_SHARE * self._room),
-            kept=task_length(request.messages),
-            count=self._count,
-        )
-        try:
+            room, kept = int(TARGET_SHARE * self._room), task_length(request.messages)
+            return fitted(request.messages, room, kept=kept, count=self._count)
+
+        async def send(messages: list[Any]) -> ModelResponse:
             return await handler(request.override(messages=messages))
-        except Exception as error:
-            if not is_overflow(error):
-                raise
-            raise _too_long(self._model, messages) from error
+
+        return await _sent(self._model, first(), shorter, send)
 
     def _count(self, messages: Sequence[BaseMessage]) -> int:
         return int(self._scale * (count_tokens(messages) + self._tool_tokens))
@@ -170,6 +157,27 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         return response
 
 
+async def _sent(
+    model: BaseChatModel,
+    first: Awaitable[T],
+    shorter: Callable[[Exception], list[BaseMessage]],
+    send: Callable[[list[BaseMessage]], Awaitable[T]],
+) -> T:
+    """Return what `first` gives; when its prompt overflowed the window, what a shorter one gives."""
+    try:
+        return await first
+    except Exception as error:  # each client raises its own for it
+        if not is_overflow(error):
+            raise
+        prompt = shorter(error)
+    try:
+        return await send(prompt)
+    except Exception as error:
+        if not is_overflow(error):
+            raise
+        raise _too_long(model, prompt) from error
+
+
 def _is_summary(message: BaseMessage) -> bool:
     return message.additional_kwargs.get("lc_source") == SUMMARY_SOURCE
 
@@ -181,7 +189,7 @@ def _smaller(model: BaseChatModel, room: int, sent: int, error: BaseException) -
     return min(learned, room_of(model, told)) if told else learned
 
 
-def _too_long(model: BaseChatModel, messages: Sequence[AnyMessage | BaseMessage]) -> ModelError:
+def _too_long(model: BaseChatModel, messages: Sequence[BaseMessage]) -> ModelError:
     name = getattr(model, "endpoint", None) or "the model"
     return ModelError(
         f"Even shortened to about {count_tokens(messages)} tokens, the conversation does not fit into the "

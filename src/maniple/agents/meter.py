@@ -21,15 +21,13 @@ from maniple.agents.budget import Budget, Level, Prices, levels
 from maniple.errors import BudgetExhausted
 from maniple.llms.windows import count_tokens
 from maniple.store.records import Usage
-from maniple.types import AGENT_MARK
+from maniple.types import AGENT_MARK, SUMMARY_SOURCE
 
 NEAR = 0.8
 """The share of a limit from which on no new step is begun."""
 REPORT_SECONDS = 60.0
 """What a report may take at least, however late it is."""
 _CALLBACK_LOGGER = "langchain_core.callbacks.manager"
-SUMMARY_SOURCE = "summarization"
-"""Marks a model call that only shortens a conversation (`lc_source`, LangChain's own word)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class Meter:
         coming = {"model_calls": 0.0, "tool_calls": 0.0}
         for level in levels(self.budget, self.used, **coming):
             if level.used >= NEAR * level.allowed:
-                unit = "cost" if level.limit == "cost" else level.limit.replace("_", " ")
+                unit = level.limit.replace("_", " ")
                 return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of the run's budget are used"
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from langgraph.config import get_config
+from maniple.tools.scope import configurable
 
 if TYPE_CHECKING:
     from maniple.agents.meter import Meter
@@ -36,10 +36,7 @@ class RunScope:
 
 def run_scope() -> RunScope:
     """Return the current run's scope; an empty one outside of a run and embedded in a foreign graph."""
-    try:
-        scope = get_config().get("configurable", {}).get(SCOPE_KEY)
-    except RuntimeError:  # LangGraph's word for "not inside a run"
-        return RunScope()
+    scope = configurable().get(SCOPE_KEY)
     return scope if isinstance(scope, RunScope) else RunScope()
 
 
@@ -49,8 +46,4 @@ def task_key() -> str:
     LangGraph derives it from the checkpoint that the task begins at: it is the same when the task is
     executed again after an interrupt or a crash, and another one when its node is entered anew.
     """
-    try:
-        namespace = get_config().get("configurable", {}).get("checkpoint_ns")
-    except RuntimeError:
-        return ""
-    return str(namespace or "").rpartition("|")[2]
+    return str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]

@@ -24,6 +24,7 @@ from langchain_core.messages import (
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
+from maniple.agents.cut_answers import is_cut
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 
@@ -101,9 +102,7 @@ async def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[s
 
 def understood(message: AIMessage, names: set[str]) -> AIMessage:
     """Return `message` with the tool calls it meant: spelled out, broken or without an id."""
-    if message.response_metadata.get("finish_reason") == "length" and (
-        message.tool_calls or message.invalid_tool_calls
-    ):
+    if is_cut(message) and (message.tool_calls or message.invalid_tool_calls):
         # What is left of the arguments may parse, and would be half a program or half a file.
         return message.model_copy(update={"content": _CUT_CALL, "tool_calls": [], "invalid_tool_calls": []})
     mended = [call for one in message.invalid_tool_calls if (call := _mended(one, names)) is not None]

@@ -40,15 +40,12 @@ async def call_once(tool: BaseTool, tool_call_id: str, arguments: Arguments, run
     """
     scope = run_scope()
     call = _Call(tool, tool_call_id, run)
-    needs_approval = tool.name in scope.approval
-    if scope.ledger is None:
-        records = None
-    else:
-        records = CallRecords(scope.ledger, scope.run_id, tool.name, tool_call_id)
-        if words := await call.beyond(records):
-            await records.begin(1, arguments)
-            return await call.instead(records, 1, words, arguments)
-    if needs_approval:
+    ledger = scope.ledger
+    records = CallRecords(ledger, scope.run_id, tool.name, tool_call_id) if ledger is not None else None
+    if records is not None and (words := await call.beyond(records)):
+        await records.begin(1, arguments)
+        return await call.instead(records, 1, words, arguments)
+    if tool.name in scope.approval:
         await call.affordable(records, 1)
         allowed = await call.approved(records, arguments)
         if isinstance(allowed, ToolMessage):

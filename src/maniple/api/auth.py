@@ -11,8 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from maniple.api.refusals import refuse_run
 from maniple.config import ServerSettings
 from maniple.errors import ManipleError
-from maniple.store import KeyLimits, Store
-from maniple.store.protocols import Keys
+from maniple.store import KeyLimits, Store, valid_keys
 
 OPEN_PATHS = frozenset({"/healthz", "/docs", "/openapi.json"})
 """What is answered without a key.
@@ -61,7 +60,7 @@ class KeyGate:
         if key is not None:
             return Caller(key.key_id, key.limits)
         # Without keys there is no login: what a proxy in front puts into the header is for others.
-        return Caller() if self._is_open and not await any_key(store.keys) else None
+        return Caller() if self._is_open and not await valid_keys(store.keys) else None
 
 
 def secret_of(headers: Headers) -> str:
@@ -70,11 +69,6 @@ def secret_of(headers: Headers) -> str:
         return secret
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     return credentials.strip() if scheme.casefold() == "bearer" else ""
-
-
-async def any_key(keys: Keys) -> bool:
-    """Whether there is a key that was not revoked."""
-    return any(key.revoked_at is None for key in await keys.list())
 
 
 def caller_of(request: Request) -> Caller:

@@ -13,8 +13,7 @@ from maniple.events import (
     WorkflowStarted,
     read_event,
 )
-from maniple.runs.live import stored
-from maniple.store import EventTable
+from maniple.store import EventTable, stored
 
 
 async def farewell(stored_events: EventTable, run_id: str, why: ManipleError) -> list[Event]:

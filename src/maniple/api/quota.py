@@ -1,16 +1,14 @@
-"""What a key may use: runs at once, and amounts in any 24 hours."""
+"""What a key may use in any 24 hours."""
 
 import time
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from maniple.agents.budget import Budget
+from maniple.agents.budget import Budget, amounts
 from maniple.api.auth import Caller
-from maniple.config import Settings
 from maniple.errors import ManipleError
-from maniple.runs import Engine, TooManyRuns
-from maniple.store import KeyLimits, Store, Usage
+from maniple.store import KeyLimits, Store
 
 DAY_SECONDS = 24 * 3600.0
 
@@ -22,39 +20,15 @@ class DailyLimit(ManipleError):
     retryable = True
 
 
-def lowest(*budgets: Budget) -> Budget:
-    """Return the lowest of each limit; one that is set nowhere stays unset."""
-    found: dict[str, Any] = {}
-    for one in fields(Budget):
-        limits = [limit for budget in budgets if (limit := getattr(budget, one.name)) is not None]
-        found[one.name] = min(limits, default=None)
-    return Budget(**found)
+async def left_of(caller: Caller, store: Store) -> Budget:
+    """Return what is left of the key's day.
 
-
-async def budget_for(caller: Caller, asked: Budget, settings: Settings, store: Store) -> Budget:
-    """Return what a run may use: as much as server, key and client allow at most.
-
-    Runs under way count when they end. Raises `DailyLimit` when nothing is left of the key's day.
+    Runs under way count when they end. Raises `DailyLimit` when nothing is left of one of its amounts.
     """
-    allowed = Budget(**settings.runs.budget.model_dump())
-    left = await _left(caller, store)
-    return lowest(allowed, left, asked)
-
-
-def refuse_more(engine: Engine, caller: Caller) -> None:
-    """Raise `TooManyRuns` when the key has as many runs under way as it may."""
-    most = caller.limits.max_runs
-    if most is not None and engine.under_way(caller.owner) >= most:
-        raise TooManyRuns(
-            f"{most} runs of this key are under way, which is its limit. Try again when one has ended."
-        )
-
-
-async def _left(caller: Caller, store: Store) -> Budget:
     daily = dict(_daily(caller.limits))
     if not daily:
         return Budget()
-    used = _amounts(await store.runs.used(caller.owner, time.time() - DAY_SECONDS))
+    used = amounts(await store.runs.used(caller.owner, time.time() - DAY_SECONDS))
     for name, limit in daily.items():
         if used[name] >= limit:
             raise DailyLimit(
@@ -69,13 +43,3 @@ def _daily(limits: KeyLimits) -> Iterator[tuple[str, Any]]:
         limit = getattr(limits, f"daily_{one.name}")
         if limit is not None:
             yield one.name, limit
-
-
-def _amounts(used: Usage) -> dict[str, Any]:
-    return {
-        "tokens": used.input_tokens + used.output_tokens,
-        "seconds": used.seconds,
-        "model_calls": used.model_calls,
-        "tool_calls": used.tool_calls,
-        "cost": used.cost,
-    }

@@ -2,23 +2,22 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import Depends, Request
 
 from maniple.api.readiness import ModelReach, open_reach
 from maniple.config import Settings
-from maniple.config.secrets import secrets_of
 from maniple.llms.embedded import Progress
 from maniple.redaction import Redactor
 from maniple.runs import Engine, Limits, Rules, open_engine, rules_of
 from maniple.runs.rules import Telemetry
-from maniple.runs.turns import ThreadTurns
-from maniple.runtime import Runtime, open_configured_store, open_runtime
+from maniple.runtime import Runtime, open_runtime
 from maniple.runtime.toolbox import WORKSPACES
 from maniple.sandbox import Workspaces
 from maniple.store import Store
+from maniple.store.configured import open_configured_store
 from maniple.telemetry.metrics import Metrics
 from maniple.telemetry.tracing import open_tracing
 
@@ -33,9 +32,8 @@ class Service:
     engine: Engine
     workspaces: Workspaces
     metrics: Metrics
+    redactor: Redactor
     reach: ModelReach | None = None
-    admission: ThreadTurns = field(default_factory=ThreadTurns)
-    """One decision at a time for each key on whether it may have one run more."""
 
 
 @asynccontextmanager
@@ -43,8 +41,9 @@ async def open_service(settings: Settings, progress: Progress | None = None) -> 
     """Open store, team and engine, and close them again; raises the `ManipleError` that keeps one shut."""
     metrics = Metrics()
     workspaces = Workspaces(settings.data_dir / WORKSPACES)
+    rules = _rules(settings)
     async with (
-        open_tracing(settings.telemetry, Redactor(secrets_of(settings))) as tracing,
+        open_tracing(settings.telemetry, rules.redactor) as tracing,
         open_configured_store(settings, server=True) as store,
         open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
         open_reach(runtime) as reach,
@@ -52,13 +51,13 @@ async def open_service(settings: Settings, progress: Progress | None = None) -> 
             runtime.graph,
             store,
             kind="server",
-            rules=_rules(settings),
+            rules=rules,
             telemetry=Telemetry(metrics, tracing.callbacks),
             workspaces=workspaces,
         ) as engine,
     ):
         runtime = replace(runtime, notices=(*runtime.notices, *tracing.notices))
-        yield Service(settings, runtime, store, engine, workspaces, metrics, reach)
+        yield Service(settings, runtime, store, engine, workspaces, metrics, rules.redactor, reach)
 
 
 def service_of(request: Request) -> Service:

@@ -11,7 +11,7 @@ import typer
 
 from maniple.cli.database import database
 from maniple.cli.keys import keys
-from maniple.cli.options import ConfigOption, read_settings
+from maniple.cli.options import ConfigOption, finish, read_settings
 
 app = typer.Typer(
     add_completion=False,
@@ -113,7 +113,6 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         )
     text = None if resume else _question(question or [], json=json)
     settings = read_settings(config)
-    from maniple.cli.ending import run_to_status
     from maniple.cli.members import UnknownMember, parse_members
     from maniple.cli.opening import Choices
     from maniple.cli.screens import Screens
@@ -132,7 +131,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     else:
         at_terminal = screens.is_live and _has_keyboard()
         work = ask_once(text, settings, choices, screens, at_terminal=at_terminal)
-    raise typer.Exit(run_to_status(work))
+    finish(work)
 
 
 @app.command()
@@ -168,13 +167,12 @@ def serve(
     such as a port that is taken.
     """
     settings = read_settings(config)
-    from maniple.cli.ending import run_to_status
     from maniple.cli.serve import serve as serve_until_stopped
 
     options = {"host": host, "port": port, "insecure": insecure or None}
     given = {name: value for name, value in options.items() if value is not None}
     settings = settings.model_copy(update={"server": settings.server.model_copy(update=given)})
-    raise typer.Exit(run_to_status(serve_until_stopped(settings)))
+    finish(serve_until_stopped(settings))
 
 
 @app.command()
@@ -203,9 +201,8 @@ def doctor(
     Exit status: 0 the team can answer, 1 it cannot, 2 wrong usage.
     """
     from maniple.cli.doctor import examine
-    from maniple.cli.ending import run_to_status
 
-    raise typer.Exit(run_to_status(examine(config, as_json=json, probe=probe)))
+    finish(examine(config, as_json=json, probe=probe))
 
 
 def _question(words: list[str], *, json: bool) -> str | None:

@@ -16,15 +16,16 @@ from maniple.store import RunRecord
 _TITLE = 60
 
 
-async def arrive(session: Session, choices: Choices, screens: Screens, *, shows: bool = True) -> Tally | None:
+async def arrive(session: Session, choices: Choices, screens: Screens) -> Tally | None:
     """Go where `choices` say; return what a run came to that was gone on with here.
 
-    `shows` says whether the last exchange of an earlier conversation is shown.
+    The last exchange of an earlier conversation is shown, unless a question comes with the command.
 
     Raises `UnknownConversation`, and `ManipleError` where another program works on the conversation.
     """
     if choices.thread:
-        return await enter(await session.conversations.find(choices.thread), session, shows=shows)
+        found = await session.conversations.find(choices.thread)
+        return await enter(found, session, shows=choices.resumes)
     if not choices.resumes:
         return None
     left = await session.conversations.cut_off()

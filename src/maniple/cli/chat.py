@@ -31,7 +31,7 @@ async def ask_once(
     from maniple.cli.arrival import arrive, mention
 
     async with open_session(settings, choices, screens) as session:
-        tally = await arrive(session, choices, screens, shows=question is None)
+        tally = await arrive(session, choices, screens)
         if question is not None:
             if tally is None and not choices.thread:
                 await mention(session, screens)

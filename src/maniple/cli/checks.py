@@ -11,6 +11,7 @@ from pathlib import Path
 
 from maniple.browser.executable import find_executable
 from maniple.cli.findings import Finding
+from maniple.cli.options import settings_files
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
 from maniple.llms.embedded.files import QWEN_CODER
@@ -33,8 +34,7 @@ def check_python() -> Finding:
 
 def check_settings(config: Path | None) -> tuple[Finding, Settings | None]:
     """Read the settings, and say from which files: `config`, and the `.env` beside it."""
-    yaml_file = config or Path("conf.yaml")
-    env_file = yaml_file.with_name(".env")
+    yaml_file, env_file = settings_files(config)
     try:
         settings = load_settings(yaml_file, env_file=env_file)
     except ConfigError as error:

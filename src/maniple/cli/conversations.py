@@ -47,7 +47,7 @@ class Conversations:
         """Return the newest ones, newest first; `find` knows them by their numbers, from 1, from now on."""
         threads = await self.store.threads.list(OWNER, LISTED)
         self._listed = [thread.thread_id for thread in threads]
-        left = {run.run_id for run in await self._left()}
+        left = await self._left()
         return [await self._conversation(thread, left) for thread in threads]
 
     async def find(self, name: str) -> Conversation:
@@ -58,13 +58,13 @@ class Conversations:
         if name.isdecimal() and 1 <= int(name) <= len(self._listed):
             name = self._listed[int(name) - 1]
         thread = await find_thread(self.store, name, OWNER)
-        return await self._conversation(thread, {run.run_id for run in await self._left()})
+        return await self._conversation(thread, await self._left())
 
     async def newest(self, *, without: str = "") -> Conversation | None:
         """Return the newest one but `without`."""
         for thread in await self.store.threads.list(OWNER, 2):
             if thread.thread_id != without:
-                return await self.find(thread.thread_id)
+                return await self._conversation(thread, await self._left())
         return None
 
     async def cut_off(self) -> Sequence[RunRecord]:
@@ -88,14 +88,13 @@ class Conversations:
         thread = await self.store.threads.get(thread_id, OWNER)
         if thread is None:
             return False
-        left = {run.run_id for run in await self._left()}
-        return (await self._conversation(thread, left)).standing == "under way"
+        return (await self._conversation(thread, await self._left())).standing == "under way"
 
     async def _left(self) -> Sequence[RunRecord]:
         runs = self.store.runs
         return [*await runs.unfinished("server"), *await runs.unfinished("chat")]
 
-    async def _conversation(self, thread: Thread, left: set[str]) -> Conversation:
+    async def _conversation(self, thread: Thread, left: Sequence[RunRecord]) -> Conversation:
         runs = await self.store.runs.of_thread(thread.thread_id, limit=1)
         newest = runs[0] if runs else None
         return Conversation(thread, newest, _standing(newest, left))
@@ -119,10 +118,10 @@ async def find_thread(store: Store, name: str, owner: str | None) -> Thread:
     raise UnknownConversation(f"There is no conversation {name!r}. /threads at the prompt lists them.")
 
 
-def _standing(newest: RunRecord | None, left: set[str]) -> Standing:
+def _standing(newest: RunRecord | None, left: Sequence[RunRecord]) -> Standing:
     if newest is None:
         return "empty"
-    if newest.run_id in left:
+    if any(run.run_id == newest.run_id for run in left):
         return "cut off"
     if newest.status in ("queued", "running"):
         return "under way"

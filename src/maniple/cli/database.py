@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from maniple.cli.options import ConfigOption, read_settings
+from maniple.cli.options import ConfigOption, finish, read_settings
 
 if TYPE_CHECKING:
     from maniple.config import Settings
@@ -26,7 +26,7 @@ def check_database(config: ConfigOption = None) -> None:
     Exit status: 0 all is well, 1 it is damaged or cannot be read, 2 wrong settings
     (conf.yaml, .env).
     """
-    _finish(_check(read_settings(config)))
+    finish(_check(read_settings(config)))
 
 
 @database.command("vacuum")
@@ -40,7 +40,7 @@ def vacuum_database(config: ConfigOption = None) -> None:
     \b
     Exit status: 0 done, 1 it cannot be done, 2 wrong settings (conf.yaml, .env).
     """
-    _finish(_vacuum(read_settings(config)))
+    finish(_vacuum(read_settings(config)))
 
 
 @database.command("export")
@@ -64,22 +64,15 @@ def export_database(
     Exit status: 0 done, 1 it cannot be read or written, 2 wrong usage or settings
     (conf.yaml, .env).
     """
-    _finish(_export(read_settings(config), thread, output))
-
-
-def _finish(work: object) -> None:
-    from maniple.cli.ending import run_to_status
-
-    raise typer.Exit(run_to_status(work))  # type: ignore[arg-type]
+    finish(_export(read_settings(config), thread, output))
 
 
 async def _check(settings: "Settings") -> int:
-    from maniple.cli.keeping import database_file, open_kept
+    from maniple.cli.keeping import open_kept
     from maniple.cli.untrusted import clean
 
-    file = database_file(settings)
-    if not file.exists():
-        print(f"There is no {file} yet.")
+    file = _kept_file(settings)
+    if file is None:
         return 0
     async with open_kept(settings) as store:
         problems = await store.check()
@@ -91,18 +84,28 @@ async def _check(settings: "Settings") -> int:
 
 
 async def _vacuum(settings: "Settings") -> int:
-    from maniple.cli.keeping import database_file, open_kept
+    from maniple.cli.keeping import open_kept
     from maniple.cli.words import file_size
 
-    file = database_file(settings)
-    if not file.exists():
-        print(f"There is no {file} yet.")
+    file = _kept_file(settings)
+    if file is None:
         return 0
     before = file.stat().st_size
     async with open_kept(settings) as store:
         await store.vacuum()
     print(f"{file}: {file_size(before)} before, {file_size(file.stat().st_size)} now.")
     return 0
+
+
+def _kept_file(settings: "Settings") -> Path | None:
+    """Return where the database lies; None, having said so, when there is none yet."""
+    from maniple.cli.keeping import database_file
+
+    file = database_file(settings)
+    if file.exists():
+        return file
+    print(f"There is no {file} yet.")
+    return None
 
 
 async def _export(settings: "Settings", name: str, output: Path | None) -> int:

@@ -8,9 +8,10 @@ import httpx
 
 from maniple.cli.findings import Finding, Status
 from maniple.config import ModelSettings, Settings
+from maniple.config.sources import MODEL_PREFIXES
 from maniple.llms.embedded import find_local_server
-from maniple.llms.failures import EndpointName
-from maniple.llms.models import AZURE_API_VERSION, ENV_PREFIXES
+from maniple.llms.failures import OPENAI_URL, EndpointName
+from maniple.llms.models import AZURE_API_VERSION
 from maniple.types import LLM_TYPES, LLMType
 
 _TIMEOUT_SECONDS = 5.0
@@ -46,7 +47,7 @@ async def check_endpoints(settings: Settings) -> list[Finding]:
 
 def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, Place]]:
     for number, (kind, model) in enumerate(configured(settings)):
-        setting, prefix = f"models.{kind}", ENV_PREFIXES[kind]
+        setting, prefix = f"models.{kind}", MODEL_PREFIXES[kind]
         yield model, Place(setting, prefix, vital=number == 0 and not model.fallbacks)
         for position, spare in enumerate(model.fallbacks):
             yield spare, Place(f"{setting}.fallbacks[{position}]", prefix, vital=False)
@@ -88,7 +89,7 @@ def _judge(name: str, model: str, place: Place, response: httpx.Response) -> Fin
 def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
     """Return the request for the list of models."""
     key = model.api_key.get_secret_value() if model.api_key else "not-needed"
-    base = (model.base_url or "https://api.openai.com/v1").rstrip("/")
+    base = (model.base_url or OPENAI_URL).rstrip("/")
     if model.provider == "azure":
         version = {"api-version": model.api_version or AZURE_API_VERSION}
         return client.build_request("GET", f"{base}/openai/models", params=version, headers={"api-key": key})

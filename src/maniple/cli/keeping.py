@@ -6,16 +6,16 @@ from pathlib import Path
 
 from maniple.config import Settings
 from maniple.errors import ConfigError
-from maniple.runtime import open_configured_store
-from maniple.runtime.keeping import DATABASE
-from maniple.store import Store
+from maniple.store import Store, valid_keys
+from maniple.store.configured import database_of, open_configured_store
 
 
 def database_file(settings: Settings) -> Path:
     """Return where the database lies, or is to lie; raises `ConfigError` when nothing is kept."""
-    if settings.store.backend != "sqlite":
+    file = database_of(settings)
+    if file is None:
         raise ConfigError("Nothing is kept: store.backend is memory. Set it to sqlite.")
-    return settings.store.path or settings.data_dir / DATABASE
+    return file
 
 
 @asynccontextmanager
@@ -28,7 +28,8 @@ async def open_kept(settings: Settings) -> AsyncIterator[Store]:
 
 async def has_valid_key(settings: Settings) -> bool:
     """Say whether somebody has an API key that was not revoked."""
-    if settings.store.backend != "sqlite" or not database_file(settings).exists():
+    file = database_of(settings)
+    if file is None or not file.exists():
         return False
     async with open_kept(settings) as store:
-        return any(key.revoked_at is None for key in await store.keys.list())
+        return await valid_keys(store.keys) > 0

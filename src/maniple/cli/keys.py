@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maniple.cli.options import ConfigOption, read_settings
+from maniple.cli.options import ConfigOption, finish, read_settings
 
 if TYPE_CHECKING:
     from maniple.config import Settings
@@ -43,7 +43,7 @@ def add_key(  # noqa: PLR0913 - typer reads the options from the signature
     from maniple.store import KeyLimits
 
     limits = KeyLimits(max_runs, daily_model_calls, daily_tool_calls, daily_tokens, daily_seconds, daily_cost)
-    _finish(_add(read_settings(config), name, limits))
+    finish(_add(read_settings(config), name, limits))
 
 
 @keys.command("list")
@@ -57,7 +57,7 @@ def list_keys(config: ConfigOption = None) -> None:
     \b
     Exit status: 0 listed, 1 they cannot be read, 2 wrong settings (conf.yaml, .env).
     """
-    _finish(_list(read_settings(config)))
+    finish(_list(read_settings(config)))
 
 
 @keys.command("revoke")
@@ -75,13 +75,7 @@ def revoke_key(
     Exit status: 0 revoked, 1 it cannot be stored, 2 no such key, or wrong settings
     (conf.yaml, .env).
     """
-    _finish(_revoke(read_settings(config), key_id))
-
-
-def _finish(work: object) -> None:
-    from maniple.cli.ending import run_to_status
-
-    raise typer.Exit(run_to_status(work))  # type: ignore[arg-type]
+    finish(_revoke(read_settings(config), key_id))
 
 
 async def _add(settings: "Settings", name: str, limits: "KeyLimits") -> int:

@@ -45,9 +45,10 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         from maniple.cli.conversations import Conversations
         from maniple.cli.session import Session
         from maniple.runs import open_engine, recover_run, rules_of
-        from maniple.runtime import open_configured_store, open_runtime
+        from maniple.runtime import open_runtime
         from maniple.runtime.toolbox import WORKSPACES
         from maniple.sandbox import Workspaces
+        from maniple.store.configured import open_configured_store
 
         rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)
         async with (

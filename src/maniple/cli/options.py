@@ -1,7 +1,8 @@
-"""What the commands have in common: which settings count."""
+"""What the commands have in common: which settings count, and how they end."""
 
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -19,16 +20,29 @@ ConfigOption = Annotated[
 ]
 
 
+def settings_files(config: Path | None) -> tuple[Path, Path]:
+    """Return the settings file and the `.env` that is read with it, whether they exist or not."""
+    file = config or Path("conf.yaml")
+    return file, file.with_name(".env")
+
+
 def read_settings(config: Path | None) -> "Settings":
     """Return the settings, or end the program with words and status 2."""
     from maniple.config import load_settings
     from maniple.errors import ConfigError
 
     try:
-        file = config or Path("conf.yaml")
-        return load_settings(file, env_file=file.with_name(".env"))
+        yaml_file, env_file = settings_files(config)
+        return load_settings(yaml_file, env_file=env_file)
     except ConfigError as error:
         from maniple.cli.untrusted import clean
 
         typer.secho(clean(str(error)), err=True, fg="red")
         raise typer.Exit(2) from error
+
+
+def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
+    """Run `work`, and end the program with the status that it comes to."""
+    from maniple.cli.ending import run_to_status
+
+    raise typer.Exit(run_to_status(work))

@@ -7,10 +7,8 @@ from typing import Any
 from maniple.cli.untrusted import exposed
 from maniple.events import Interrupted
 
-Kind = str
 
-
-def kind_of(question: Interrupted) -> Kind:
+def kind_of(question: Interrupted) -> str:
     """Return `plan_review`, `approval`, `unknown_result` or `question`."""
     return question.payload.get("reason", "approval") if question.kind == "tool_approval" else question.kind
 

@@ -54,8 +54,7 @@ class PlainView:
         """Write the event's lines, if it has any."""
         handler = self._handlers.get(event.type)
         if handler is not None:
-            # What a person decides on must not lose anything: it is written out instead.
-            handler(event if event.type == "interrupt" else cleaned(event))
+            handler(cleaned(event))
 
     def say(self, text: str) -> None:
         """Write a line to the notes."""
@@ -115,4 +114,4 @@ class PlainView:
             self.say(f"  {line}")
 
     def _fail(self, event: Failed) -> None:
-        self.say(f"✘ {clean(event.message)}")
+        self.say(f"✘ {event.message}")

@@ -12,7 +12,6 @@ from maniple.store import RunRecord
 class Recollection:
     """The last exchange of a conversation. `plan` is its newest plan."""
 
-    run: RunRecord
     asked: str
     tally: Tally = field(default_factory=Tally)
     plan: PlanChanged | None = None
@@ -20,7 +19,7 @@ class Recollection:
 
 async def recall(engine: Engine, run: RunRecord) -> Recollection:
     """Read a run that has ended or waits."""
-    recollection = Recollection(run, question_of(run))
+    recollection = Recollection(question_of(run))
     async for page in engine.events(run.run_id):
         for record in page:
             if record.type == "message" and not recollection.tally.listens:

@@ -78,8 +78,7 @@ class TerminalView:
         """Show the event, if it is one that people see."""
         handler = self._handlers.get(event.type)
         if handler is not None:
-            # What a person decides on must not lose anything: it is written out instead.
-            handler(event if event.type == "interrupt" else cleaned(event))
+            handler(cleaned(event))
 
     def say(self, text: str) -> None:
         """Say it above the live line, which has no more to say about keys then."""
@@ -180,4 +179,4 @@ class TerminalView:
     def _fail(self, event: Failed) -> None:
         self._transcript.flush()
         self._console.print()
-        self._console.print(Text(f"✘ {clean(event.message)}", style="bold red"))
+        self._console.print(Text(f"✘ {event.message}", style="bold red"))

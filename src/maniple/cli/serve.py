@@ -15,7 +15,7 @@ from maniple.cli.screens import Screens
 from maniple.cli.words import counted
 from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
-from maniple.store import Store
+from maniple.store import valid_keys
 
 _GRACE_SECONDS = 5
 # The last frames are on their way to the sockets; a stream is cut when the server begins to exit.
@@ -67,7 +67,7 @@ async def serve(settings: Settings) -> int:
                 progress.close()
                 service = app.state.service
                 announce(service.runtime.answering, service.runtime.notices, screens)
-                _say_where(listener, settings.server, screens, keys=await _keys(service.store))
+                _say_where(listener, settings.server, screens, keys=await valid_keys(service.store.keys))
                 await _Server(_configuration(app), service.engine.drain).serve(sockets=[listener])
         finally:
             progress.close()
@@ -75,15 +75,12 @@ async def serve(settings: Settings) -> int:
 
 
 def _configure_logs(settings: Settings) -> None:
-    from maniple.config.secrets import secrets_of
-    from maniple.redaction import Redactor
+    from maniple.config.secrets import redactor_of
     from maniple.telemetry.logs import configure_logs
 
     chosen = settings.logging.format
     reading = "console" if sys.stderr.isatty() else "json"
-    configure_logs(
-        settings.logging.level, reading if chosen == "auto" else chosen, Redactor(secrets_of(settings))
-    )
+    configure_logs(settings.logging.level, reading if chosen == "auto" else chosen, redactor_of(settings))
 
 
 async def _refuse_strangers(settings: Settings) -> None:
@@ -126,10 +123,6 @@ def _configuration(app: object) -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-
-
-async def _keys(store: Store) -> int:
-    return sum(key.revoked_at is None for key in await store.keys.list())
 
 
 def _say_where(listener: socket.socket, server: ServerSettings, screens: Screens, *, keys: int) -> None:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from maniple.cli.plan_view import AGENT_STYLES
 from maniple.cli.prose import Blocks, Excerpt, Lines, Prose
+from maniple.cli.tally import ANSWERING
 
 Kind = Literal["content", "reasoning"]
 _INDENT = (0, 0, 0, 2)
@@ -88,7 +89,7 @@ class Transcript:
         return self._indented(Prose(text))
 
     def _indented(self, body: RenderableType) -> RenderableType:
-        return body if self._agent in ("coordinator", "reporter") else Padding(body, _INDENT)
+        return body if self._agent in ANSWERING else Padding(body, _INDENT)
 
     def _print_header(self) -> None:
         if self._header is None:

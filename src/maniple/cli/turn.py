@@ -45,12 +45,9 @@ class _Stop:
         self._task: asyncio.Task[object] | None = None
 
     def begin(self) -> None:
-        self._task = asyncio.create_task(self._cancel())
+        self._task = asyncio.create_task(self._engine.cancel(self._run_id))
 
     async def done(self) -> None:
         """Wait until a cancelled run is kept as such."""
         if self._task is not None:
             await self._task
-
-    async def _cancel(self) -> None:
-        await self._engine.cancel(self._run_id)

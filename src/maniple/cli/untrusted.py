@@ -1,9 +1,10 @@
 """Text that a model, a web page or an endpoint wrote, made safe to print."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from maniple.events import Event
+if TYPE_CHECKING:
+    from maniple.events import Event
 
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -37,8 +38,14 @@ def exposed(text: str) -> str:
     return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def cleaned(event: Event) -> Event:
-    """Return the event with every text in it cleaned."""
+def cleaned(event: "Event") -> "Event":
+    """Return the event with every text in it cleaned.
+
+    A question to the person stays as it is: what is decided on must not lose anything, so whoever shows
+    it writes it out (`exposed`) instead.
+    """
+    if event.type == "interrupt":
+        return event
     return type(event).model_validate(_clean_all(event.data()))
 
 

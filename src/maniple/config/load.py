@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from maniple.config.names import keys_at, nearest_variable
 from maniple.config.settings import Settings
-from maniple.config.sources import PREFIX, Keys, Source, read_dotenv, read_environment
+from maniple.config.sources import MODEL_PREFIXES, PREFIX, Keys, Source, read_dotenv, read_environment
 from maniple.config.yaml_file import read_yaml
 from maniple.errors import ConfigError
 
@@ -44,7 +44,7 @@ def load_settings(
 def _name_missing_models(source: Source) -> None:
     """A key without a model name means OpenAI's usual model, as in LangManus; elsewhere it is a mistake."""
     models = source.values.get("models")
-    for kind, prefix in (("basic", "BASIC"), ("reasoning", "REASONING"), ("vision", "VL")):
+    for kind, prefix in MODEL_PREFIXES.items():
         section = models.get(kind) if isinstance(models, dict) else None
         if not isinstance(section, dict) or not section or section.get("model"):
             continue

@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import BaseModel, SecretStr
 
+from maniple.redaction import Redactor
+
 PLACEHOLDERS = frozenset(
     {"", "changeme", "dummy", "empty", "lm-studio", "no-key", "none", "not-needed", "null", "ollama"}
     | {"placeholder", "sk-dummy", "sk-no-key-required", "unused"}
@@ -27,6 +29,11 @@ def secrets_of(settings: Any) -> Iterator[str]:
     for secret in _found(settings):
         if secret.casefold() not in PLACEHOLDERS:
             yield secret
+
+
+def redactor_of(settings: Any) -> Redactor:
+    """Return what masks every secret in a tree of settings."""
+    return Redactor(secrets_of(settings))
 
 
 def _found(value: Any) -> Iterator[str]:

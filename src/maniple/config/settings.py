@@ -11,10 +11,7 @@ from typing import Literal
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, PrivateAttr
 
-from maniple.config.model_settings import CapabilityOverrides as CapabilityOverrides
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
-from maniple.config.model_settings import ModelSettings as ModelSettings
-from maniple.config.run_settings import BudgetSettings as BudgetSettings
 from maniple.config.run_settings import RunsSettings, StoreSettings
 from maniple.config.section import Section
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings

@@ -12,13 +12,17 @@ from typing import Any
 from dotenv.parser import Original, parse_stream
 
 from maniple.errors import ConfigError
+from maniple.types import LLMType
 
 Keys = tuple[str | int, ...]
+
+MODEL_PREFIXES: Mapping[LLMType, str] = {"basic": "BASIC", "reasoning": "REASONING", "vision": "VL"}
+"""What the variables of each model type begin with."""
 
 ALIASES: Mapping[str, Keys] = {
     **{
         f"{prefix}_{name}": ("models", kind, key)
-        for prefix, kind in (("BASIC", "basic"), ("REASONING", "reasoning"), ("VL", "vision"))
+        for kind, prefix in MODEL_PREFIXES.items()
         for name, key in (
             ("MODEL", "model"),
             ("BASE_URL", "base_url"),
@@ -134,12 +138,13 @@ def _line_of(original: Original) -> int:
 def _put_variable(source: Source, name: str, value: str, place: str) -> None:
     if not value:
         return  # `NAME=` in .env.example means: not set
+    shown = place if name in place else f"{place} ({name})"
     if keys := ALIASES.get(name) or LIBRARIES.get(name):
-        source.put(keys, value, f"{place} ({name})" if name not in place else place)
+        source.put(keys, value, shown)
     elif name.startswith(PREFIX):
         parts = tuple(part.lower() for part in name.removeprefix(PREFIX).split("__"))
         parsed = _parse_list(value) if parts[-1] in _LIST_KEYS else value
-        source.put(parts, parsed, f"{place} ({name})" if name not in place else place)
+        source.put(parts, parsed, shown)
     else:
         source.strangers[name] = place
 

@@ -23,6 +23,8 @@ from maniple.text import without_thoughts
 
 # What these two say is decided on their whole answer: a hand-off is never shown, a plan only when valid.
 HELD = frozenset({"coordinator", "planner"})
+# Code may add to what its model said, or say all of it.
+ADDED_TO = frozenset({"reporter"})
 NO_RESULT = "The tool gave no result."
 
 
@@ -34,6 +36,7 @@ class Lane:
         self._agent_id = agent_id
         self._tool_prefix = tool_prefix
         self._held = name in HELD
+        self._is_added_to = name in ADDED_TO
         self._call: str | None = None
         self._has_spoken = False
         self._pair_open = False
@@ -87,8 +90,8 @@ class Lane:
         if call != self._call:
             return
         self._call = None
-        # Code may add to a report, and the old client shows the report's first pair only.
-        if not self._held and self.name != "reporter":
+        # The old client shows the report's first pair only: what is added must be in it.
+        if not self._held and not self._is_added_to:
             yield from self._close_pair()
 
     def tool_started(
@@ -110,12 +113,12 @@ class Lane:
     def end(self, answer: str = "", message_id: str = "") -> Iterator[Event]:
         """End the turn, closing whatever is open. A held agent's `answer` is shown now."""
         # A report that no model wrote says what is missing; clients must see it, too.
-        unspoken = self._held or (self.name == "reporter" and not self._has_spoken)
+        unspoken = self._held or (self._is_added_to and not self._has_spoken)
         if not self._pair_open and (self._pairs == 0 or (unspoken and answer)):
             yield from self._open_pair()
         if unspoken and answer:
             yield from self._spoken(answer, message_id)
-        elif self.name == "reporter" and (rest := self._added_to(answer)):
+        elif self._is_added_to and (rest := self._added_to(answer)):
             message_id = self._message_id or message_id or self._agent_id
             yield Message(message_id=message_id, delta=Delta(content=rest))
         yield from self._close_pair()

@@ -1,6 +1,6 @@
 """Take secrets out of events, also out of a text that comes in pieces."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -48,20 +48,6 @@ class EventRedactor:
         self._speaking = None
         if rest and speaking:
             yield _message(*speaking, rest)
-
-
-async def redacted(events: AsyncIterator[Event], redactor: Redactor) -> AsyncIterator[Event]:
-    """Yield `events` without secrets, in the same legal order."""
-    if not redactor:
-        async for event in events:
-            yield event
-        return
-    redacting = EventRedactor(redactor)
-    async for event in events:
-        for one in redacting.feed(event):
-            yield one
-    for one in redacting.end():
-        yield one
 
 
 def redacted_event(event: _Model, redactor: Redactor) -> _Model:

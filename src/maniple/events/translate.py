@@ -28,7 +28,7 @@ from maniple.events.pauses import interrupted
 from maniple.events.raw import agent_of, is_node, plain, result, update_of
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
-from maniple.types import RunStatus
+from maniple.types import SUMMARY_SOURCE, RunStatus
 
 SILENT = frozenset({"supervisor"})
 
@@ -171,7 +171,7 @@ class Translator:
         usage = list(self._usage(raw, agent)) if kind == "end" else []
         lane = self._sequencer.lane(key)
         # A summary that only makes room for more is nobody's word.
-        if lane is None or raw["metadata"].get("lc_source") == "summarization":
+        if lane is None or raw["metadata"].get("lc_source") == SUMMARY_SOURCE:
             yield from usage
             return
         if kind == "start":

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
+from maniple.graph.state import is_users
 from maniple.text import without_thoughts
-from maniple.types import AGENTS
 
 ASK_TOOL: dict[str, Any] = {
     "type": "function",
@@ -50,7 +50,7 @@ def clarified(messages: Sequence[BaseMessage], limit: int) -> tuple[str, int]:
     said = [one for one in messages if one.type != "system"]
     at = len(said) - 1
     answered: list[str] = []
-    while len(answered) < limit and at >= 2 and _is_user(said[at - 2]) and _is_question(said[at - 1]):
+    while len(answered) < limit and at >= 2 and is_users(said[at - 2]) and _is_question(said[at - 1]):
         answered.insert(0, f"Asked: {said[at - 1].text}\nThe user's answer: {said[at].text}")
         at -= 2
     return "\n\n".join([said[at].text, *answered]) if answered else "", len(answered)
@@ -62,7 +62,3 @@ def _is_question(message: BaseMessage) -> bool:
     if message.name == "coordinator":
         return bool(message.additional_kwargs.get(_MARK))
     return message.name is None and message.text.rstrip().endswith(("?", "？"))
-
-
-def _is_user(message: BaseMessage) -> bool:
-    return isinstance(message, HumanMessage) and message.name not in AGENTS

@@ -70,12 +70,17 @@ class RunOptions:
         return [name for name in available if name in chosen or name == "reporter"]
 
 
+def is_users(message: BaseMessage) -> bool:
+    """Say whether the user wrote the message; what agents tell each other may be a human's by its type."""
+    return isinstance(message, HumanMessage) and message.name not in AGENTS
+
+
 def request_of(state: State) -> str:
     """Return what the user asks for: the newest message, made whole by earlier answers if there are any."""
     if request := state.get("request"):
         return request
     for message in reversed(state["messages"]):
-        if isinstance(message, HumanMessage) and message.name not in AGENTS:
+        if is_users(message):
             return message.text
     return state["messages"][-1].text if state["messages"] else ""
 

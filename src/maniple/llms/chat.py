@@ -17,7 +17,7 @@ from pydantic import Field, SecretStr
 
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
-from maniple.llms.failures import MALFORMED, EndpointName, model_error, none_answered
+from maniple.llms.failures import MALFORMED, OPENAI_ORIGIN, EndpointName, model_error, none_answered
 from maniple.llms.images import has_images
 from maniple.llms.overflow import is_overflow
 from maniple.llms.reading import Reading
@@ -190,10 +190,7 @@ class EndpointModel(BaseChatOpenAI):
 
     def _is_another_host(self) -> bool:
         # Only OpenAI itself and Azure have renamed the field.
-        return (
-            not self.endpoint.url.startswith("https://api.openai.com")
-            and self._llm_type != "azure-openai-chat"
-        )
+        return not self.endpoint.url.startswith(OPENAI_ORIGIN) and self._llm_type != "azure-openai-chat"
 
     def _understand(
         self,
@@ -201,7 +198,7 @@ class EndpointModel(BaseChatOpenAI):
         messages: list[BaseMessage],
         kwargs: dict[str, Any],
         *,
-        mid_stream: bool = False,
+        mid_stream: bool,
     ) -> ModelError:
         failure = model_error(error, self.endpoint, mid_stream=mid_stream)
         failure.broke_off = failure.retryable and (mid_stream or isinstance(error, TimeoutError))

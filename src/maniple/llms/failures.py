@@ -15,6 +15,9 @@ from maniple.errors import ModelError, ModelErrorCode
 # A body that is not a chat completion surfaces as one of these from the SDK's or LangChain's parsing.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
+OPENAI_ORIGIN = "https://api.openai.com"
+OPENAI_URL = f"{OPENAI_ORIGIN}/v1"
+
 REASON_CHARACTERS = 300
 
 
@@ -32,7 +35,7 @@ class EndpointName:
 
     @classmethod
     def of(cls, model: str, base_url: str | None, setting: str, env_prefix: str) -> "EndpointName":
-        parts = urlsplit(base_url or "https://api.openai.com/v1")
+        parts = urlsplit(base_url or OPENAI_URL)
         host = parts.hostname or ""
         host = f"[{host}]" if ":" in host else host
         port = f":{parts.port}" if parts.port else ""
@@ -107,8 +110,6 @@ def _less_common(error: Exception, endpoint: EndpointName, *, mid_stream: bool) 
                 f"{endpoint} rejected the request with HTTP {error.status_code}: {_reason(error)}",
                 "model_bad_request",
             )
-        case httpx2.HTTPError() if mid_stream:
-            return _cut(endpoint)
         case openai.APIConnectionError() | httpx2.HTTPError():
             if mid_stream:
                 return _cut(endpoint)

@@ -12,14 +12,12 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from maniple.config import ModelSettings, ModelsSettings
+from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, Capabilities, Feature
-from maniple.llms.failures import EndpointName
+from maniple.llms.failures import OPENAI_URL, EndpointName
 from maniple.types import LLM_TYPES, LLMType, Profile
 
-ENV_PREFIXES: Mapping[LLMType, str] = {"basic": "BASIC", "reasoning": "REASONING", "vision": "VL"}
-
-OPENAI_URL = "https://api.openai.com/v1"
 AZURE_API_VERSION = "2024-10-21"
 LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50)
 
@@ -83,7 +81,7 @@ class Connector:
                 if kind == "reasoning" and "temperature" not in one.model_fields_set:
                     # Reasoning models refuse any but their own.
                     one = one.model_copy(update={"temperature": None})
-                by_type[kind] = self.connect(one, f"models.{kind}", ENV_PREFIXES[kind])
+                by_type[kind] = self.connect(one, f"models.{kind}", MODEL_PREFIXES[kind])
         return ChatModels(by_type)
 
     def connect(self, settings: ModelSettings, name: str, env_prefix: str) -> BaseChatModel:

@@ -27,16 +27,19 @@ class Admission:
         return self._coming[owner] + sum(run.record.owner == owner for run in self._active.values())
 
     @contextmanager
-    def admit(self, owner: str) -> Iterator[None]:
-        """Keep a place while a run is made, or raise `Stopping` or `TooManyRuns`."""
-        self._refuse_when_full(owner)
+    def admit(self, owner: str, most: int | None = None) -> Iterator[None]:
+        """Keep a place while a run is made, or raise `Stopping` or `TooManyRuns`.
+
+        `most` is how many runs this owner may have, where that is less than anybody may.
+        """
+        self._refuse_when_full(owner, most)
         self._coming[owner] += 1
         try:
             yield
         finally:
             self._coming[owner] -= 1
 
-    def _refuse_when_full(self, owner: str) -> None:
+    def _refuse_when_full(self, owner: str, most: int | None) -> None:
         if self._closed:
             raise Stopping("The service is about to stop. Try again in a moment.")
         if len(self._active) + self._coming.total() >= self._limits.under_way:
@@ -44,7 +47,7 @@ class Admission:
                 f"{self._limits.under_way} runs are under way or waiting, which is the limit. "
                 "Try again in a moment."
             )
-        allowed = self._limits.per_owner
+        allowed = min((one for one in (self._limits.per_owner, most) if one is not None), default=None)
         if allowed is not None and self.under_way(owner) >= allowed:
             raise TooManyRuns(
                 f"{allowed} runs of this key are under way, which is its limit. Try again when one has ended."

@@ -25,7 +25,7 @@ from maniple.runs.turns import ThreadTurns
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
 from maniple.store import RunChange, RunRecord, Store
 from maniple.store.redacted_ledger import RedactedLedger
-from maniple.store.waiting import finished
+from maniple.store.waiting import to_the_end
 from maniple.telemetry.logs import log_context
 
 NOTHING_BEFORE = ""
@@ -71,6 +71,7 @@ class Driver:
     async def work(self, active: ActiveRun, start: Start, told: Told) -> None:
         """Drive the run to its end, a pause, or the end of this program. Its log is the caller's to close."""
         record = active.record
+        active.resume_after(told)
         try:
             with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
                 _LOG.info("The run begins (%s).", start)
@@ -84,7 +85,7 @@ class Driver:
         finally:
             # Whoever cancels now comes too late: the end is being written.
             with suppress(asyncio.CancelledError):
-                await finished(asyncio.ensure_future(self._leave(active)))
+                await to_the_end(self._leave(active))
 
     async def _events(self, active: ActiveRun, turn: Turn) -> AsyncGenerator[Event]:
         """Yield what happens in the turn and, before its end, the files that it left."""
@@ -174,6 +175,7 @@ class Driver:
 
     async def fail(self, active: ActiveRun, told: Told, error: ManipleError) -> None:
         """End a run that is not driven any more: its stream is closed, and it has failed."""
+        active.resume_after(told)
         translator = Translator(active.record.run_id, active.record.thread_id, active.request.messages, told)
         for event in (*translator.open(), *translator.close("failed", error)):
             await active.note(event, self.recorder)

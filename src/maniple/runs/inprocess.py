@@ -15,13 +15,12 @@ from maniple.runs.active import ActiveRun
 from maniple.runs.admission import Admission
 from maniple.runs.driver import Driver
 from maniple.runs.failures import NotFound, NotWaiting, ThreadBusy
-from maniple.runs.live import stored
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
 from maniple.runs.rules import Rules
 from maniple.runs.surgery import revised, wish
 from maniple.runs.turns import ThreadTurns
 from maniple.runtime import Start, remember
-from maniple.store import EventRecord, RunRecord, Store, Thread
+from maniple.store import EventRecord, RunRecord, Store, Thread, stored
 
 TITLE_CHARACTERS = 80
 CANCEL_SECONDS = 2.0
@@ -40,12 +39,12 @@ class InProcessEngine:
         self._active: dict[str, ActiveRun] = {}
         self._admission = Admission(rules.limits, self._active)
 
-    async def submit(self, request: RunRequest) -> Accepted:
+    async def submit(self, request: RunRequest, *, most: int | None = None) -> Accepted:
         """Accept a run (see `Engine`)."""
         run_id = str(uuid4())
         thread_id = request.thread_id or run_id
         # Two requests for one thread are decided on one after another.
-        with self._admission.admit(request.owner):
+        with self._admission.admit(request.owner, most):
             async with self._deciding.take(thread_id):
                 await self._thread(thread_id, request)
                 waiting = await self._waiting_run(thread_id)
@@ -93,16 +92,20 @@ class InProcessEngine:
                 await _ended(active)
             await self._store.threads.delete(thread_id)
 
-    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
+    async def resume(
+        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "", most: int | None = None
+    ) -> Accepted:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        with self._admission.admit(owner):
+        with self._admission.admit(owner, most):
             async with self._deciding.take(record.thread_id):
                 if (active := self._active.get(run_id)) is not None:
                     await self._written(active)
                 return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
 
-    async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
+    async def change_plan(
+        self, run_id: str, change: PlanChange, owner: str = "", *, most: int | None = None
+    ) -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self._deciding.take(record.thread_id):
@@ -113,7 +116,7 @@ class InProcessEngine:
             pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
             request = RunRequest.of(record)
             interrupt_id, plan = revised(self._driver.team, request, pending, change)
-            with self._admission.admit(owner):
+            with self._admission.admit(owner, most):
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
             return Progress.of(plan).to_state()
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from maniple.errors import StoreError
 from maniple.events import Event
 from maniple.store import EventRecord, EventTable
+from maniple.store.reading import PAGE
 
-PAGE = 1_000
 KEPT = 2_000
 
 
@@ -75,11 +75,3 @@ class LiveLog:
     def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
-
-
-async def stored(events: EventTable, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
-    """Yield the events of a run that nobody drives, some at a time."""
-    number = max(after, 0)
-    while page := await events.read(run_id, number, PAGE):
-        yield page
-        number = page[-1].number

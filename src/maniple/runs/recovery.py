@@ -8,10 +8,9 @@ from dataclasses import replace
 from maniple.errors import ManipleError, failure_words
 from maniple.events import Event, Told, read_event
 from maniple.runs.inprocess import InProcessEngine
-from maniple.runs.live import stored
 from maniple.runs.request import RunRequest
 from maniple.runs.usage import used_by
-from maniple.store import EventTable, RunRecord, Store
+from maniple.store import EventTable, RunChange, RunRecord, Store, stored
 
 MAX_STALLS = 20
 """So often a run may be taken over without having had an answer of a model in between.
@@ -57,7 +56,10 @@ async def recover_run(engine: InProcessEngine, store: Store, left: RunRecord) ->
     if told.ended and told.status is not None and not was_answered:
         # It had said all it had to say; only its row was not written any more.
         ended_at = None if told.status == "interrupted" else time.time()
-        await store.runs.change(record.run_id, status=told.status, ended_at=ended_at, usage=used)
+        change: RunChange = {"status": told.status, "ended_at": ended_at, "usage": used}
+        if told.failure is not None:
+            change["error_code"], change["error"] = told.failure.code, told.failure.message
+        await store.runs.change(record.run_id, **change)
         return None
     stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1
     kept = replace(request, stalls=stalls).to_json()

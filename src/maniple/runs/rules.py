@@ -8,7 +8,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from maniple.agents.budget import Budget, Prices, prices_of
 from maniple.config import Settings
-from maniple.config.secrets import secrets_of
+from maniple.config.secrets import redactor_of
 from maniple.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -59,6 +59,6 @@ def rules_of(settings: Settings, *, working: int = 100, limits: Limits | None = 
         budget=Budget(**runs.budget.model_dump()),
         prices=prices_of(settings.models),
         approval=runs.approval,
-        redactor=Redactor(secrets_of(settings)),
+        redactor=redactor_of(settings),
         drain_seconds=runs.drain_seconds,
     )

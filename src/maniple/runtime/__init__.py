@@ -1,6 +1,5 @@
 from maniple.runtime.answering import Answering
 from maniple.runtime.compose import Runtime, open_runtime, open_team
-from maniple.runtime.keeping import open_configured_store
 from maniple.runtime.stream import stream_run
 from maniple.runtime.turn import Start, Turn, drive, remember, run_of, thread_state
 
@@ -10,7 +9,6 @@ __all__ = [
     "Start",
     "Turn",
     "drive",
-    "open_configured_store",
     "open_runtime",
     "open_team",
     "remember",

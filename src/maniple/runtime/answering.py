@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from maniple.config import ModelSettings, ModelsSettings, Settings
-from maniple.config.settings import CapabilityOverrides
+from maniple.config import CapabilityOverrides, ModelSettings, ModelsSettings, Settings
 from maniple.errors import ModelError
 from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
 from maniple.llms.embedded import Endpoint, Progress, find_local_server, open_embedded

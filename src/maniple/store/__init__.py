@@ -12,6 +12,7 @@ from maniple.store.protocols import (
     Store,
     Threads,
 )
+from maniple.store.reading import stored
 from maniple.store.records import (
     ApiKey,
     Artifact,
@@ -22,6 +23,7 @@ from maniple.store.records import (
     ToolCallRecord,
     Usage,
 )
+from maniple.store.secrets import valid_keys
 
 __all__ = [
     "ApiKey",
@@ -44,4 +46,6 @@ __all__ = [
     "Usage",
     "export",
     "open_store",
+    "stored",
+    "valid_keys",
 ]

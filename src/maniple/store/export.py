@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from maniple.store.protocols import Store
+from maniple.store.reading import stored
 from maniple.store.records import RunRecord, Thread
 
 PAGE = 500
@@ -44,12 +45,10 @@ async def _thread(store: Store, thread: Thread) -> AsyncIterator[str]:
 
 async def _run(store: Store, run: RunRecord) -> AsyncIterator[str]:
     yield _line("run", {**asdict(run), "request": _parsed(run.request)})
-    after = 0
-    while page := await store.events.read(run.run_id, after, PAGE):
+    async for page in stored(store.events, run.run_id):
         for event in page:
             named = {"run_id": run.run_id, "number": event.number, "type": event.type}
             yield _line("event", {**named, "data": _parsed(event.data)})
-        after = page[-1].number
     for call in await store.ledger.of_run(run.run_id):
         parsed = {"arguments": _parsed(call.arguments), "result": _parsed(call.result)}
         yield _line("tool_call", {**asdict(call), **parsed})

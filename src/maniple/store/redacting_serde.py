@@ -7,6 +7,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from maniple.redaction import Redactor
+from maniple.store.serde import ALLOWED
 
 _NAME = re.compile("[a-z_]+")
 
@@ -20,7 +21,7 @@ class RedactingSerializer(JsonPlusSerializer):
     """
 
     def __init__(self, redactor: Redactor) -> None:
-        super().__init__(allowed_msgpack_modules=None)
+        super().__init__(allowed_msgpack_modules=ALLOWED)
         self._redactor = redactor
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:

@@ -4,6 +4,8 @@ import hashlib
 import hmac
 import secrets
 
+from maniple.store.protocols import Keys
+
 PREFIX = "mk_"
 
 
@@ -20,3 +22,8 @@ def digest(secret: str) -> str:
 def same(left: str, right: str) -> bool:
     """Compare two digests in a time that tells nothing."""
     return hmac.compare_digest(left, right)
+
+
+async def valid_keys(keys: Keys) -> int:
+    """Return how many keys were not revoked."""
+    return sum(key.revoked_at is None for key in await keys.list())

@@ -2,11 +2,14 @@
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+ALLOWED: None = None
+"""Only LangChain's and LangGraph's own types are read back.
+
+Whoever could change a checkpoint on disk could else have any class called. LangGraph itself adds the types of
+a graph's state when it compiles one.
+"""
+
 
 def serializer() -> JsonPlusSerializer:
-    """Return a serializer that reads LangChain's and LangGraph's own types back, and no others.
-
-    Whoever could change a checkpoint on disk could else have any class called. LangGraph itself adds the
-    types of a graph's state when it compiles one.
-    """
-    return JsonPlusSerializer(allowed_msgpack_modules=None)
+    """Return a serializer that reads back what is `ALLOWED`."""
+    return JsonPlusSerializer(allowed_msgpack_modules=ALLOWED)

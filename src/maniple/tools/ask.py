@@ -8,7 +8,6 @@ from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 
-ASK_HUMAN = "ask_human"
 _ENOUGH = (
     "The user has been asked often enough in this run and was not asked this. Decide for yourself, "
     "and say in your answer what you assumed."
@@ -41,11 +40,11 @@ def ask_tools(max_questions: int) -> list[BaseTool]:
         if not _may_ask():
             return _NOBODY
         answer = interrupt({"kind": "question", "question": question, "options": options or []})
-        return _words(answer) or _NOTHING_SAID
+        return answer_words(answer) or _NOTHING_SAID
 
     tool = StructuredTool.from_function(
         coroutine=ask_human,
-        name=ASK_HUMAN,
+        name="ask_human",
         description="Ask the user, and wait for the answer. Only for what you cannot find out and cannot "
         f"sensibly assume: at most {max_questions} questions are answered in a run.",
         args_schema=_Question,
@@ -63,7 +62,8 @@ def _may_ask() -> bool:
     return bool(getattr(context, "may_ask", True))
 
 
-def _words(answer: Any) -> str:
+def answer_words(answer: Any) -> str:
+    """Return what the user said: an answer is a text, or a mapping that holds one; "" for nothing."""
     if isinstance(answer, Mapping):
         answer = next((answer[key] for key in ("answer", "message", "text") if answer.get(key)), "")
     return str(answer).strip()

@@ -1,16 +1,14 @@
 """`browser`: a page opened in a real browser, under the name and the result that LangManus's clients know."""
 
 import json
-import re
 
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.browser import Browser, PageText
 from maniple.errors import BrowserError
+from maniple.tools.addresses import first_address
 from maniple.tools.scope import thread_key
 
-# An address ends at white space, quotes, brackets and Chinese punctuation: none of them is in one as it is.
-_ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]，。；：！？、（）【】《》「」“”‘’]+", re.IGNORECASE)
 _MAX_CHARACTERS = 12_000
 _MAX_LINKS = 30
 
@@ -37,14 +35,11 @@ def browser_tool(browser: Browser) -> BaseTool:
 
 
 def _address(instruction: str) -> str:
-    found = _ADDRESS.search(instruction)
-    if found is None:
+    address = first_address(instruction)
+    if address is None:
         raise BrowserError(
             "The instruction names no page; include a full address such as https://example.com."
         )
-    address = found[0].rstrip(".,;:!?*_")
-    while address.endswith(")") and address.count(")") > address.count("("):
-        address = address[:-1].rstrip(".,;:!?*_")
     return address
 
 

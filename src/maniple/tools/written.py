@@ -1,7 +1,6 @@
 """Which files a call wrote, and where a person finds them."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from maniple.sandbox import Workspace
 
@@ -16,11 +15,7 @@ Stamps = set[tuple[str, int, int]]
 
 def stamps(workspace: Workspace) -> Stamps:
     """Return what distinguishes a file that was written from one that was not. Blocks on disk."""
-    found: Stamps = set()
-    for path, size in workspace.files(_WATCHED_FILES):
-        with suppress(OSError):  # it vanished meanwhile
-            found.add((path, size, (workspace.path / path).lstat().st_mtime_ns))
-    return found
+    return workspace.stamps(_WATCHED_FILES)
 
 
 def changed(before: Stamps, after: Stamps) -> list[str]:

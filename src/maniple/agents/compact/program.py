@@ -39,8 +39,8 @@ class ProgramWriter:
             if not is_cut(answer):
                 output, ran = await call_tool(self.tool, number, code=code)
                 code, output = str(ran["code"]), output.strip()
-            if output and output != _TOO_LONG and not _FAILURE.search(output):
-                return f"Code run:\n{code}\nOutput: {shortened(output, RESULT_CHARACTERS)}"
+                if output and not _FAILURE.search(output):
+                    return f"Code run:\n{code}\nOutput: {shortened(output, RESULT_CHARACTERS)}"
             messages += [
                 AIMessage(f"```python\n{code}\n```"),
                 HumanMessage(

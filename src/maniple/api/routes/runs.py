@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import Header, Path, Query, Request, Response
 from sse_starlette import EventSourceResponse
 
-from maniple.api.admission import readmit
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
 from maniple.api.problems import problems
@@ -63,12 +62,9 @@ async def resume_run(
     run_id: _RunPath, reply: Answer, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
     """Answer a plan, a tool call or a question. The run goes on, and so do the numbers of its events."""
-    accepted = await readmit(
-        service,
-        caller,
-        lambda: service.engine.resume(
-            run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner
-        ),
+    most = caller.limits.max_runs
+    accepted = await service.engine.resume(
+        run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner, most=most
     )
     response.headers["location"] = f"/api/runs/{run_id}/events?after={accepted.after}"
     return RunAccepted.model_validate(accepted.run)
@@ -78,7 +74,7 @@ async def resume_run(
     "/api/runs/{run_id}/plan",
     status_code=202,
     summary="Change a step of the plan",
-    responses=problems(404, 409),
+    responses=problems(404, 409, 429),
 )
 async def change_plan(
     run_id: _RunPath, change: PlanChangeIn, service: ServiceOf, caller: CallerOf
@@ -88,7 +84,8 @@ async def change_plan(
     Answered with the plan as it will be. A step under way is not interrupted: its result is dropped when it
     comes. A plan that waits for its review is accepted with the change.
     """
-    plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner)
+    most = caller.limits.max_runs
+    plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner, most=most)
     return PlanView.model_validate(plan)
 
 

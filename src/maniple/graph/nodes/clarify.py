@@ -7,6 +7,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import Command, interrupt
 
 from maniple.graph.state import State
+from maniple.tools.ask import answer_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +21,4 @@ class ClarifyNode:
     async def __call__(self, state: State) -> Command[Literal["coordinator"]]:
         question = state["messages"][-1].text
         answer = interrupt({"kind": "question", "question": question, "options": []})
-        return Command(goto="coordinator", update={"messages": [HumanMessage(str(answer))]})
+        return Command(goto="coordinator", update={"messages": [HumanMessage(answer_words(answer))]})

@@ -113,7 +113,7 @@ class SqliteSaver(AsyncSqliteSaver):
         await self._database.execute(_PUT_WRITES.format(again), *rows)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self._database.write(lambda c: _delete(c, thread_id, "TRUE"))
+        await self._database.write(lambda c: delete_checkpoints(c, thread_id))
 
 
 class SqliteCheckpoints:
@@ -126,7 +126,9 @@ class SqliteCheckpoints:
         def prune(connection: sqlite3.Connection) -> None:
             newest = connection.execute(_NEWEST, (thread_id, "")).fetchone()
             if newest is not None:
-                _delete(connection, thread_id, "checkpoint_ns != '' OR checkpoint_id != ?2", *newest)
+                delete_checkpoints(
+                    connection, thread_id, "checkpoint_ns != '' OR checkpoint_id != ?2", *newest
+                )
 
         await self._database.write(prune)
 
@@ -139,13 +141,16 @@ class SqliteCheckpoints:
 
         def rollback(connection: sqlite3.Connection) -> None:
             if checkpoint_id is None:
-                _delete(connection, thread_id, "TRUE")
+                delete_checkpoints(connection, thread_id)
             else:
-                _delete(connection, thread_id, newer, checkpoint_id)
+                delete_checkpoints(connection, thread_id, newer, checkpoint_id)
 
         await self._database.write(rollback)
 
 
-def _delete(connection: sqlite3.Connection, thread_id: str, which: str, *values: str) -> None:
+def delete_checkpoints(
+    connection: sqlite3.Connection, thread_id: str, which: str = "TRUE", *values: str
+) -> None:
+    """Delete those checkpoints of a thread, and their writes, for which the condition `which` holds."""
     for table in ("writes", "checkpoints"):
         connection.execute(f"DELETE FROM {table} WHERE thread_id = ?1 AND ({which})", (thread_id, *values))

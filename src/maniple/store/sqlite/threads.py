@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from maniple.store.files import ArtifactFiles
 from maniple.store.records import Thread
+from maniple.store.sqlite.checkpoints import delete_checkpoints
 from maniple.store.sqlite.connection import Database
 from maniple.store.sqlite.pages import first, page, unused_time
 from maniple.store.waiting import to_the_end
@@ -56,8 +57,7 @@ class SqliteThreads:
         def delete(connection: sqlite3.Connection) -> tuple[bool, list[str]]:
             files = connection.execute("SELECT artifact_id FROM artifacts WHERE thread_id = ?", (thread_id,))
             names = [name for (name,) in files]
-            for table in ("checkpoints", "writes"):
-                connection.execute(f"DELETE FROM {table} WHERE thread_id = ?", (thread_id,))
+            delete_checkpoints(connection, thread_id)
             gone = connection.execute("DELETE FROM threads WHERE thread_id = ?", (thread_id,))
             return gone.rowcount > 0, names
 
