@@ -1,12 +1,15 @@
 """What a run uses is counted where it happens; what goes beyond its budget is refused before it is sent."""
 
 import asyncio
+import inspect
+import time
+from dataclasses import dataclass
 
 import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, Task, build_react_agent
-from maniple.agents.budget import Budget, Prices, prices_of
+from maniple.agents.budget import Budget, Prices, amounts, levels, prices_of
 from maniple.agents.meter import REPORT_SECONDS, Meter
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted, ModelError
@@ -183,6 +186,72 @@ async def test_four_fifths_of_any_limit_are_near_it():
         assert Meter(Budget(**limits), used=used).near(), field
 
 
+@dataclass
+class Day:
+    """A day of a key that others use, too: `used` is what they have."""
+
+    budget: Budget
+    used: Usage
+
+    def levels(self, **coming):
+        return levels(self.budget, amounts(self.used), coming, {}, is_daily=True)
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "words"),
+    [
+        (
+            {"model_calls": 5},
+            Usage(model_calls=5),
+            "The key's daily limit of 5 model calls is used up (5 used).",
+        ),
+        ({"cost": 0.5}, Usage(cost=0.625), "The key's daily limit of 0.5 (cost) is used up (0.625 used)."),
+        (
+            {"tokens": 100},
+            Usage(input_tokens=99),
+            "daily limit of 100 tokens is used up (99 used, and the next",
+        ),
+    ],
+)
+async def test_a_limit_that_is_shared_binds_beside_the_run_s_own_and_is_named(limits, used, words):
+    meter = Meter(Budget(**dict.fromkeys(limits, 1_000)), shared=Day(Budget(**limits), used))
+    with serving(LOOPING) as server:
+        async with model_at(server) as model:
+            with pytest.raises(BudgetExhausted) as caught:
+                await ask(model, QUESTION, config={"callbacks": meter.callbacks})
+        assert server.stats["calls"] == 0
+    assert words in str(caught.value)
+    assert caught.value.limit in limits
+    assert "daily limit" in (meter.exhausted or "")
+
+
+async def test_tool_calls_are_allowed_by_what_is_shared_too():
+    meter = Meter(shared=Day(Budget(tool_calls=3), Usage(tool_calls=2)))
+    assert meter.allows(tool_calls=1)
+    assert not meter.allows(tool_calls=2)
+    with pytest.raises(BudgetExhausted, match="daily limit of 3 tool calls"):
+        meter.check(tool_calls=2)
+
+
+async def test_near_a_shared_limit_is_four_fifths_of_what_was_left_when_the_run_began():
+    day = Day(Budget(model_calls=100), Usage(model_calls=90))
+    meter = Meter(Budget(model_calls=50), shared=day)
+    meter.start()
+    assert meter.near() is None, "a run that was taken may use the rest"
+    day.used = Usage(model_calls=97)
+    assert meter.near() is None
+    day.used = Usage(model_calls=98)
+    assert meter.near() == "98 of 100 (model calls) of the key's daily limit are used"
+
+
+async def test_what_takes_longer_than_the_seconds_left_of_the_day_is_cut():
+    meter = Meter(Budget(seconds=60), shared=Day(Budget(seconds=100), Usage(seconds=99.95)))
+    meter.start()
+    with pytest.raises(BudgetExhausted, match="The key's daily limit of 100 seconds is used up"):
+        async with meter.in_time():
+            await asyncio.Event().wait()
+
+
 async def test_what_takes_longer_than_the_run_s_seconds_is_cut():
     meter = Meter(Budget(seconds=0.05))
     meter.start()
@@ -242,3 +311,19 @@ def test_prices_come_from_the_settings_with_those_of_the_fallbacks():
     free = {"model": "free", "base_url": "http://x/v1"}
     settings = ModelsSettings.model_validate({"basic": basic, "vision": free})
     assert prices_of(settings) == {"m": Prices(1.0, 0.0), "spare": Prices(0.0, 3.0)}
+
+
+@pytest.mark.parametrize("wrong_by", [-86_400, 86_400])
+async def test_a_wall_clock_that_is_set_anew_costs_a_run_no_seconds_and_gives_it_none(monkeypatch, wrong_by):
+    assert inspect.signature(Meter).parameters["clock"].default is time.monotonic
+    clock = time.time
+    meter = Meter(Budget(seconds=30))
+    meter.start()
+    monkeypatch.setattr(time, "time", lambda: clock() + wrong_by)
+    async with meter.in_time():
+        with serving(LOOPING) as server:
+            async with model_at(server) as model:
+                assert await streamed(model, {"callbacks": meter.callbacks}) == "one two three"
+    assert 0 <= meter.used.seconds < 20
+    assert meter.near() is None
+    assert meter.exhausted is None

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.api.inside import QUESTION, Inside, inside, numbered
+from tests.api.inside import QUESTION, Inside, inside
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio
@@ -198,24 +198,3 @@ async def test_a_key_has_as_many_runs_at_once_as_it_may(it: Inside, model):
     await it.client.post(f"/api/runs/{theirs['run_id']}/cancel", headers=other)
     run = await it.run(mine)
     await it.client.post(f"/api/runs/{run['run_id']}/cancel", headers=mine)
-
-
-async def test_a_key_that_has_used_up_its_day_is_told_when_to_come_back(it: Inside):
-    mine, other = await it.key("mine", daily_model_calls=5), await it.key("other")
-    run = await it.run(mine)
-    await it.told(run["run_id"], headers=mine)
-    assert (await it.get(f"/api/runs/{run['run_id']}", mine))["usage"]["model_calls"] == 5
-    response = await it.client.post("/api/chat/stream", json=QUESTION, headers=mine)
-    assert (response.status_code, response.json()["code"]) == (429, "daily_limit")
-    assert "model calls of a day: 5 of 5" in response.json()["detail"]
-    assert response.headers["retry-after"] == "3600"
-    assert (await it.client.post("/api/chat/stream", json=QUESTION, headers=other)).status_code == 200
-
-
-async def test_a_run_gets_no_more_than_what_is_left_of_the_day(it: Inside):
-    mine = await it.key("mine", daily_model_calls=8)
-    first = await it.run(mine)
-    await it.told(first["run_id"], headers=mine)
-    second = await it.client.post("/api/chat/stream", json=QUESTION, headers=mine)
-    statuses = [data["status"] for _, (name, data) in numbered(second.text) if name == "run_status"]
-    assert statuses == ["budget_exhausted"]

@@ -44,13 +44,13 @@ class ScriptedEngine:
         self._prepared = list(runs)
         self._begun: dict[str, ScriptedRun] = {}
 
-    async def submit(self, request: RunRequest, *, most: int | None = None) -> Accepted:
+    async def submit(self, request: RunRequest) -> Accepted:
         """Begin the next one."""
         self.requests.append(request)
         return self._next()
 
     async def resume(
-        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "", most: int | None = None
+        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = ""
     ) -> Accepted:
         """Note the answer, and go on with the next one."""
         self.answers.append((run_id, answer, interrupt_id))
@@ -85,7 +85,7 @@ class ScriptedEngine:
         raise NotFound("There is no such thread.")
 
     async def change_plan(
-        self, run_id: str, change: Any, owner: str = "", *, most: int | None = None
+        self, run_id: str, change: Any, owner: str = ""
     ) -> dict[str, Any]:
         """Nobody asks here."""
         raise NotFound("There is no such run.")

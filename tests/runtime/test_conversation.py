@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.events import Event
 from maniple.graph import RunOptions
-from maniple.runtime import Turn, drive, stream_run
+from maniple.runtime import Turn, drive, remember, stream_run
 from tests.openai_server import SIMPLE, reply
 from tests.team import Scripted, checked, scripted_team, status
 
@@ -54,6 +54,17 @@ class BrokenSaver(InMemorySaver):
         return await super().aget_tuple(config)
 
 
+class StumblingSaver(InMemorySaver):
+    """A store that loses the first step of a run: its task has written, and no more."""
+
+    stumbles = True
+
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if self.stumbles and metadata["step"] == 0:
+            raise ConnectionError("the store is gone")
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
 @asynccontextmanager
 async def never_open() -> AsyncIterator[None]:
     await asyncio.Event().wait()
@@ -88,6 +99,19 @@ async def test_a_pause_and_its_answer_tell_the_whole_conversation():
     assert contents(gone) == contents(paused)
     assert contents(done)[:6] == contents(paused)
     assert len(contents(done)) == 8
+
+
+async def test_what_was_asked_is_remembered_though_its_first_step_was_not_stored():
+    saver = StumblingSaver()
+    async with scripted_team(TALK, checkpointer=saver) as it:
+        messages = [HumanMessage("hi", id="asked")]
+        config: Any = {"configurable": {"thread_id": "t"}}
+        with pytest.raises(ConnectionError):
+            await it.team.ainvoke({"messages": messages}, config, context=RunOptions(), durability="sync")
+        saver.stumbles = False
+        await remember(it.team, "t", messages)
+        frames = await it.run("and?", thread_id="t")
+    assert contents(frames) == ["hi", "and?", "Hello!"]
 
 
 async def test_a_state_that_cannot_be_read_leaves_what_the_run_was_given():

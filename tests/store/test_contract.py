@@ -1,5 +1,6 @@
 """What every store does."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -103,13 +104,62 @@ async def test_what_was_not_started_is_unfinished_and_can_be_claimed(any_store):
     assert await any_store.runs.claim(run) is None
 
 
+async def test_what_this_process_drives_is_not_left_behind(any_store):
+    first, second = await stored_run(any_store), await stored_run(any_store, kind="chat")
+    begun = await any_store.runs.begin(first.run_id, started_at=5.0)
+    assert (begun.status, begun.started_at) == ("running", 5.0)
+    assert await any_store.runs.unfinished(None, [first.run_id]) == [second]
+    assert await any_store.runs.unfinished(None, thread_id=first.thread_id) == [begun]
+    assert await any_store.runs.elsewhere(first.thread_id) == []
+    assert await any_store.runs.begin("nobody") is None
+
+
 async def test_usage_adds_up_over_the_runs_of_an_owner(any_store):
     thread = await any_store.threads.create(a_thread("ann"))
     for at in (10.0, 20.0, 30.0):
         run = await any_store.runs.add(a_run(thread, at=at))
         await any_store.runs.change(run.run_id, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
-    assert await any_store.runs.used("ann", 15.0) == Usage(2, 4, 6, 8, 1.0, 0.5)
-    assert await any_store.runs.used("bob", 0.0) == Usage()
+    assert await any_store.runs.used("ann", 15.0, 40.0) == Usage(2, 4, 6, 8, 1.0, 0.5)
+    assert await any_store.runs.used("ann", 15.0, 25.0) == Usage(1, 2, 3, 4, 0.5, 0.25)
+    assert await any_store.runs.used("bob", 0.0, 40.0) == Usage()
+
+
+async def test_what_began_before_a_window_and_ended_in_it_counts(any_store):
+    thread = await any_store.threads.create(a_thread("ann"))
+    run = await any_store.runs.add(a_run(thread, at=10.0, usage=Usage(1)))
+    assert await any_store.runs.used("ann", 20.0, 40.0) == Usage()
+    await any_store.runs.change(run.run_id, usage=Usage(5), ended_at=30.0)
+    assert await any_store.runs.used("ann", 20.0, 40.0) == Usage(5)
+    assert await any_store.runs.used("ann", 0.0, 40.0) == Usage(5), "once, though it began there, too"
+
+
+@pytest.mark.parametrize("of", ["thread", "run"])
+async def test_what_deleted_runs_used_stays_used(any_store, of):
+    now = time.time()
+    thread, other = [await any_store.threads.create(a_thread("ann")) for _ in range(2)]
+    run = await any_store.runs.add(
+        a_run(thread, at=now - 60, ended_at=now, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
+    )
+    await any_store.runs.add(a_run(thread, at=now - 50))
+    await any_store.runs.add(a_run(other, at=now - 40, usage=Usage(10)))
+    before = await any_store.runs.used("ann", now - 90, now)
+    if of == "thread":
+        await any_store.threads.delete(thread.thread_id)
+    await any_store.runs.remove(run.run_id)
+    await any_store.runs.remove(run.run_id)
+    assert await any_store.runs.used("ann", now - 90, now) == before == Usage(11, 2, 3, 4, 0.5, 0.25)
+    assert await any_store.runs.used("ann", now - 45, now) == before, "it ended in that window"
+    assert await any_store.runs.used("ann", now - 90, now - 55) == Usage(1, 2, 3, 4, 0.5, 0.25)
+    assert await any_store.runs.used("bob", now - 90, now) == Usage()
+
+
+async def test_what_deleted_runs_used_is_forgotten_when_no_window_reaches_it(any_store):
+    now = time.time()
+    thread = await any_store.threads.create(a_thread("ann"))
+    for days in (-30, -3, -1, 1, 30):  # a clock that was ahead dates later than now
+        await any_store.runs.add(a_run(thread, at=now + days * 86_400, usage=Usage(1)))
+    await any_store.threads.delete(thread.thread_id)
+    assert await any_store.runs.used("ann", 0.0, 2 * now) == Usage(2)
 
 
 async def test_events_are_read_back_from_anywhere(any_store):
@@ -175,9 +225,12 @@ async def test_a_key_is_found_by_its_secret_until_it_is_revoked(any_store):
     assert await any_store.keys.find(secret) == key
     assert await any_store.keys.find(secret[:-1]) is None
     assert await any_store.keys.find("\ud800") is None
+    assert await any_store.keys.get(key.key_id) == key
+    assert await any_store.keys.get(other.name) is None
     assert await any_store.keys.revoke(key.key_id)
     assert not await any_store.keys.revoke(key.key_id)
     assert await any_store.keys.find(secret) is None
+    assert (await any_store.keys.get(key.key_id)).limits == key.limits, "its runs may still be under way"
     assert [one.key_id for one in await any_store.keys.list()] == [key.key_id, other.key_id]
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from maniple.errors import StoreError
-from maniple.store import open_store
+from maniple.store import Usage, open_store
 from maniple.store.sqlite.connection import connect
 from maniple.store.sqlite.migrations import migrate, scripts
 from tests.store.samples import stored_run
@@ -42,6 +42,18 @@ async def test_an_older_file_is_copied_and_brought_up_to_date(path):
     assert copy.name == f"maniple.db.schema-{len(versions)}.backup"
     assert read(copy, "PRAGMA user_version") == (len(versions),)
     assert read(copy, "SELECT count(*) FROM threads") == (1,)
+
+
+async def test_a_file_of_the_first_version_is_brought_up_to_date_and_counts_what_is_deleted(tmp_path):
+    file = tmp_path / "maniple.db"
+    with closing(connect(file)) as connection:
+        migrate(connection, file, scripts()[:1])
+    async with open_store(file, tmp_path / "artifacts", server=True) as store:
+        run = await stored_run(store, usage=Usage(7))
+        await store.threads.delete(run.thread_id)
+        assert await store.runs.used("", run.created_at - 1, run.created_at) == Usage(7)
+        assert await store.check() == []
+    assert [copy.name for copy in tmp_path.glob("*.backup")] == ["maniple.db.schema-1.backup"]
 
 
 async def test_a_step_that_fails_leaves_the_file_as_it_was(path):

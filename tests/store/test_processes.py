@@ -6,12 +6,13 @@ import random
 import signal
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from maniple.errors import StoreBusy
 from maniple.store import open_store
-from tests.store.samples import child, some_events
+from tests.store.samples import a_run, a_thread, child, some_events
 
 pytestmark = pytest.mark.anyio
 
@@ -39,6 +40,25 @@ async def test_a_terminal_works_beside_a_server_and_leaves_its_runs_alone(tmp_pa
             run = await store.runs.get(told["run_id"])
             assert run.process == told["process"]
             await store.threads.touch(run.thread_id, "Renamed beside it")
+
+
+async def test_a_run_begins_when_no_other_living_process_works_on_its_thread(tmp_path):
+    path = tmp_path / "maniple.db"
+    async with opened(path) as store:
+        async with opened(path, server=False) as other:
+            thread = await store.threads.create(a_thread())
+            first, second, third = [
+                await where.runs.add(replace(a_run(thread), process=where.process))
+                for where in (store, other, store)
+            ]
+            assert await store.runs.elsewhere(thread.thread_id) == [second]
+            assert await other.runs.begin(second.run_id) is None, "the first waits, too"
+            assert (await store.runs.begin(first.run_id)).status == "running"
+            assert await other.runs.begin(second.run_id) is None
+            await store.runs.change(first.run_id, status="completed")
+            assert await store.runs.begin(third.run_id) is None, "the second came before it"
+            assert (await other.runs.begin(second.run_id)).status == "running"
+        assert (await store.runs.begin(third.run_id)).status == "running", "the other process has gone"
 
 
 async def test_the_runs_of_a_killed_server_go_to_exactly_one_other(tmp_path):

@@ -1,7 +1,8 @@
 """What a run may use up, what models cost, and how far a limit is used up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 from maniple.config import ModelsSettings
 from maniple.store.records import Usage
@@ -69,34 +70,74 @@ class Level:
     used: float
     next: float = 0
     """What the call that is asked for would add, as far as it can be known."""
+    is_daily: bool = False
+    """Whether it is a limit of the key's day, which all its runs share, and not one of the run."""
 
     @property
     def is_over(self) -> bool:
         """Whether the call would go beyond the limit."""
         return self.used >= self.allowed or self.used + self.next > self.allowed
 
+    @property
+    def left(self) -> float:
+        """How much may still be used."""
+        return max(self.allowed - self.used, 0)
+
+    @property
+    def whose(self) -> str:
+        """Whose limit it is, in words."""
+        return "the key's daily limit" if self.is_daily else "the run's budget"
+
     def __str__(self) -> str:
-        unit = "" if self.limit == "cost" else f" {self.limit.replace('_', ' ')}"
-        name = "cost" if self.limit == "cost" else "budget"
         more = f", and the next call needs about {self.next:.6g}" if self.used < self.allowed else ""
-        return f"the {name} of {self.allowed:.6g}{unit} is used up ({self.used:.6g} used{more})"
+        return f"{self._name} is used up ({self.used:.6g} used{more})"
+
+    @property
+    def _name(self) -> str:
+        is_cost = self.limit == "cost"
+        amount = f"{self.allowed:.6g}" if is_cost else f"{self.allowed:.6g} {self.limit.replace('_', ' ')}"
+        if self.is_daily:
+            return f"{self.whose} of {amount}{' (cost)' if is_cost else ''}"
+        return f"the {'cost' if is_cost else 'budget'} of {amount}"
+
+
+class SharedLimits(Protocol):
+    """Limits that a run has in common with others."""
+
+    def levels(self, **coming: float) -> Iterable[Level]:
+        """Yield how far all together, this run included, have used each up; see `levels`."""
+        ...
+
+
+LIMITS = tuple(field.name for field in fields(Budget))
+"""What can be limited."""
+
+
+def amount(used: Usage, limit: str) -> float:
+    """Return how much is used of what a field of `Budget` limits."""
+    return used.input_tokens + used.output_tokens if limit == "tokens" else getattr(used, limit)
 
 
 def amounts(used: Usage) -> dict[str, float]:
     """Return what is used, by the field of `Budget` that limits it."""
-    return {
-        "tokens": used.input_tokens + used.output_tokens,
-        "seconds": used.seconds,
-        "model_calls": used.model_calls,
-        "tool_calls": used.tool_calls,
-        "cost": used.cost,
-    }
+    return {limit: amount(used, limit) for limit in LIMITS}
 
 
-def levels(budget: Budget, used: Usage, **coming: float) -> Iterator[Level]:
-    """Yield the level of each limit that is set; `coming` are the amounts that a call would add, by limit."""
-    for limit, amount in amounts(used).items():
+def levels(
+    budget: Budget,
+    used: Mapping[str, float],
+    coming: Mapping[str, float],
+    reserved: Mapping[str, float],
+    *,
+    is_daily: bool = False,
+) -> Iterator[Level]:
+    """Yield the level of each limit that is set; all amounts are by limit.
+
+    `coming` are those that a call would add, `reserved` those that calls under way will use for certain.
+    """
+    for limit, amount in used.items():
         allowed = getattr(budget, limit)
         # A call of one kind is no matter of the other kind's limit.
         if allowed is not None and (limit in coming or limit not in ("model_calls", "tool_calls")):
-            yield Level(limit, allowed, amount, coming.get(limit, 0))
+            added = coming[limit] + reserved.get(limit, 0) if limit in coming else 0
+            yield Level(limit, allowed, amount, added, is_daily)

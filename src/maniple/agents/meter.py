@@ -7,7 +7,7 @@ A call beyond a limit is refused there before it is sent.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,7 @@ from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from maniple.agents.budget import Budget, Level, Prices, levels
+from maniple.agents.budget import Budget, Level, Prices, SharedLimits, amounts, levels
 from maniple.errors import BudgetExhausted
 from maniple.llms.windows import count_tokens
 from maniple.store.records import Usage
@@ -43,8 +43,9 @@ class _Call:
 class Meter:
     """The usage of one run, with what it had used before a restart; its seconds run from `start()`.
 
-    `prices` are by the name of the model. Checking and counting happen without giving way to another task,
-    so parallel steps go beyond a limit by no more than the answers of the calls already under way.
+    `prices` are by the name of the model; `shared` are limits that bind the run beside its own. Checking and
+    counting happen without giving way to another task, so parallel steps, and runs, go beyond a limit by no
+    more than the answers of the calls already under way.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Meter:
         prices: Mapping[str, Prices] | None = None,
         used: Usage | None = None,
         *,
+        shared: SharedLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.budget = budget or Budget()
@@ -60,6 +62,8 @@ class Meter:
         """How many calls told no usage, so that their tokens are estimates."""
         self._prices = prices or {}
         self._used = used or Usage()
+        self._shared = shared
+        self._shared_before: dict[str, float] = {}
         self._clock = clock
         self._began: float | None = None
         self._calls: dict[UUID, _Call] = {}
@@ -70,6 +74,9 @@ class Meter:
         """Let the seconds run: the run begins to work. What it waited for before does not count."""
         if self._began is None:
             self._began = self._clock()
+            self._shared_before = {
+                level.limit: level.used for level in self._shared_levels(model_calls=0, tool_calls=0)
+            }
 
     @property
     def used(self) -> Usage:
@@ -78,17 +85,34 @@ class Meter:
         return replace(self._used, seconds=self._used.seconds + worked)
 
     @property
+    def counted(self) -> Usage:
+        """The same without the seconds that run, at no expense."""
+        return self._used
+
+    @property
+    def reserved(self) -> Mapping[str, float]:
+        """What the model calls under way use for certain, by limit: their prompts."""
+        calls = self._calls.values()
+        return {
+            "tokens": sum(call.input_tokens for call in calls),
+            "cost": sum(call.cost for call in calls),
+        }
+
+    @property
     def exhausted(self) -> str | None:
         """Why the run ends as `budget_exhausted`: which limit took something from it. `None` if none did."""
         return self._exhausted
 
     def near(self) -> str | None:
-        """Say which limit is used up by four fifths or more, if one is."""
-        coming = {"model_calls": 0.0, "tool_calls": 0.0}
-        for level in levels(self.budget, self.used, **coming):
-            if level.used >= NEAR * level.allowed:
+        """Say which limit is used up by four fifths or more, if one is.
+
+        Of a shared limit that is four fifths of what was left of it when the run began to work.
+        """
+        for level in self._levels(model_calls=0, tool_calls=0):
+            before = self._shared_before.get(level.limit, 0) if level.is_daily else 0
+            if level.used - before >= NEAR * (level.allowed - before):
                 unit = level.limit.replace("_", " ")
-                return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of the run's budget are used"
+                return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of {level.whose} are used"
         return None
 
     def give_up(self, reason: str) -> None:
@@ -101,11 +125,12 @@ class Meter:
 
         A report has `REPORT_SECONDS` at least.
         """
-        allowed = self.budget.seconds
-        if allowed is None:
+        limited = [level for level in self._levels() if level.limit == "seconds"]
+        if not limited:
             yield
             return
-        left = max(allowed - self.used.seconds, REPORT_SECONDS if reporting else 0)
+        tightest = min(limited, key=lambda level: level.left)
+        left = max(tightest.left, REPORT_SECONDS if reporting else 0)
         deadline = asyncio.timeout(left)
         try:
             async with deadline:
@@ -113,7 +138,8 @@ class Meter:
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            raise self._refusal(Level("seconds", allowed, max(allowed, self.used.seconds))) from error
+            used = max(tightest.allowed, tightest.used + left)
+            raise self._refusal(replace(tightest, used=used)) from error
 
     @property
     def callbacks(self) -> list[BaseCallbackHandler]:
@@ -126,12 +152,7 @@ class Meter:
         model = str(metadata.get("ls_model_name") or "")
         tokens = count_tokens(prompt)
         cost = self._prices.get(model, Prices()).of(tokens, 0)
-        under_way = self._calls.values()
-        over = self._over(
-            model_calls=1,
-            tokens=tokens + sum(call.input_tokens for call in under_way),
-            cost=cost + sum(call.cost for call in under_way),
-        )
+        over = self._over(model_calls=1, tokens=tokens, cost=cost)
         if over is not None:
             refusal = self._refusal(over)
             is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") != SUMMARY_SOURCE
@@ -170,7 +191,15 @@ class Meter:
             raise self._refusal(over)
 
     def _over(self, **coming: float) -> Level | None:
-        return next((level for level in levels(self.budget, self.used, **coming) if level.is_over), None)
+        return next((level for level in self._levels(**coming) if level.is_over), None)
+
+    def _levels(self, **coming: float) -> Iterator[Level]:
+        yield from levels(self.budget, amounts(self.used), coming, self.reserved)
+        yield from self._shared_levels(**coming)
+
+    def _shared_levels(self, **coming: float) -> Iterator[Level]:
+        if self._shared is not None:
+            yield from self._shared.levels(**coming)
 
     def _refusal(self, over: Level) -> BudgetExhausted:
         words = str(over)

@@ -1,6 +1,6 @@
 """Who asks: API keys, and the door that nobody passes without one."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from maniple.api.refusals import refuse_run
 from maniple.config import ServerSettings
 from maniple.errors import ManipleError
-from maniple.store import KeyLimits, Store, valid_keys
+from maniple.store import Store, valid_keys
 
 OPEN_PATHS = frozenset({"/healthz", "/docs", "/openapi.json"})
 """What is answered without a key.
@@ -29,7 +29,6 @@ class Caller:
     """Who asks: `owner` is the id of the API key, "" where none is needed."""
 
     owner: str = ""
-    limits: KeyLimits = field(default_factory=KeyLimits)
 
 
 class KeyGate:
@@ -58,7 +57,7 @@ class KeyGate:
     async def _caller(self, store: Store, secret: str) -> Caller | None:
         key = await store.keys.find(secret) if 0 < len(secret) <= LONGEST_SECRET else None
         if key is not None:
-            return Caller(key.key_id, key.limits)
+            return Caller(key.key_id)
         # Without keys there is no login: what a proxy in front puts into the header is for others.
         return Caller() if self._is_open and not await valid_keys(store.keys) else None
 
@@ -71,8 +70,9 @@ def secret_of(headers: Headers) -> str:
     return credentials.strip() if scheme.casefold() == "bearer" else ""
 
 
-def caller_of(request: Request) -> Caller:
+async def caller_of(request: Request) -> Caller:
     """Return who asks, as the gate found it."""
+    # Asynchronous, although it waits for nothing: FastAPI would send any other through a thread.
     return request.state.caller
 
 

@@ -10,12 +10,14 @@ from maniple.runs.failures import (
 )
 from maniple.runs.inprocess import InProcessEngine
 from maniple.runs.open import open_engine
+from maniple.runs.quota import DailyLimit
 from maniple.runs.recovery import recover_run
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
 from maniple.runs.rules import Limits, Rules, Telemetry, rules_of
 
 __all__ = [
     "Accepted",
+    "DailyLimit",
     "DoubleTexting",
     "Engine",
     "InProcessEngine",

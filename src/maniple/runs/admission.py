@@ -1,20 +1,22 @@
-"""How many runs may be under way."""
+"""Who may have one run more."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 from maniple.runs.active import ActiveRun
 from maniple.runs.failures import Stopping, TooManyRuns
+from maniple.runs.quota import Quotas
 from maniple.runs.rules import Limits
 
 
 class Admission:
     """Decides whether one run more is taken; `active` are those under way, by id."""
 
-    def __init__(self, limits: Limits, active: Mapping[str, ActiveRun]) -> None:
+    def __init__(self, limits: Limits, active: Mapping[str, ActiveRun], quotas: Quotas) -> None:
         self._limits = limits
         self._active = active
+        self._quotas = quotas
         self._coming: Counter[str] = Counter()
         self._closed = False
 
@@ -26,13 +28,12 @@ class Admission:
         """Return how many runs an owner has."""
         return self._coming[owner] + sum(run.record.owner == owner for run in self._active.values())
 
-    @contextmanager
-    def admit(self, owner: str, most: int | None = None) -> Iterator[None]:
-        """Keep a place while a run is made, or raise `Stopping` or `TooManyRuns`.
-
-        `most` is how many runs this owner may have, where that is less than anybody may.
-        """
-        self._refuse_when_full(owner, most)
+    @asynccontextmanager
+    async def admit(self, owner: str) -> AsyncIterator[None]:
+        """Keep a place while a run is begun; raises `Stopping`, `TooManyRuns` or `DailyLimit`."""
+        allowance = await self._quotas.refreshed(owner)
+        self._refuse_when_full(owner, allowance.limits.max_runs)
+        allowance.refuse_when_used_up()
         self._coming[owner] += 1
         try:
             yield

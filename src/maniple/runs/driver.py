@@ -17,6 +17,7 @@ from maniple.graph import Team
 from maniple.runs.active import ActiveRun
 from maniple.runs.live import LiveLog
 from maniple.runs.outputs import Outputs
+from maniple.runs.quota import Quotas
 from maniple.runs.recorder import Recorder
 from maniple.runs.request import RunRequest
 from maniple.runs.rules import Rules, Telemetry
@@ -28,6 +29,8 @@ from maniple.store.redacted_ledger import RedactedLedger
 from maniple.store.waiting import to_the_end
 from maniple.telemetry.logs import log_context
 
+ELSEWHERE_SECONDS = 0.2
+"""How often a run asks whether another process still works on its thread."""
 NOTHING_BEFORE = ""
 """The `base_checkpoint` of a thread's first run."""
 _LOG = logging.getLogger(__name__)
@@ -43,6 +46,7 @@ class Driver:
     slots: FairSlots
     rules: Rules
     telemetry: Telemetry
+    quotas: Quotas
     outputs: Outputs | None = None
     _turns: ThreadTurns = field(default_factory=ThreadTurns)
 
@@ -50,7 +54,8 @@ class Driver:
         """Return the run as it stands before it is driven; `told` is the number of its newest event."""
         request = RunRequest.of(record)
         log = LiveLog(record.run_id, self.store.events, told=told)
-        meter = Meter(request.budget, self.rules.prices, record.usage)
+        day = self.quotas.of(record.owner)
+        meter = Meter(request.budget, self.rules.prices, record.usage, shared=day)
         redacting = EventRedactor(self.rules.redactor)
         return ActiveRun(record, request, log, meter, redacting, Wishes(request.wishes))
 
@@ -121,21 +126,35 @@ class Driver:
 
     @asynccontextmanager
     async def _place(self, active: ActiveRun, start: Start) -> AsyncIterator[None]:
-        """Wait for the thread's turn and then for a place among those who work."""
+        """Wait for the thread's turn, for a place among those who work, and for other processes."""
         record = active.record
-        async with self._turns.take(record.thread_id), self.slots.hold(record.owner):
-            change: RunChange = {"status": "running"}
-            if record.started_at is None:
-                change["started_at"] = time.time()
-            if record.base_checkpoint is None and start != "answer":
-                state = await thread_state(self.team, record.thread_id)
-                if run_of(state) != record.run_id:
-                    base = state.config.get("configurable", {}).get("checkpoint_id")
-                    change["base_checkpoint"] = base or NOTHING_BEFORE
-                    await self._supersede(record)
-            active.record = await self.store.runs.change(record.run_id, **change) or record
-            active.meter.start()
-            yield
+        async with self._turns.take(record.thread_id):
+            while True:
+                async with self.slots.hold(record.owner):
+                    if await self._begins(active, start):
+                        self.quotas.of(record.owner).attach(record.run_id, active.meter)
+                        active.meter.start()
+                        yield
+                        return
+                await asyncio.sleep(ELSEWHERE_SECONDS)
+
+    async def _begins(self, active: ActiveRun, start: Start) -> bool:
+        """Make the run a running one, unless another process works on its thread."""
+        record = active.record
+        started_at = time.time() if record.started_at is None else record.started_at
+        begun = await self.store.runs.begin(record.run_id, started_at=started_at)
+        if begun is None:
+            if await self.store.runs.get(record.run_id) is not None:
+                return False
+            begun = record  # deleted meanwhile: what it tells is dropped
+        active.record = begun
+        if record.base_checkpoint is None and start != "answer":
+            state = await thread_state(self.team, record.thread_id)
+            if run_of(state) != record.run_id:
+                base = state.config.get("configurable", {}).get("checkpoint_id") or NOTHING_BEFORE
+                await self._supersede(record)
+                active.record = await self.store.runs.change(record.run_id, base_checkpoint=base) or begun
+        return True
 
     async def _supersede(self, record: RunRecord) -> None:
         """End what waits for an answer on the thread: with a new message, nothing will go on from there."""
@@ -160,16 +179,19 @@ class Driver:
             change["ended_at"] = time.time()
         if failed is not None:
             change["error_code"], change["error"] = failed.code, failed.message
-        active.record = await self.store.runs.change(record.run_id, **change) or record
-        await self.store.threads.touch(record.thread_id)
         # What a cancelled run began at may be wanted back; the next run that ends clears it away.
         kept = status in ("interrupted", "cancelled")
         if not kept and not self._turns.is_taken(record.thread_id):
             async with self._turns.take(record.thread_id):
+                # Before the end is kept: from then on another process may work on the thread.
                 await self.store.checkpoints.prune(record.thread_id)
+        async with self.quotas.of(record.owner).writing(record.run_id):
+            active.record = await self.store.runs.change(record.run_id, **change) or record
+        await self.store.threads.touch(record.thread_id)
 
     def forget(self, active: ActiveRun) -> None:
         """Take a run that is not driven any more out of what is counted."""
+        self.quotas.of(active.record.owner).forget(active.record.run_id, active.meter)
         if self.telemetry.metrics is not None and not active.ended:
             self.telemetry.metrics.forget(active.record.run_id)
 

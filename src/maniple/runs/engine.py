@@ -14,14 +14,12 @@ class Engine(Protocol):
     A run is known by its id. `owner` is the API key that asks; a run of another one is not found.
     """
 
-    async def submit(self, request: RunRequest, *, most: int | None = None) -> Accepted:
+    async def submit(self, request: RunRequest) -> Accepted:
         """Accept a run; from here on it ends in exactly one status.
 
-        `most` is how many runs its owner may have under way.
-
         On a thread that waits for an answer, the newest message is the answer, and the waiting run goes on.
-        Raises `TooManyRuns`, `ThreadBusy`, `NotFound` (the thread is somebody else's), `Stopping` or
-        `StoreError`.
+        Raises `TooManyRuns`, `DailyLimit`, `ThreadBusy`, `NotFound` (the thread is somebody else's),
+        `Stopping` or `StoreError`.
         """
         ...
 
@@ -44,23 +42,22 @@ class Engine(Protocol):
         """End the run, keeping what was done, and return how it ended; raises `NotFound`."""
         ...
 
-    async def resume(
-        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "", most: int | None = None
-    ) -> Accepted:
-        """Answer what the run waits for; raises `NotFound` or `NotWaiting`."""
+    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
+        """Answer what the run waits for; raises `NotFound` or `NotWaiting`.
+
+        And what `submit` does when the owner may do no more: then the run waits on.
+        """
         ...
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
         """End the runs of a thread and delete it with all that is kept of it; raises `NotFound`."""
         ...
 
-    async def change_plan(
-        self, run_id: str, change: PlanChange, owner: str = "", *, most: int | None = None
-    ) -> dict[str, Any]:
+    async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Skip, redo or edit one step; what depends on it is done again. Returns the plan as it will be.
 
-        In a plan under review the change accepts the plan. Raises `NotFound`, `PlanNotOpen` or
-        `WrongPlanChange`.
+        In a plan under review the change accepts the plan, as `resume` does. Raises `NotFound`, `PlanNotOpen`
+        or `WrongPlanChange`.
         """
         ...
 

@@ -2,25 +2,28 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from maniple.agents.wishes import PlanChange
-from maniple.errors import ManipleError
+from maniple.errors import ManipleError, StoreError
 from maniple.events import Told
 from maniple.graph import Progress
 from maniple.runs.active import ActiveRun
 from maniple.runs.admission import Admission
 from maniple.runs.driver import Driver
+from maniple.runs.elsewhere import follow_stored, refuse_elsewhere
 from maniple.runs.failures import NotFound, NotWaiting, ThreadBusy
+from maniple.runs.left_behind import take_up
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
 from maniple.runs.rules import Rules
 from maniple.runs.surgery import revised, wish
 from maniple.runs.turns import ThreadTurns
 from maniple.runtime import Start, remember
-from maniple.store import EventRecord, RunRecord, Store, Thread, stored
+from maniple.store import EventRecord, RunRecord, Store, Thread
 
 TITLE_CHARACTERS = 80
 CANCEL_SECONDS = 2.0
@@ -37,26 +40,26 @@ class InProcessEngine:
         self._rules = rules
         self._deciding = ThreadTurns()
         self._active: dict[str, ActiveRun] = {}
-        self._admission = Admission(rules.limits, self._active)
+        self._admission = Admission(rules.limits, self._active, driver.quotas)
 
-    async def submit(self, request: RunRequest, *, most: int | None = None) -> Accepted:
+    async def submit(self, request: RunRequest) -> Accepted:
         """Accept a run (see `Engine`)."""
         run_id = str(uuid4())
         thread_id = request.thread_id or run_id
         # Two requests for one thread are decided on one after another.
-        with self._admission.admit(request.owner, most):
-            async with self._deciding.take(thread_id):
-                await self._thread(thread_id, request)
-                waiting = await self._waiting_run(thread_id)
-                if waiting is not None:
-                    return await self._answer(waiting, request.messages[-1].text)
-                await self._make_way(thread_id, request.when_busy)
-                return Accepted(await self._add(run_id, thread_id, request), after=0)
+        async with self._admission.admit(request.owner), self._deciding.take(thread_id):
+            await self._thread(thread_id, request)
+            await self._take_up(thread_id)
+            waiting = await self._waiting_run(thread_id)
+            if waiting is not None:
+                return await self._answer(waiting, request.messages[-1].text)
+            await self._make_way(thread_id, request.when_busy)
+            return Accepted(await self._add(run_id, thread_id, request), after=0)
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Follow a run (see `Engine`)."""
         active = self._active.get(run_id)
-        pages = active.log.follow(after) if active else stored(self._store.events, run_id, after)
+        pages = active.log.follow(after) if active else follow_stored(self._store, run_id, after)
         async for page in pages:
             yield page
 
@@ -75,12 +78,15 @@ class InProcessEngine:
         """End a run (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self._deciding.take(record.thread_id):
+            await self._take_up(record.thread_id)
             record = await self.status(run_id, owner)
             active = self._active.get(run_id)
             if active is None and record.status == "interrupted":
                 active = await self._go_on(record, "new")
             if active is not None:
                 await _ended(active)
+            elif record.status in ("queued", "running"):
+                await refuse_elsewhere(self._store, record.thread_id)
         return await self.status(run_id, owner)
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
@@ -88,24 +94,20 @@ class InProcessEngine:
         async with self._deciding.take(thread_id):
             if await self._store.threads.get(thread_id, owner) is None:
                 raise NotFound("There is no such thread.")
+            await refuse_elsewhere(self._store, thread_id)
             for active in self._busy(thread_id):
                 await _ended(active)
             await self._store.threads.delete(thread_id)
 
-    async def resume(
-        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "", most: int | None = None
-    ) -> Accepted:
+    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        with self._admission.admit(owner, most):
-            async with self._deciding.take(record.thread_id):
-                if (active := self._active.get(run_id)) is not None:
-                    await self._written(active)
-                return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
+        async with self._admission.admit(owner), self._deciding.take(record.thread_id):
+            if (active := self._active.get(run_id)) is not None:
+                await self._written(active)
+            return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
 
-    async def change_plan(
-        self, run_id: str, change: PlanChange, owner: str = "", *, most: int | None = None
-    ) -> dict[str, Any]:
+    async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self._deciding.take(record.thread_id):
@@ -116,7 +118,7 @@ class InProcessEngine:
             pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
             request = RunRequest.of(record)
             interrupt_id, plan = revised(self._driver.team, request, pending, change)
-            with self._admission.admit(owner, most):
+            async with self._admission.admit(owner):
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
             return Progress.of(plan).to_state()
 
@@ -124,6 +126,15 @@ class InProcessEngine:
     def rules(self) -> Rules:
         """How runs are driven here."""
         return self._rules
+
+    @property
+    def driven(self) -> Collection[str]:
+        """The ids of the runs that are driven here."""
+        return self._active.keys()
+
+    def deciding(self, thread_id: str) -> AbstractAsyncContextManager[None]:
+        """Keep others from deciding what happens on a thread."""
+        return self._deciding.take(thread_id)
 
     async def recover(self, record: RunRecord, start: Start, told: Told) -> None:
         """Go on with a run that a process left behind; `told` is what its clients have heard."""
@@ -158,9 +169,19 @@ class InProcessEngine:
         if thread is None:
             title = self._rules.redactor.text(request.messages[-1].text)[:TITLE_CHARACTERS]
             now = time.time()
-            await self._store.threads.create(Thread(thread_id, request.owner, title, now, now))
-        elif thread.owner != request.owner:
+            try:
+                thread = await self._store.threads.create(Thread(thread_id, request.owner, title, now, now))
+            except StoreError:
+                thread = await self._store.threads.get(thread_id, None)  # another process was faster
+                if thread is None:
+                    raise
+        if thread.owner != request.owner:
             raise NotFound("There is no such thread.")
+
+    async def _take_up(self, thread_id: str) -> None:
+        """Go on with what a process left behind on a thread: what is new comes after it."""
+        for left in await self._store.runs.unfinished(None, self.driven, thread_id):
+            await take_up(self, self._store, left)
 
     async def _waiting_run(self, thread_id: str) -> RunRecord | None:
         """Return the run that the next message answers, if one waits and none is under way."""
@@ -180,8 +201,11 @@ class InProcessEngine:
             await asyncio.wait([active.task], timeout=CANCEL_SECONDS)
 
     async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> None:
+        if when_busy == "enqueue":
+            return
+        await refuse_elsewhere(self._store, thread_id)
         busy = self._busy(thread_id)
-        if not busy or when_busy == "enqueue":
+        if not busy:
             return
         if when_busy == "reject":
             raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
@@ -238,6 +262,7 @@ class InProcessEngine:
         return active
 
     async def _prepared(self, record: RunRecord) -> ActiveRun:
+        await self._driver.quotas.refreshed(record.owner)
         return self._driver.prepare(record, told=await self._newest_number(record.run_id))
 
     async def _newest_number(self, run_id: str) -> int:

@@ -1,15 +1,16 @@
 """Open the engine of this process."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal
 
 from maniple.graph import Team
 from maniple.runs.driver import Driver
 from maniple.runs.inprocess import InProcessEngine
+from maniple.runs.left_behind import recover, watching
 from maniple.runs.outputs import Outputs
+from maniple.runs.quota import Quotas
 from maniple.runs.recorder import open_recorder
-from maniple.runs.recovery import recover
 from maniple.runs.rules import Rules, Telemetry
 from maniple.runs.slots import FairSlots
 from maniple.sandbox import Workspaces
@@ -40,11 +41,11 @@ async def open_engine(
         if telemetry.metrics is not None:
             telemetry.metrics.watch_queue(lambda: slots.waiting)
         outputs = Outputs(store, workspaces, rules.redactor) if workspaces is not None else None
-        driver = Driver(team, store, recorder, slots, rules, telemetry, outputs)
+        driver = Driver(team, store, recorder, slots, rules, telemetry, Quotas(store), outputs)
         engine = InProcessEngine(store, driver, kind=kind, rules=rules)
-        if kind == "server":
-            await recover(engine, store, kind)
-        try:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(engine.drain)
+            if kind == "server":
+                await recover(engine, store, kind)
+                await stack.enter_async_context(watching(engine, store, kind, rules.watch_seconds))
             yield engine
-        finally:
-            await engine.drain()

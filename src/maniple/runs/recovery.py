@@ -1,15 +1,17 @@
-"""Runs that a process left behind when it stopped or was killed."""
+"""A run that a process left behind when it stopped or was killed, or could not record any more."""
 
-import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from typing import Protocol
 
-from maniple.errors import ManipleError, failure_words
+from maniple.errors import ManipleError
 from maniple.events import Event, Told, read_event
-from maniple.runs.inprocess import InProcessEngine
 from maniple.runs.request import RunRequest
+from maniple.runs.rules import Rules
 from maniple.runs.usage import used_by
+from maniple.runtime import Start
 from maniple.store import EventTable, RunChange, RunRecord, Store, stored
 
 MAX_STALLS = 20
@@ -18,8 +20,6 @@ MAX_STALLS = 20
 It may be what stops the program. It may also be one of many, with kills in quick succession: so not too few.
 """
 
-_LOG = logging.getLogger(__name__)
-
 
 class GaveUp(ManipleError):
     """A run was begun again and again, and never came to its end."""
@@ -27,23 +27,33 @@ class GaveUp(ManipleError):
     code = "recovered_too_often"
 
 
-async def recover(engine: InProcessEngine, store: Store, kind: str) -> Sequence[RunRecord]:
-    """Go on with every run of this `kind` that nobody drives; return them, oldest first."""
-    found: list[RunRecord] = []
-    for left in await store.runs.unfinished(kind):
-        try:
-            record = await recover_run(engine, store, left)
-        except (ManipleError, ValueError) as error:
-            # One run that cannot be read is not to keep all the others, and the service, from going on.
-            _LOG.exception("A run that was left behind cannot go on.")
-            words = f"It could not go on after the program had stopped: {failure_words(error)}"
-            await store.runs.change(left.run_id, status="failed", error_code="internal", error=words)
-        else:
-            found += [record] if record is not None else []
-    return found
+class Recovering(Protocol):
+    """An engine that goes on with runs."""
+
+    @property
+    def rules(self) -> Rules:
+        """How it drives them."""
+        ...
+
+    @property
+    def driven(self) -> Collection[str]:
+        """The ids of those that it drives."""
+        ...
+
+    def deciding(self, thread_id: str) -> AbstractAsyncContextManager[None]:
+        """Keep others from deciding what happens on a thread."""
+        ...
+
+    async def recover(self, record: RunRecord, start: Start, told: Told) -> None:
+        """Go on with a run; `told` is what its clients have heard."""
+        ...
+
+    async def give_up(self, record: RunRecord, told: Told, why: ManipleError) -> None:
+        """End a run as failed."""
+        ...
 
 
-async def recover_run(engine: InProcessEngine, store: Store, left: RunRecord) -> RunRecord | None:
+async def recover_run(engine: Recovering, store: Store, left: RunRecord) -> RunRecord | None:
     """Go on with a run that nobody drives; None if there is nothing to go on with."""
     record = await store.runs.claim(left)
     if record is None:

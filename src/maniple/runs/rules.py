@@ -48,6 +48,8 @@ class Rules:
     """Tools that run only with a person's word."""
     redactor: Redactor = field(default_factory=lambda: Redactor(()))
     drain_seconds: float = 5.0
+    watch_seconds: float = 30.0
+    """How often a server looks for runs that nobody drives."""
 
 
 def rules_of(settings: Settings, *, working: int = 100, limits: Limits | None = None) -> Rules:

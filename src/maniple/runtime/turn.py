@@ -182,10 +182,11 @@ async def remember(team: Team, thread_id: str, messages: Sequence[BaseMessage]) 
     """Add what was said on a thread but never reached it; no run may be at work there."""
     state = await thread_state(team, thread_id)
     known = {message.id for message in state.values.get("messages") or ()}
-    if lost := [message for message in messages if message.id not in known]:
+    # What is known may still be the write of a task whose step was not committed: the next input drops it.
+    if state.tasks or not known.issuperset(message.id for message in messages):
         config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
         # As the node after which, by itself, nothing follows.
-        await team.aupdate_state(config, {"messages": lost}, as_node="supervisor")
+        await team.aupdate_state(config, {"messages": list(messages)}, as_node="supervisor")
 
 
 def run_of(state: StateSnapshot) -> str | None:

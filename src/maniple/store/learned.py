@@ -41,14 +41,15 @@ def _read(path: Path) -> dict[str, dict]:
 
 
 def _fresh(entries: dict[str, dict]) -> dict[str, dict]:
-    oldest = time.time() - KEPT_SECONDS
+    now = time.time()
     return {
         name: entry
         for name, entry in entries.items()
         if isinstance(entry, dict)
         and isinstance(entry.get("features"), dict)
         and isinstance(entry.get("at"), int | float)
-        and entry["at"] > oldest
+        # Nor one of the future: the clock was wrong, and it would stay for as long.
+        and now - KEPT_SECONDS < entry["at"] < now + KEPT_SECONDS
     }
 
 

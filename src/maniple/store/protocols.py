@@ -4,7 +4,7 @@ Lists come newest first, in the order of arrival, whatever the clock did; `befor
 the last record of the page before (no two of a table are equal). `owner=None` asks for everybody's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypedDict, Unpack
 
@@ -82,6 +82,10 @@ class RunTable(Protocol):
         """Return the runs of a thread."""
         ...
 
+    async def statuses(self, thread_ids: Sequence[str], most: int) -> Mapping[str, Sequence[RunState]]:
+        """Return the statuses of the newest runs of each thread, newest first, at most `most` of each."""
+        ...
+
     async def waiting(self, thread_id: str) -> Sequence[RunRecord]:
         """Return the runs of a thread that are `interrupted`, newest first."""
         ...
@@ -100,10 +104,24 @@ class RunTable(Protocol):
         """Let a run that is `interrupted` go on in this process, `queued`; None if it waits no more."""
         ...
 
-    async def unfinished(self, kind: str) -> Sequence[RunRecord]:
-        """Return, oldest first, what nobody drives.
+    async def begin(self, run_id: str, **fields: Unpack[RunChange]) -> RunRecord | None:
+        """Change a run that this process drives to `running`, with these fields.
 
-        That is: queued or running runs of dead processes, and the queued ones of this process.
+        Returns None, and changes nothing, while another living process works on its thread or is to do so
+        before it.
+        """
+        ...
+
+    async def elsewhere(self, thread_id: str) -> Sequence[RunRecord]:
+        """Return, oldest first, the queued and running runs of a thread that other living processes drive."""
+        ...
+
+    async def unfinished(
+        self, kind: str | None, driven: Collection[str] = (), thread_id: str | None = None
+    ) -> Sequence[RunRecord]:
+        """Return, oldest first, the queued and running runs that nobody drives; `kind=None` is any.
+
+        That is: those of dead processes, and those of this process but the `driven`.
         """
         ...
 
@@ -114,8 +132,12 @@ class RunTable(Protocol):
         """
         ...
 
-    async def used(self, owner: str, since: float) -> Usage:
-        """Return what the runs of an owner that began after `since` have used together."""
+    async def used(self, owner: str, since: float, until: float) -> Usage:
+        """Return what the runs of an owner have used together, those included that were deleted.
+
+        Counted are those that began or ended after `since` and not after `until`: what a clock that was ahead
+        has dated later does not count before its time. Of deleted ones the last two days are known.
+        """
         ...
 
     async def remove(self, run_id: str) -> None:
@@ -198,6 +220,10 @@ class Keys(Protocol):
 
     async def find(self, secret: str) -> ApiKey | None:
         """Return the key with this secret unless it was revoked."""
+        ...
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        """Return the key of this id, a revoked one too."""
         ...
 
     async def list(self) -> Sequence[ApiKey]:

@@ -1,25 +1,22 @@
 """What the LangManus client calls."""
 
-import re
 from typing import Any
 
-import anyio
 from fastapi import Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from sse_starlette import EventSourceResponse
 
 from maniple.agents import ROLES
-from maniple.api.admission import admit
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
 from maniple.api.problems import problems
 from maniple.api.schemas import ChatRequest, Missing, TeamMember, TeamMembers
 from maniple.api.sse import STREAM, event_stream
 from maniple.api.state import ServiceOf
+from maniple.errors import FileError
 
 router = keyed_router("chat")
 
-_RECORDING = re.compile(r"[A-Za-z0-9_-]{1,128}\.gif")
 _GIF: dict[int | str, dict[str, Any]] = {
     200: {"content": {"image/gif": {}}, "description": "The recording"},
     404: {"model": Missing, "description": "There is none"},
@@ -35,7 +32,7 @@ _GIF: dict[int | str, dict[str, Any]] = {
 async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -> EventSourceResponse:
     """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
     engine = service.engine
-    accepted = await admit(service, caller, chat.asked_budget(), chat.as_run)
+    accepted = await engine.submit(chat.as_run(caller.owner, chat.asked_budget()))
 
     async def leave() -> None:
         if chat.on_disconnect != "continue":
@@ -60,11 +57,15 @@ async def team_members() -> TeamMembers:
     response_class=Response,
     responses={**problems(), **_GIF},
 )
-async def browser_history(name: str, service: ServiceOf) -> Response:
-    """The recording that a browser tool's result names."""
-    folder = anyio.Path(service.settings.data_dir) / "browser_history"
-    file = folder / name
-    if not _RECORDING.fullmatch(name) or await file.is_symlink() or not await file.is_file():
+async def browser_history(name: str, service: ServiceOf, caller: CallerOf) -> Response:
+    """The recording that a browser tool's result names: an artifact of the run, by its id and `.gif`."""
+    artifacts = service.store.artifacts
+    artifact = await artifacts.get(name.removesuffix(".gif"), caller.owner) if name.endswith(".gif") else None
+    if artifact is None or artifact.media_type != "image/gif":
         return JSONResponse(Missing().model_dump(), status_code=404)
-    headers = {"x-content-type-options": "nosniff"}
-    return Response(await file.read_bytes(), media_type="image/gif", headers=headers)
+    try:
+        path = await artifacts.open(artifact)
+    except FileError:
+        return JSONResponse(Missing().model_dump(), status_code=404)
+    headers = {"x-content-type-options": "nosniff", "cache-control": "private, no-store"}
+    return FileResponse(path, media_type="image/gif", headers=headers)

@@ -62,9 +62,8 @@ async def resume_run(
     run_id: _RunPath, reply: Answer, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
     """Answer a plan, a tool call or a question. The run goes on, and so do the numbers of its events."""
-    most = caller.limits.max_runs
     accepted = await service.engine.resume(
-        run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner, most=most
+        run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner
     )
     response.headers["location"] = f"/api/runs/{run_id}/events?after={accepted.after}"
     return RunAccepted.model_validate(accepted.run)
@@ -84,8 +83,7 @@ async def change_plan(
     Answered with the plan as it will be. A step under way is not interrupted: its result is dropped when it
     comes. A plan that waits for its review is accepted with the change.
     """
-    most = caller.limits.max_runs
-    plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner, most=most)
+    plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner)
     return PlanView.model_validate(plan)
 
 

@@ -1,5 +1,6 @@
 """What is kept in memory."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -9,6 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.store.files import ArtifactFiles
 from maniple.store.records import ApiKey, Artifact, EventRecord, RunRecord, Thread, ToolCallRecord
+from maniple.store.spent import Spent
 
 R = TypeVar("R", Thread, RunRecord)
 
@@ -29,10 +31,13 @@ class Content:
     calls: dict[tuple[str, str], ToolCallRecord] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     keys: dict[str, ApiKey] = field(default_factory=dict)
+    spent: list[Spent] = field(default_factory=list)
 
     async def drop(self, runs: Iterable[str]) -> None:
-        """Delete runs with what belongs to them."""
+        """Delete runs with what belongs to them, but for what they have used."""
         gone = set(runs)
+        spent = [Spent.by(self.runs[run_id]) for run_id in gone if run_id in self.runs]
+        self.spent = [one for one in (*self.spent, *spent) if one.is_kept(time.time())]
         self.calls = {key: call for key, call in self.calls.items() if key[0] not in gone}
         files = [one.artifact_id for one in self.artifacts.values() if one.run_id in gone]
         for name in files:

@@ -1,7 +1,7 @@
 """Threads and their runs."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Unpack
 
@@ -9,7 +9,9 @@ from maniple.errors import StoreError
 from maniple.store.memory.content import Content, newest_first
 from maniple.store.protocols import RunChange
 from maniple.store.records import RunRecord, Thread, Usage
+from maniple.store.spent import is_within
 from maniple.text import whole
+from maniple.types import RunState
 
 
 class MemoryThreads:
@@ -73,6 +75,14 @@ class MemoryRuns:
         found = newest_first(self._content.runs.values(), before)
         return [one for one in found if one.thread_id == thread_id][: max(limit, 0)]
 
+    async def statuses(self, thread_ids: Sequence[str], most: int) -> Mapping[str, Sequence[RunState]]:
+        found: dict[str, list[RunState]] = {thread_id: [] for thread_id in thread_ids}
+        for run in newest_first(self._content.runs.values(), None):
+            of_thread = found.get(run.thread_id)
+            if of_thread is not None and len(of_thread) < most:
+                of_thread.append(run.status)
+        return found
+
     async def waiting(self, thread_id: str) -> Sequence[RunRecord]:
         found = newest_first(self._content.runs.values(), None)
         return [one for one in found if one.thread_id == thread_id and one.status == "interrupted"]
@@ -97,8 +107,18 @@ class MemoryRuns:
             return None
         return await self.change(run_id, status="queued", process=self._content.process, request=request)
 
-    async def unfinished(self, kind: str) -> Sequence[RunRecord]:
-        return [run for run in self._content.runs.values() if run.kind == kind and run.status == "queued"]
+    async def begin(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        return await self.change(run_id, **{**changes, "status": "running"})
+
+    async def elsewhere(self, thread_id: str) -> Sequence[RunRecord]:
+        return []
+
+    async def unfinished(
+        self, kind: str | None, driven: Collection[str] = (), thread_id: str | None = None
+    ) -> Sequence[RunRecord]:
+        runs = [one for one in self._content.runs.values() if one.status in ("queued", "running")]
+        asked = [r for r in runs if kind in (None, r.kind) and thread_id in (None, r.thread_id)]
+        return [run for run in asked if run.run_id not in driven]
 
     async def claim(self, run: RunRecord) -> RunRecord | None:
         kept = self._content.runs.get(run.run_id)
@@ -106,9 +126,10 @@ class MemoryRuns:
             return None
         return await self.change(run.run_id, process=self._content.process, recoveries=kept.recoveries + 1)
 
-    async def used(self, owner: str, since: float) -> Usage:
-        runs = [r for r in self._content.runs.values() if r.owner == owner and r.created_at > since]
-        return Usage(*(sum(amounts) for amounts in zip(*(astuple(run.usage) for run in runs), strict=True)))
+    async def used(self, owner: str, since: float, until: float) -> Usage:
+        known = (*self._content.runs.values(), *self._content.spent)
+        used = [astuple(one.usage) for one in known if one.owner == owner and is_within(one, since, until)]
+        return Usage(*(sum(amounts) for amounts in zip(*used, strict=True)))
 
     async def remove(self, run_id: str) -> None:
         await self._content.drop([run_id])

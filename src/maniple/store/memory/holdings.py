@@ -71,6 +71,9 @@ class MemoryKeys:
         usable = (key for key in self._content.keys.values() if key.revoked_at is None)
         return next((key for key in usable if same(key.digest, wanted)), None)
 
+    async def get(self, key_id: str) -> ApiKey | None:
+        return self._content.keys.get(key_id)
+
     async def list(self) -> Sequence[ApiKey]:
         return [*self._content.keys.values()]
 

@@ -36,6 +36,10 @@ class SqliteKeys:
         key = first(_key, rows)
         return key if key is not None and same(key.digest, wanted) else None
 
+    async def get(self, key_id: str) -> ApiKey | None:
+        sql = f"SELECT {_COLUMNS} FROM api_keys WHERE key_id = ?"
+        return first(_key, await self._database.read(lambda c: c.execute(sql, (key_id,)).fetchall()))
+
     async def list(self) -> Sequence[ApiKey]:
         sql = f"SELECT {_COLUMNS} FROM api_keys ORDER BY position"
         return [_key(*row) for row in await self._database.read(lambda c: c.execute(sql).fetchall())]

@@ -1,8 +1,9 @@
 """The table of runs."""
 
+import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import astuple, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import astuple, replace
 from typing import Any, Unpack
 
 from maniple.store.files import ArtifactFiles
@@ -11,14 +12,15 @@ from maniple.store.records import RunRecord, Usage
 from maniple.store.sqlite.connection import Database
 from maniple.store.sqlite.pages import first, page, unused_time
 from maniple.store.sqlite.processes import Processes
+from maniple.store.sqlite.spent import USAGE, keep_used, used
 from maniple.store.waiting import to_the_end
 from maniple.text import whole
+from maniple.types import RunState
 
 _HEAD = ("run_id", "thread_id", "owner", "kind", "process", "status", "request")
 _TIMES = ("created_at", "started_at", "ended_at")
-_USAGE = tuple(field.name for field in fields(Usage))
 _TAIL = ("error_code", "error", "recoveries", "base_checkpoint")
-_NAMES = (*_HEAD, *_TIMES, *_USAGE, *_TAIL)
+_NAMES = (*_HEAD, *_TIMES, *USAGE, *_TAIL)
 _COLUMNS = ", ".join(_NAMES)
 _UNFINISHED = "status IN ('queued', 'running')"
 
@@ -51,6 +53,18 @@ class SqliteRuns:
     ) -> Sequence[RunRecord]:
         return await self._page({"thread_id": thread_id}, limit, before)
 
+    async def statuses(self, thread_ids: Sequence[str], most: int) -> Mapping[str, Sequence[RunState]]:
+        newest = "SELECT position FROM runs WHERE thread_id = asked.value ORDER BY position DESC LIMIT ?"
+        sql = (
+            "SELECT asked.value, status FROM json_each(?) AS asked CROSS JOIN runs "
+            f"WHERE position IN ({newest}) ORDER BY position DESC"
+        )
+        values = (json.dumps([*thread_ids]), max(most, 0))
+        found: dict[str, list[RunState]] = {thread_id: [] for thread_id in thread_ids}
+        for thread_id, status in await self._database.read(lambda c: c.execute(sql, values).fetchall()):
+            found[thread_id].append(status)
+        return found
+
     async def waiting(self, thread_id: str) -> Sequence[RunRecord]:
         where = "thread_id = ? AND status = 'interrupted'"
         sql = f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY position DESC"
@@ -63,11 +77,9 @@ class SqliteRuns:
         return await self._page({"owner": owner}, limit, before)
 
     async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
-        columns = _columns(changes)
-        settings = ", ".join(f"{column} = ?" for column in columns)
+        settings, values = _settings(changes)
         sql = f"UPDATE runs SET {settings} WHERE run_id = ? RETURNING {_COLUMNS}"
-        values = (*columns.values(), run_id)
-        return first(_run, await self._database.write(lambda c: c.execute(sql, values).fetchall()))
+        return first(_run, await self._database.write(lambda c: c.execute(sql, (*values, run_id)).fetchall()))
 
     async def answer(self, run_id: str, request: str) -> RunRecord | None:
         sql = (
@@ -77,16 +89,51 @@ class SqliteRuns:
         values = (self._processes.own, whole(request), run_id)
         return first(_run, await self._database.write(lambda c: c.execute(sql, values).fetchall()))
 
-    async def unfinished(self, kind: str) -> Sequence[RunRecord]:
-        sql = f"SELECT {_COLUMNS} FROM runs WHERE kind = ? AND {_UNFINISHED} ORDER BY position"
+    async def begin(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        settings, values = _settings({**changes, "status": "running"})
+        sql = f"UPDATE runs SET {settings} WHERE run_id = ? RETURNING {_COLUMNS}"
+        # Within one transaction, so that of two processes that ask at once the second sees the first.
+        before = (
+            "SELECT other.process FROM runs other, runs this WHERE this.run_id = ? "
+            "AND other.thread_id = this.thread_id AND other.process <> this.process "
+            "AND (other.status = 'running' OR other.status = 'queued' AND other.position < this.position)"
+        )
 
-        def nobodys(connection: sqlite3.Connection) -> list[RunRecord]:
-            runs = [_run(*row) for row in connection.execute(sql, (kind,)).fetchall()]
+        def first_of_all(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            others = {process for (process,) in connection.execute(before, (run_id,)).fetchall()}
+            if others - self._processes.dead(others):
+                return []
+            return connection.execute(sql, (*values, run_id)).fetchall()
+
+        return first(_run, await self._database.write(first_of_all))
+
+    async def elsewhere(self, thread_id: str) -> Sequence[RunRecord]:
+        living = [run for run, lives in await self._under_way(thread_id=thread_id) if lives]
+        return [run for run in living if run.process != self._processes.own]
+
+    async def unfinished(
+        self, kind: str | None, driven: Collection[str] = (), thread_id: str | None = None
+    ) -> Sequence[RunRecord]:
+        runs = await self._under_way(kind, thread_id)
+        own = self._processes.own
+        return [r for r, lives in runs if not lives or (r.process == own and r.run_id not in driven)]
+
+    async def _under_way(
+        self, kind: str | None = None, thread_id: str | None = None
+    ) -> Sequence[tuple[RunRecord, bool]]:
+        """Return queued and running runs, oldest first, and whether the process lives that drives them."""
+        asked = {
+            name: value for name, value in (("kind", kind), ("thread_id", thread_id)) if value is not None
+        }
+        where = " AND ".join([_UNFINISHED, *(f"{name} = ?" for name in asked)])
+        sql = f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY position"
+
+        def under_way(connection: sqlite3.Connection) -> list[tuple[RunRecord, bool]]:
+            runs = [_run(*row) for row in connection.execute(sql, (*asked.values(),)).fetchall()]
             dead = self._processes.dead({run.process for run in runs})
-            own = self._processes.own
-            return [r for r in runs if r.process in dead or (r.process == own and r.status == "queued")]
+            return [(run, run.process not in dead) for run in runs]
 
-        return await self._database.read(nobodys)
+        return await self._database.read(under_way)
 
     async def claim(self, run: RunRecord) -> RunRecord | None:
         sql = (
@@ -96,17 +143,14 @@ class SqliteRuns:
         values = (self._processes.own, run.run_id, run.process)
         return first(_run, await self._database.write(lambda c: c.execute(sql, values).fetchall()))
 
-    async def used(self, owner: str, since: float) -> Usage:
-        sums = ", ".join(f"total({name})" for name in _USAGE)
-        sql = f"SELECT {sums} FROM runs WHERE owner = ? AND created_at > ?"
-        rows = await self._database.read(lambda c: c.execute(sql, (owner, since)).fetchall())
-        calls, tools, input_tokens, output_tokens, seconds, cost = rows[0]
-        return Usage(int(calls), int(tools), int(input_tokens), int(output_tokens), seconds, cost)
+    async def used(self, owner: str, since: float, until: float) -> Usage:
+        return await self._database.read(lambda c: used(c, owner, since, until))
 
     async def remove(self, run_id: str) -> None:
         def delete(connection: sqlite3.Connection) -> list[str]:
             files = connection.execute("SELECT artifact_id FROM artifacts WHERE run_id = ?", (run_id,))
             names = [name for (name,) in files]
+            keep_used(connection, "run_id", run_id)
             connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
             return names
 
@@ -124,7 +168,7 @@ class SqliteRuns:
 
 def _run(*row: Any) -> RunRecord:
     named = dict(zip(_NAMES, row, strict=True))
-    usage = Usage(**{name: named.pop(name) for name in _USAGE})
+    usage = Usage(**{name: named.pop(name) for name in USAGE})
     return RunRecord(**named, usage=usage)
 
 
@@ -133,11 +177,16 @@ def _values(run: RunRecord) -> tuple:
     return (*named, *astuple(run.usage), *(whole(getattr(run, name)) for name in _TAIL))
 
 
+def _settings(changes: RunChange) -> tuple[str, Sequence[Any]]:
+    columns = _columns(changes)
+    return ", ".join(f"{column} = ?" for column in columns), (*columns.values(),)
+
+
 def _columns(changes: RunChange) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name, value in changes.items():
         if isinstance(value, Usage):
-            columns |= dict(zip(_USAGE, astuple(value), strict=True))
+            columns |= dict(zip(USAGE, astuple(value), strict=True))
         elif name in RunChange.__annotations__:
             columns[name] = whole(value)
         else:

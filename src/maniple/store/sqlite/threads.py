@@ -10,6 +10,7 @@ from maniple.store.records import Thread
 from maniple.store.sqlite.checkpoints import delete_checkpoints
 from maniple.store.sqlite.connection import Database
 from maniple.store.sqlite.pages import first, page, unused_time
+from maniple.store.sqlite.spent import keep_used
 from maniple.store.waiting import to_the_end
 from maniple.text import whole
 
@@ -58,6 +59,7 @@ class SqliteThreads:
             files = connection.execute("SELECT artifact_id FROM artifacts WHERE thread_id = ?", (thread_id,))
             names = [name for (name,) in files]
             delete_checkpoints(connection, thread_id)
+            keep_used(connection, "thread_id", thread_id)
             gone = connection.execute("DELETE FROM threads WHERE thread_id = ?", (thread_id,))
             return gone.rowcount > 0, names
 

@@ -1,0 +1,51 @@
+"""All the runs that nobody drives: taken up when a server starts, and looked for now and then."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from maniple.errors import ManipleError, StoreError, failure_words
+from maniple.runs.recovery import Recovering, recover_run
+from maniple.store import RunRecord, Store
+
+_LOG = logging.getLogger(__name__)
+
+
+async def recover(engine: Recovering, store: Store, kind: str) -> None:
+    """Go on with every run of this `kind` that nobody drives."""
+    for left in await store.runs.unfinished(kind, engine.driven):
+        async with engine.deciding(left.thread_id):
+            if left.run_id not in engine.driven:
+                await take_up(engine, store, left)
+
+
+async def take_up(engine: Recovering, store: Store, left: RunRecord) -> None:
+    """Go on with a run that nobody drives; one that cannot be read has failed."""
+    try:
+        await recover_run(engine, store, left)
+    except (ManipleError, ValueError) as error:
+        # It is not to keep all the others, the service, and its thread from going on.
+        _LOG.exception("A run that was left behind cannot go on.")
+        words = f"It could not go on after the program had stopped: {failure_words(error)}"
+        await store.runs.change(left.run_id, status="failed", error_code="internal", error=words)
+
+
+@asynccontextmanager
+async def watching(engine: Recovering, store: Store, kind: str, seconds: float) -> AsyncIterator[None]:
+    """Look for them every so many seconds: what a full disk left behind goes on when there is room again."""
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await recover(engine, store, kind)
+            except StoreError as error:
+                _LOG.warning("Whether runs were left behind is not known: %s", error)
+
+    task = asyncio.create_task(watch(), name="watch for runs left behind")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})

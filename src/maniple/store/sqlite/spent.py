@@ -1,0 +1,37 @@
+"""What owners have used: by runs that are there, and by runs that were deleted."""
+
+import sqlite3
+import time
+from dataclasses import fields
+from typing import Literal
+
+from maniple.store.records import Usage
+from maniple.store.spent import KEPT_SECONDS
+
+USAGE = tuple(field.name for field in fields(Usage))
+"""The columns of a usage, in the order of its fields."""
+_COLUMNS = ", ".join(("owner", "created_at", "ended_at", *USAGE))
+# Each side names the owner, so that each is found by an index of its own.
+_WITHIN = " OR ".join(f"(owner = ?1 AND {at} > ?2 AND {at} <= ?3)" for at in ("created_at", "ended_at"))
+
+
+def used(connection: sqlite3.Connection, owner: str, since: float, until: float) -> Usage:
+    """Add up what the runs of an owner used (see `protocols.RunTable.used`)."""
+    both = " UNION ALL ".join(
+        f"SELECT {', '.join(USAGE)} FROM {table} WHERE {_WITHIN}" for table in ("runs", "spent")
+    )
+    sums = ", ".join(f"total({name})" for name in USAGE)
+    row = connection.execute(f"SELECT {sums} FROM ({both})", (owner, since, until)).fetchone()
+    calls, tools, input_tokens, output_tokens, seconds, cost = row
+    return Usage(int(calls), int(tools), int(input_tokens), int(output_tokens), seconds, cost)
+
+
+def keep_used(connection: sqlite3.Connection, column: Literal["run_id", "thread_id"], value: str) -> None:
+    """Keep what the runs have used that are about to be deleted, and forget what is out of every window."""
+    selected = f"SELECT {_COLUMNS} FROM runs WHERE {column} = ?"
+    connection.execute(f"INSERT INTO spent ({_COLUMNS}) {selected}", (value,))
+    now = time.time()
+    connection.execute(
+        "DELETE FROM spent WHERE coalesce(ended_at, created_at) NOT BETWEEN ? AND ?",
+        (now - KEPT_SECONDS, now + KEPT_SECONDS),
+    )
