@@ -6,6 +6,7 @@ import re
 import pytest
 from langchain_core.tools import tool
 
+from maniple.agents.compact import examples_for
 from maniple.config import SandboxSettings
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
@@ -194,6 +195,46 @@ async def test_planner_and_reporter_are_told_the_users_language(sandboxed, reque
         planner, reporter = (it.server.requests[n]["messages"][0]["content"] for n in (1, 3))
     assert language in reporter
     assert ("in Chinese" if "中" in language else language) in planner
+
+
+@pytest.mark.parametrize(
+    ("request_text", "named", "title"),
+    [
+        ("Was ist 1+3?", "German", "12*9 berechnen"),
+        ("Combien font 1+3 ?", "French", "Calculer 12*9"),
+        ("¿Cuánto es 1+3?", "Spanish", "Escribir el informe"),
+        ("1+3是多少？", "English", "撰写报告"),
+        ("Quanto fa 1+3?", "Italian", "Write the report"),
+    ],
+)
+async def test_the_planner_is_shown_plans_with_titles_in_the_users_language(
+    sandboxed, request_text, named, title
+):
+    """A small model's own titles follow those that it is shown, whatever it is told."""
+    sorting = reply(json.dumps({"kind": "coder", "language": named}))
+    script = small(sorting, reply("print(4)"), reply("4"))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        await it.run(request_text)
+        examples = [m["content"] for m in it.server.requests[1]["messages"] if m["role"] == "assistant"]
+    assert title in str(examples)
+    assert ("Compute 12*9" in str(examples)) == (title == "Write the report")
+
+
+@pytest.mark.parametrize(
+    ("locale", "name"),
+    [
+        ("de-DE", "plan_de"),
+        ("de", "plan_de"),
+        ("fr_CA", "plan_fr"),
+        ("es-419", "plan_es"),
+        ("zh-CN", "plan_zh"),
+        ("den", "plan_en"),
+        ("", "plan_en"),
+        ("the language of the request", "plan_en"),
+    ],
+)
+def test_a_locale_is_as_good_as_the_name_of_a_language(locale, name):
+    assert examples_for(locale) == name
 
 
 async def test_the_callers_locale_goes_before_the_language_of_the_request():

@@ -40,7 +40,7 @@ async def test_what_was_shown_is_what_runs_even_if_the_model_changes_its_mind(tm
     async with life(tmp_path, script, machine, mine, tools=tools(machine), models=COMPACT) as it:
         (waiting,) = await it.begin("1+3=?")
         assert waiting.value["tool_input"] == {"code": "print('shown')"}
-        assert await it.answer("ok") == []
+        assert await it.answer("approve") == []
         report = str(it.server.requests[-1]["messages"])
     assert machine.ran == ["print('shown')"]
     assert "print('shown')" in report

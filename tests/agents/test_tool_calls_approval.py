@@ -33,7 +33,7 @@ async def test_a_call_waits_with_its_exact_arguments_and_runs_once_approved(tmp_
             "tool_input": {"cmd": "make"},
         }
     async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
-        assert await it.answer("同意") == []
+        assert await it.answer(" Approve ") == []
         assert it.asked() == 1, "only about the result"
         assert it.heard()[0]["content"] == "did make"
     assert machine.ran == ["make"]
@@ -60,7 +60,7 @@ async def test_an_edit_that_the_tool_cannot_take_is_asked_again_with_the_reason(
         (again,) = await it.answer({"type": "edit", "args": wrong})
         assert again.value["tool_input"] == wrong
         assert again.value["error"]
-        (still,) = await it.answer("yes")
+        (still,) = await it.answer("approve")
         assert (machine.ran, still.value["error"]) == ([], again.value["error"])
         assert await it.answer({"type": "edit", "args": {"cmd": "right"}}) == []
         assert it.asked() == 2
@@ -100,7 +100,7 @@ async def test_siblings_of_a_call_that_waits_run_and_are_not_run_again(tmp_path,
         assert len(await it.begin()) == 1
         assert sorted(machine.ran) == ["a", "c"]
     async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
-        assert await it.answer("ok") == []
+        assert await it.answer("accept") == []
         assert [m["content"] for m in it.heard()] == ["did a", "did b", "did c"]
         assert it.asked() == 1
     assert sorted(machine.ran) == ["a", "b", "c"]
@@ -112,7 +112,7 @@ async def test_two_calls_wait_at_once_and_are_answered_one_by_one(tmp_path, book
     async with life(tmp_path, script(two, DONE), machine, scope(book, "bash_tool")) as it:
         first, second = [one.value["tool_input"]["cmd"] for one in await it.begin()]
         assert {first, second} == {"a", "b"}
-        assert [one.value["tool_input"]["cmd"] for one in await it.answer("yes")] == [second]
+        assert [one.value["tool_input"]["cmd"] for one in await it.answer("approve")] == [second]
         assert machine.ran == [first]
         assert await it.answer("no, not that") == []
         said = {first: f"did {first}", second: "The user rejected this call: no, not that"}
@@ -126,10 +126,10 @@ async def test_one_approval_does_not_count_for_the_next_call(tmp_path, book):
     script_ = script(BASH, call("bash_tool", cmd="rm"), DONE)
     async with life(tmp_path, script_, machine, scope(book, "bash_tool")) as it:
         await it.begin()
-        (second,) = await it.answer("yes")
+        (second,) = await it.answer("approve")
         assert second.value["tool_input"] == {"cmd": "rm"}
         assert (machine.ran, it.asked()) == (["make"], 2)
-        assert await it.answer("yes") == []
+        assert await it.answer("approve") == []
     assert machine.ran == ["make", "rm"]
 
 

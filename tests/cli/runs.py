@@ -49,9 +49,7 @@ class ScriptedEngine:
         self.requests.append(request)
         return self._next()
 
-    async def resume(
-        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = ""
-    ) -> Accepted:
+    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
         """Note the answer, and go on with the next one."""
         self.answers.append((run_id, answer, interrupt_id))
         return self._next(run_id)
@@ -84,9 +82,7 @@ class ScriptedEngine:
         """Nobody asks here."""
         raise NotFound("There is no such thread.")
 
-    async def change_plan(
-        self, run_id: str, change: Any, owner: str = ""
-    ) -> dict[str, Any]:
+    async def change_plan(self, run_id: str, change: Any, owner: str = "") -> dict[str, Any]:
         """Nobody asks here."""
         raise NotFound("There is no such run.")
 

@@ -27,7 +27,7 @@ from tests.openai_server import SIMPLE, OpenAIServer, serving
 pytestmark = pytest.mark.anyio
 KEY = "sk-canary-0123456789"
 BASIC = endpoint_checks.Place("models.basic", "BASIC")
-SPARE = endpoint_checks.Place("models.basic.fallbacks[0]", "BASIC", vital=False)
+SPARE = endpoint_checks.Place("models.basic.fallbacks[0]", "", vital=False)
 
 
 @pytest.fixture
@@ -105,14 +105,26 @@ async def test_an_answer_is_told_for_what_it_means(
     assert words in finding.detail
 
 
-@pytest.mark.parametrize(("place", "status"), [(BASIC, "problem"), (SPARE, "warning")])
+@pytest.mark.parametrize(
+    ("place", "status", "setting"),
+    [
+        (BASIC, "problem", "BASIC_BASE_URL"),
+        (SPARE, "warning", "models.basic.fallbacks[0].base_url"),
+    ],
+)
 async def test_an_unreachable_endpoint_is_a_problem_only_where_nothing_else_answers(
-    place: endpoint_checks.Place, status: str, free_tcp_port: int
+    place: endpoint_checks.Place, status: str, setting: str, free_tcp_port: int
 ) -> None:
     finding = await endpoint_checks.check_endpoint(model_at(f"http://127.0.0.1:{free_tcp_port}/v1"), place)
     assert finding.status == status
     assert finding.detail.endswith("is unreachable: no connection")
-    assert "BASIC_BASE_URL" in finding.remedy
+    assert finding.remedy.startswith(f"Check {setting}, the network")
+
+
+async def test_the_remedies_of_a_spare_name_its_own_settings_and_no_variable(server: OpenAIServer) -> None:
+    basic = model_at(server.base_url).model_copy(update={"fallbacks": (model_at(server.base_url, "gpt-5"),)})
+    _, spare = await endpoint_checks.check_endpoints(Settings(models=ModelsSettings(basic=basic)))
+    assert (spare.status, spare.remedy) == ("warning", "Check models.basic.fallbacks[0].model.")
 
 
 async def test_what_cannot_be_asked_is_said_without_passwords() -> None:

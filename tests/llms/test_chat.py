@@ -3,7 +3,10 @@
 import asyncio
 import json
 import logging
+import time
+from email.utils import formatdate
 
+import openai._base_client
 import pytest
 from langchain_core.messages import HumanMessage
 
@@ -81,6 +84,27 @@ async def test_rate_limits_are_waited_out():
     script = [{"status": 429, "headers": {"Retry-After": "0"}, "times": 2}, reply("fine")]
     text, stats = await said(script, max_retries=2)
     assert (text, stats["calls"]) == ("fine", 3)
+
+
+@pytest.mark.parametrize("wrong_by", [-86_400, 0, 86_400])
+async def test_a_date_to_wait_for_is_heeded_though_our_clock_is_wrong(monkeypatch, wrong_by):
+    class Clock:
+        """The SDK's view of the module `time`."""
+
+        def __getattr__(self, name):
+            return getattr(time, name)
+
+        def time(self):
+            return time.time() + wrong_by
+
+    monkeypatch.setattr(openai._base_client, "time", Clock())
+    began = time.monotonic()
+    date = formatdate(time.time() + 3, usegmt=True)
+    text, stats = await said(
+        [{"status": 429, "headers": {"Retry-After": date}}, reply("fine")], max_retries=1
+    )
+    assert (text, stats["calls"]) == ("fine", 2)
+    assert time.monotonic() - began > 1.5, "the endpoint's word counts, not a backoff of ours"
 
 
 async def test_an_answer_that_breaks_off_is_asked_for_again():

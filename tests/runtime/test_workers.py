@@ -9,8 +9,17 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
-from maniple.config import FetchSettings, ModelSettings, ModelsSettings, SearchSettings, Settings
+from maniple.config import (
+    FetchSettings,
+    ModelSettings,
+    ModelsSettings,
+    SearchSettings,
+    Settings,
+    TeamSettings,
+)
+from maniple.llms import open_chat_models
 from maniple.runtime import Runtime, open_runtime, stream_run
+from maniple.runtime.workers import Toolbox, build_workers
 from tests.crawler.web import Reply, Site, open_site
 from tests.openai_server import OpenAIServer, call, reply, serving
 from tests.team import checked, data, plan, status, step
@@ -123,3 +132,15 @@ async def test_what_is_absent_is_a_notice_and_nobody_plans_with_it(tmp_path):
     coder = next(r for name, r in prompts.items() if "coder" in name)
     assert "tools" not in coder
     assert "you cannot execute anything" in str(coder["messages"])
+
+
+@pytest.mark.parametrize("role", ["coder", "reporter"])
+async def test_a_small_model_that_a_role_is_given_is_the_one_that_works(role):
+    each = {
+        "basic": ModelSettings(model="large", base_url="http://127.0.0.1:1/v1"),
+        "reasoning": ModelSettings(model="small", base_url="http://127.0.0.1:1/v1", profile="compact"),
+    }
+    async with open_chat_models(ModelsSettings(**each)) as models:
+        workers = build_workers(TeamSettings(llms={role: "reasoning"}), models, Toolbox())
+        worker = workers[role]
+    assert getattr(worker, "model", None) is models.get("reasoning")

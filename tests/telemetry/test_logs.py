@@ -271,3 +271,16 @@ async def test_uvicorns_requests_go_the_same_way() -> None:
     told = [line for line in lines(stream) if line["logger"] == "uvicorn.access"]
     assert '"GET /?key=*** HTTP/1.1" 204' in told[0]["event"]
     assert "0123456789" not in written_to(stream)
+
+
+def test_a_log_in_a_file_that_cannot_be_written_says_nothing_and_stops_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    logging.getLogger().handlers.clear()
+    configure_logs("INFO", "console", Redactor([KEY]), stream=tmp_path / "file" / "chat.log")
+    logging.getLogger("a").warning("lost")
+    assert capfd.readouterr() == ("", "")
+    configure_logs("INFO", "console", Redactor([KEY]), stream=tmp_path / "logs" / "chat.log")
+    logging.getLogger("a").warning("kept, without %s", KEY)
+    assert "kept, without ***" in (tmp_path / "logs" / "chat.log").read_text(encoding="utf-8")

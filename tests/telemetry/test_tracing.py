@@ -3,6 +3,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import langsmith.utils
@@ -88,6 +89,30 @@ async def test_a_run_is_a_tree_of_agents_model_calls_and_tools() -> None:
     assert all(attributes(one)["maniple.run_id"] == "r1" for one in spans)
     assert all(attributes(one)["gen_ai.conversation.id"] == "t1" for one in spans)
     assert all(one.start_time_unix_nano <= one.end_time_unix_nano for one in spans)
+
+
+@pytest.mark.parametrize("step_seconds", [-86_400, 86_400])
+async def test_a_clock_that_jumps_in_the_middle_of_a_run_bends_no_span(
+    monkeypatch: pytest.MonkeyPatch, step_seconds: int
+) -> None:
+    began = time.time_ns()
+    readings = count(began, step_seconds * 10**9)
+    with collecting() as collector:
+        async with (
+            scripted_team(SIMPLE) as team,
+            open_tracing(settings(otlp_endpoint=collector.url), REDACTOR) as t,
+        ):
+            for clock in ("time.time_ns", "opentelemetry.sdk.trace.time_ns"):
+                monkeypatch.setattr(clock, lambda: next(readings))
+            await run(team, t)
+            monkeypatch.undo()
+        spans = collector.spans()
+    root = by_name(spans)["run"]
+    assert root.start_time_unix_nano >= began
+    assert root.end_time_unix_nano - root.start_time_unix_nano < 60 * 10**9
+    for span in spans:
+        assert root.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano
+        assert span.end_time_unix_nano <= root.end_time_unix_nano
 
 
 async def test_contents_are_sent_only_when_wanted_and_never_with_secrets() -> None:

@@ -69,7 +69,7 @@ async def test_a_question_can_itself_need_approval(tmp_path):
     async with life(tmp_path, script(question("1?"), DONE), Machine(), scope(book, "ask_human")) as it:
         (first,) = await it.begin()
         assert first.value["kind"] == "tool_approval"
-        (second,) = await it.answer("yes")
+        (second,) = await it.answer("approve")
         assert second.value["kind"] == "question"
         assert await it.answer("one") == []
         assert it.heard()[0]["content"] == "one"

@@ -23,6 +23,8 @@ ACCEPTANCE = frozenset(
         "可以",
     }
 )
+APPROVAL = frozenset({"accept", "accepted", "approve", "approved"})
+"""What lets a tool run. A message may be taken for the answer, and its "yes" be meant for something else."""
 REPETITION = frozenset(
     {"run again", "run it again", "again", "rerun", "re-run", "retry", "再运行", "重新运行"}
 )
@@ -54,8 +56,8 @@ def accepts(answer: object) -> bool:
 
 
 def verdict_of(answer: object) -> Approved | Edited | Rejected:
-    """Read the answer to a call that waits for approval; what is not understood rejects it."""
-    if accepts(answer):
+    """Read the answer to a call that waits for approval; what is not the very word rejects it."""
+    if _word(answer) in APPROVAL:
         return Approved()
     if isinstance(answer, Mapping):
         arguments = answer.get("args")

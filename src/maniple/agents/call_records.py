@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import ToolMessage
 from langgraph.errors import GraphInterrupt
 from langgraph.types import interrupt
 
+from maniple.agents.call_results import Answer, kept
 from maniple.agents.scope import task_key
 from maniple.store.protocols import Ledger
 
@@ -77,9 +77,9 @@ class CallRecords:
         result = json.loads(row.result) if row.result is not None else None
         return Try(number, json.loads(row.arguments), row.attempts == 1, result)
 
-    async def end(self, number: int, message: ToolMessage) -> None:
-        """Record the result of a try: what the tool said, its failure, or the user's words."""
-        result = {"status": message.status, "content": message.content}
+    async def end(self, number: int, answer: Answer) -> None:
+        """Record the result of a try: what the tool gave, its failure, or the user's words."""
+        result = kept(answer, self.tool_name, self.tool_call_id)
         await self.ledger.end(self.run_id, self._try_key(number), _json(result))
 
     async def pause(self, number: int) -> None:
@@ -101,12 +101,12 @@ class CallRecords:
             row = await self._begin(key, f"{_QUESTION}{self.tool_name}", payload)
             shown = json.loads(row.arguments)
             if row.result is not None:
-                kept = json.loads(row.result)
+                known = json.loads(row.result)
             else:
-                kept = {_PREMATURE if row.attempts == 1 else "answer": interrupt(shown)}
-                await self.ledger.end(self.run_id, key, _json(kept))
-            if "answer" in kept:
-                return kept["answer"], shown
+                known = {_PREMATURE if row.attempts == 1 else "answer": interrupt(shown)}
+                await self.ledger.end(self.run_id, key, _json(known))
+            if "answer" in known:
+                return known["answer"], shown
 
     async def align(self) -> None:
         """Take from LangGraph every answer that is on record, so that its next one is the next question's.

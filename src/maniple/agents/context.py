@@ -58,13 +58,15 @@ async def within_window(
     send: Callable[[list[BaseMessage]], Awaitable[T]],
     *,
     room: int | None = None,
+    kept: int | None = None,
 ) -> T:
     """Send `messages`, shortened to the window of `model`; shortened hard and once more if they overflow it.
 
-    `room` is how many tokens a prompt may have, where more is known than the model's profile says. A second
-    overflow is a `ModelError`.
+    `room` is how many tokens a prompt may have, where more is known than the model's profile says; `kept` is
+    how many messages always stay, if not all that come before the first answer. A second overflow is a
+    `ModelError`.
     """
-    kept = task_length(messages)
+    kept = task_length(messages) if kept is None else kept
     allowed = room or room_of(model)
     prompt = fitted(messages, int(TRIGGER_SHARE * allowed), kept=kept)
 

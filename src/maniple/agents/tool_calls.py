@@ -13,20 +13,21 @@ from langgraph.types import Command, interrupt
 
 from maniple.agents.answers import Edited, Rejected, stand_in, verdict_of, wants_repetition
 from maniple.agents.call_records import CallRecords
+from maniple.agents.call_results import Answer, restored
 from maniple.agents.scope import run_scope
 from maniple.agents.tool_arguments import wrong_arguments
 from maniple.agents.tool_failures import failed
 from maniple.errors import ToolFailure
 
 Arguments = Mapping[str, Any]
-Run = Callable[[Arguments], Awaitable[ToolMessage | Command[Any]]]
+Run = Callable[[Arguments], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """What a call gave, and the arguments that it really ran with: those on record, or the user's."""
 
-    answer: ToolMessage | Command[Any]
+    answer: Answer
     arguments: Arguments
 
 
@@ -137,8 +138,7 @@ class _Call:
             elif this.is_new or this.is_unknown:
                 return await self._run(records, number, arguments)
             elif this.result is not None and not this.is_paused:
-                kept = ToolMessage(tool_call_id=self.id, name=self.tool.name, **this.result)
-                return Done(kept, this.arguments)
+                return Done(restored(this.result, self.tool.name, self.id), this.arguments)
             number += 1
 
     async def _run(self, records: CallRecords, number: int, arguments: Arguments) -> Done:
@@ -147,8 +147,7 @@ class _Call:
         except GraphBubbleUp:
             await records.pause(number)
             raise
-        if isinstance(done.answer, ToolMessage):
-            await records.end(number, done.answer)
+        await records.end(number, done.answer)
         return done
 
     async def finished(self, arguments: Arguments) -> Done:
@@ -172,12 +171,13 @@ class ToolCallsOnce(AgentMiddleware[Any, Any]):
         self,
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    ) -> Any:
+        """Return the call's `Answer`: LangChain's type leaves out the lists, which LangGraph takes."""
         call = request.tool_call
         if request.tool is None:
             return await handler(request)  # no such tool: the handler says so
 
-        async def run(arguments: Arguments) -> ToolMessage | Command[Any]:
+        async def run(arguments: Arguments) -> Answer:
             return await handler(request.override(tool_call={**call, "args": dict(arguments)}))
 
         return (await call_once(request.tool, call["id"] or "", call["args"], run)).answer

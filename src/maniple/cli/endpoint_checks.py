@@ -28,7 +28,10 @@ def configured(settings: Settings) -> list[tuple[LLMType, ModelSettings]]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an endpoint stands in the settings. A `vital` one has nothing to take its place."""
+    """Where an endpoint stands in the settings. A `vital` one has nothing to take its place.
+
+    `env_prefix` is empty for a fallback, which has no variables.
+    """
 
     setting: str
     env_prefix: str
@@ -50,38 +53,38 @@ def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, Place]]:
         setting, prefix = f"models.{kind}", MODEL_PREFIXES[kind]
         yield model, Place(setting, prefix, vital=number == 0 and not model.fallbacks)
         for position, spare in enumerate(model.fallbacks):
-            yield spare, Place(f"{setting}.fallbacks[{position}]", prefix, vital=False)
+            yield spare, Place(f"{setting}.fallbacks[{position}]", "", vital=False)
 
 
 async def check_endpoint(model: ModelSettings, place: Place) -> Finding:
     """Ask one endpoint for its models."""
-    name = str(EndpointName.of(model.model, model.base_url, place.setting, place.env_prefix))
+    name = EndpointName.of(model.model, model.base_url, place.setting, place.env_prefix)
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS), httpx.AsyncClient(timeout=_TIMEOUT_SECONDS) as client:
             response = await client.send(_listing(client, model))
     except (httpx.HTTPError, TimeoutError) as error:
-        remedy = f"Check {place.env_prefix}_BASE_URL, the network, and that the server runs."
+        remedy = f"Check {name.name_of('base_url')}, the network, and that the server runs."
         return Finding(place.setting, place.failure, f"{name} is unreachable: {_reason(error)}", remedy)
     except UnicodeError:
-        detail, remedy = "the key has characters that no key has", f"Correct {place.env_prefix}_API_KEY."
+        detail, remedy = "the key has characters that no key has", f"Correct {name.name_of('api_key')}."
         return Finding(place.setting, place.failure, detail, remedy)
-    return _judge(name, model.model, place, response)
+    return _judge(name, place, response)
 
 
-def _judge(name: str, model: str, place: Place, response: httpx.Response) -> Finding:
+def _judge(name: EndpointName, place: Place, response: httpx.Response) -> Finding:
     """Say what an answer means; a list of models that lacks this one is worth a warning."""
     status = response.status_code
     if status in (401, 403):
         detail = f"{name} is unauthorised: it refuses the key (HTTP {status})"
-        return Finding(place.setting, place.failure, detail, f"Correct {place.env_prefix}_API_KEY.")
+        return Finding(place.setting, place.failure, detail, f"Correct {name.name_of('api_key')}.")
     if status >= 500 or 300 <= status < 400:
         detail = f"{name} is reachable but answers HTTP {status}"
-        return Finding(place.setting, "warning", detail, f"Check {place.env_prefix}_BASE_URL.")
+        return Finding(place.setting, "warning", detail, f"Check {name.name_of('base_url')}.")
     listed = _model_names(response)
-    if listed and model not in listed:
+    if listed and name.model not in listed:
         shown = ", ".join(listed[:_LISTED_NAMES]) + (", …" if len(listed) > _LISTED_NAMES else "")
         detail = f"{name} is reachable, but this model is not among those it lists: {shown}"
-        return Finding(place.setting, "warning", detail, f"Check {place.env_prefix}_MODEL.")
+        return Finding(place.setting, "warning", detail, f"Check {name.name_of('model')}.")
     unlisted = "" if listed else "; it does not list its models"
     return Finding(place.setting, "ok", f"{name} is reachable{unlisted}")
 

@@ -42,6 +42,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         progress.step("starting the team")
         # Two seconds of imports: they come after the words.
         from maniple.cli.belongings import open_belongings
+        from maniple.cli.chat_log import configure_chat_log
         from maniple.cli.conversations import Conversations
         from maniple.cli.session import Session
         from maniple.runs import open_engine, recover_run, rules_of
@@ -50,6 +51,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         from maniple.sandbox import Workspaces
         from maniple.store.configured import open_configured_store
 
+        configure_chat_log(settings)
         rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)
         async with (
             open_belongings(Workspaces(settings.data_dir / WORKSPACES)) as belongings,

@@ -1,11 +1,36 @@
 """What can be set of runs: where they are kept, what they may use up, what needs a person's word."""
 
-from typing import Literal
+import difflib
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from maniple.config.section import Section
 from maniple.config.values import UserPath
+
+TOOLS = (
+    "ask_human",
+    "bash_tool",
+    "browser",
+    "crawl_tool",
+    "list_files",
+    "python_repl_tool",
+    "read_file",
+    "tavily_search",
+    "write_file",
+)
+"""Every tool that the team can have; this room may not look into that of the tools."""
+
+
+def _is_tool(name: str) -> str:
+    if name not in TOOLS:
+        near = difflib.get_close_matches(name.casefold(), TOOLS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TOOLS)}"
+        raise ValueError(f"no tool has this name, so it would run without being approved; {hint}")
+    return name
+
+
+ToolName = Annotated[str, AfterValidator(_is_tool)]
 
 
 class StoreSettings(Section):
@@ -29,7 +54,7 @@ class BudgetSettings(Section):
 class RunsSettings(Section):
     """How runs are driven."""
 
-    approval: tuple[str, ...] = ()
+    approval: tuple[ToolName, ...] = ()
     """Tools that run only after a person has approved their exact arguments, such as `bash_tool`."""
     budget: BudgetSettings = BudgetSettings()
     drain_seconds: float = Field(default=5, ge=0)

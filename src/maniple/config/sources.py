@@ -11,6 +11,7 @@ from typing import Any
 
 from dotenv.parser import Original, parse_stream
 
+from maniple.config.kubernetes import is_injected
 from maniple.errors import ConfigError
 from maniple.types import LLMType
 
@@ -125,6 +126,8 @@ def read_environment(environment: Mapping[str, str]) -> Source:
     """Take the variables that are ours from `environment`."""
     source = Source()
     for name, value in environment.items():
+        if is_injected(name, value):
+            continue
         _put_variable(source, name, value, f"environment variable {name}")
     return source
 

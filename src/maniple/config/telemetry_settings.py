@@ -25,11 +25,11 @@ UpperLevel = Annotated[
 
 
 class LoggingSettings(Section):
-    """The log on stderr."""
+    """The log on stderr; at a terminal `maniple chat` keeps it in `chat.log` in the data directory."""
 
     level: UpperLevel = "INFO"
     format: Literal["auto", "console", "json"] = "auto"
-    """`auto` is `console` on a terminal and `json` elsewhere."""
+    """`auto` is `console` on a terminal and for `maniple chat`, and `json` elsewhere."""
 
 
 class LangSmithSettings(Section):

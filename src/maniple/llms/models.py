@@ -16,6 +16,7 @@ from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, Capabilities, Feature
 from maniple.llms.failures import OPENAI_URL, EndpointName
+from maniple.llms.retry_dates import wait_by_their_clock
 from maniple.types import LLM_TYPES, LLMType, Profile
 
 AZURE_API_VERSION = "2024-10-21"
@@ -58,7 +59,10 @@ async def open_chat_models(
 ) -> AsyncIterator[ChatModels]:
     """Open the clients that `settings` describe, over one pool of connections; nothing is sent yet."""
     # In a thread: certificates are read from disk, and the OpenAI client takes a second to import.
-    http = await asyncio.to_thread(httpx2.AsyncClient, limits=LIMITS, follow_redirects=True)
+    hooks = {"response": [wait_by_their_clock]}
+    http = await asyncio.to_thread(
+        httpx2.AsyncClient, limits=LIMITS, follow_redirects=True, event_hooks=hooks
+    )
     # One model at one endpoint can do the same whatever type it serves as.
     shared = cache(capabilities_for)
     async with http:

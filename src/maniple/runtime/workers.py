@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
@@ -45,7 +46,7 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
         if name in ("browser", "file_manager") and not toolbox.of(name):
             continue
         if prompting_of(model) == "compact":
-            compact = _compact(name, models, toolbox)
+            compact = _compact(name, model, toolbox)
             if compact is not None:
                 workers[name] = compact
         else:
@@ -59,8 +60,7 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
     return workers
 
 
-def _compact(name: Worker, models: ChatModels, toolbox: Toolbox) -> Agent | None:
-    model = models.get(DEFAULT_LLMS[name])
+def _compact(name: Worker, model: BaseChatModel, toolbox: Toolbox) -> Agent | None:
     missing = toolbox.missing.get(name, "there is no tool for it")
     match name:
         case "coder":

@@ -6,12 +6,14 @@ import sys
 import threading
 from collections.abc import Mapping, MutableMapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TextIO
 
 import structlog
 
 from maniple.redaction import Redactor
+from maniple.telemetry.log_file import LogFile
 from maniple.telemetry.log_queue import LogQueue
 
 LogFormat = Literal["console", "json"]
@@ -23,9 +25,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def configure_logs(
-    level: str, format: LogFormat, redactor: Redactor, *, stream: TextIO | None = None
+    level: str, format: LogFormat, redactor: Redactor, *, stream: TextIO | Path | None = None
 ) -> None:
-    """Send every log record of this process to `stream` (stderr when there is none).
+    """Send every log record of this process to `stream` (stderr when there is none), or to a file.
 
     `level` is a name such as `INFO`; `json` is one object a line. Call it when the program starts; a later
     call replaces it. Give uvicorn `log_config=None`, or it sets up its own log afterwards. Exceptions that
@@ -35,7 +37,7 @@ def configure_logs(
     handler = _handler(stream or sys.stderr, format, redactor)
     root = logging.getLogger()
     for old in root.handlers[:]:
-        if isinstance(old, _Terminal | _Pipe):
+        if isinstance(old, _Terminal | _Pipe | _File):
             root.removeHandler(old)
             old.close()
     root.addHandler(handler)
@@ -99,6 +101,18 @@ class _Pipe(LogQueue):
         _tell_unwritten(record, self._redactor)
 
 
+class _File(LogFile):
+    """Drops what the disk does not take: who logs to a file wants nothing on the terminal."""
+
+    def __init__(self, path: Path, formatter: logging.Formatter, redactor: Redactor) -> None:
+        super().__init__(path, formatter)
+        self._redactor = redactor
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):
+            _tell_unwritten(record, self._redactor)
+
+
 def _tell_unwritten(record: logging.LogRecord, redactor: Redactor) -> None:
     words = redactor.text(repr(sys.exc_info()[1]))
     place = f"{record.name}, {record.pathname}:{record.lineno}"
@@ -106,7 +120,9 @@ def _tell_unwritten(record: logging.LogRecord, redactor: Redactor) -> None:
         sys.__stderr__.write(f"A log record could not be written ({place}): {words}\n")
 
 
-def _handler(stream: TextIO, format: LogFormat, redactor: Redactor) -> logging.Handler:
+def _handler(stream: TextIO | Path, format: LogFormat, redactor: Redactor) -> logging.Handler:
+    if isinstance(stream, Path):
+        return _File(stream, _formatter(format, redactor, colors=False), redactor)
     formatter = _formatter(format, redactor, colors=stream.isatty())
     if not stream.isatty():
         return _Pipe(stream, formatter, redactor)

@@ -6,6 +6,13 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _LANGUAGE_NAME = re.compile(r"[A-Za-z][A-Za-z ()-]{1,19}")
 _CHINESE = re.compile(r"(?:zh|chinese|中文)", re.IGNORECASE)
+_EXAMPLES = {
+    "zh": _CHINESE,
+    "de": re.compile(r"de\b|german|deutsch", re.IGNORECASE),
+    "fr": re.compile(r"fr\b|french|français", re.IGNORECASE),
+    "es": re.compile(r"es\b|spanish|español", re.IGNORECASE),
+}
+"""The languages of the worked examples of plans, by how their names begin; the rest have English ones."""
 
 
 def is_chinese(text: str) -> bool:
@@ -29,3 +36,9 @@ def language_of(request: str, locale: str) -> str:
     if _CHINESE.match(locale) or (not locale and is_chinese(request)):
         return "Chinese"
     return locale or "the language of the request"
+
+
+def examples_for(language: str) -> str:
+    """Return the name of the examples of plans to show: a small model's titles follow their language."""
+    known = (code for code, beginning in _EXAMPLES.items() if beginning.match(language.replace("_", "-")))
+    return f"plan_{next(known, 'en')}"

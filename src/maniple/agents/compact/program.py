@@ -1,13 +1,15 @@
 """The coder for small models: one fenced program, run, and repaired once with what went wrong."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
-from maniple.agents.compact.steps import RESULT_CHARACTERS, call_tool, worked
+from maniple.agents.compact.steps import PROMPT_ONLY, RESULT_CHARACTERS, call_tool, worked
+from maniple.agents.context import within_window
 from maniple.agents.cut_answers import is_cut
 from maniple.agents.task import StepFailed, Task, shortened
 from maniple.llms import ask
@@ -34,7 +36,7 @@ class ProgramWriter:
         messages = [SystemMessage(render("compact/coder")), *worked(pairs), HumanMessage(task.request)]
         output = ""
         for number in range(_TRIES):
-            answer = await ask(self.model, messages, max_tokens=PROGRAM_TOKENS)
+            answer = await self._written(messages)
             code, output = _program(answer.text), _TOO_LONG
             if not is_cut(answer):
                 output, ran = await call_tool(self.tool, number, code=code)
@@ -50,6 +52,12 @@ class ProgramWriter:
         raise StepFailed(
             f"the program failed twice: {_last_words(output)}\n{shortened(output, RESULT_CHARACTERS)}"
         )
+
+    async def _written(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        async def send(shown: Sequence[BaseMessage]) -> AIMessage:
+            return await ask(self.model, shown, max_tokens=PROGRAM_TOKENS)
+
+        return await within_window(self.model, messages, send, kept=PROMPT_ONLY)
 
 
 def _program(text: str) -> str:

@@ -1,14 +1,15 @@
 """The reporter for small models: a short report, to which code adds what must not be garbled."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from maniple.agents.compact.language import language_of
 from maniple.agents.compact.steps import RESULT_CHARACTERS
+from maniple.agents.context import within_window
 from maniple.agents.cut_answers import marked
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, Result, Task, fenced, shortened
 from maniple.llms import ask
@@ -47,12 +48,16 @@ class ShortReport:
 
     async def _written(self, task: Task, done: list[Result], language: str) -> str:
         prompt = render("compact/reporter" if done else "compact/answer", language=language)
-        results = "\n".join(shortened(result.text, RESULT_CHARACTERS) for result in done)
-        messages = [
-            SystemMessage(prompt + fenced(task.caller, COMPACT_CALLER_CHARACTERS)),
-            HumanMessage(_material(task.request, results, language) if done else task.request),
-        ]
-        return marked(await ask(self.model, messages, max_tokens=REPORT_TOKENS))
+        system = SystemMessage(prompt + fenced(task.caller, COMPACT_CALLER_CHARACTERS))
+        # In pieces, so that the longest of them are cut to the window and not all in one middle.
+        pieces = _material(task.request, done, language) if done else [task.request]
+
+        async def send(shown: Sequence[BaseMessage]) -> AIMessage:
+            material = HumanMessage("\n".join(piece.text for piece in shown[1:]))
+            return await ask(self.model, [shown[0], material], max_tokens=REPORT_TOKENS)
+
+        messages = [system, *(HumanMessage(piece) for piece in pieces)]
+        return marked(await within_window(self.model, messages, send))
 
     def _added(self, done: list[Result], text: str, language: str) -> Iterator[str]:
         """Yield where files are, and where the text is from when it is from no result."""
@@ -63,7 +68,7 @@ class ShortReport:
             yield notice.format(missing=f" {self.no_search}" if self.no_search else "")
 
 
-def _material(request: str, results: str, language: str) -> str:
+def _material(request: str, done: Sequence[Result], language: str) -> list[str]:
     # Said last and in that language, or the program's English decides.
     wish = "用中文写报告。" if language == "Chinese" else f"Write the report in {language}."
-    return f"Request: {request}\n{results}\n{wish}"
+    return [f"Request: {request}", *(shortened(result.text, RESULT_CHARACTERS) for result in done), wish]

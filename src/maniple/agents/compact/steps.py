@@ -15,6 +15,8 @@ from maniple.agents.task import StepFailed
 from maniple.agents.tool_calls import call_once
 
 RESULT_CHARACTERS = 1_500
+PROMPT_ONLY = 1
+"""Of a prompt with worked examples: so many messages stay whatever the window, and the newest."""
 
 
 def worked(pairs: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:

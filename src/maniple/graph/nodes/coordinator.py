@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from maniple.agents.compact import language_of, spoken_in, worked
+from maniple.agents.compact import PROMPT_ONLY, language_of, spoken_in, worked
 from maniple.agents.context import within_window
 from maniple.agents.cut_answers import marked
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced
@@ -156,7 +156,9 @@ class CoordinatorNode:
         request = request_of(state)
         pairs = [(question, Sorted(**sort).model_dump_json()) for question, sort in read_examples()["route"]]
         messages = [SystemMessage(render("compact/coordinator")), *worked(pairs), HumanMessage(request)]
-        sort, _ = await ask_for(self.model, messages, SORTED)
+        sort, _ = await within_window(
+            self.model, messages, lambda shown: ask_for(self.model, shown, SORTED), kept=PROMPT_ONLY
+        )
         language = spoken_in(request, sort.language)
         if sort.kind != "chat":
             return _Heard(sorted_for=sort.kind, language=language)

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import briefs, shortened
-from maniple.agents.compact import language_of, worked
+from maniple.agents.compact import examples_for, language_of, worked
 from maniple.agents.context import within_window
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced
 from maniple.errors import BudgetExhausted, PlanError, SearchError
@@ -108,7 +108,7 @@ class PlannerNode:
 def _compact_messages(state: State, options: RunOptions, members: Sequence[Worker]) -> list[BaseMessage]:
     request = request_of(state)
     language = language_of(request, options.locale or state.get("locale") or "")
-    examples = read_examples()["plan_zh" if language == "Chinese" else "plan_en"]
+    examples = read_examples()[examples_for(language)]
     pairs = [(question, Plan.model_validate(plan).as_text()) for question, plan in examples]
     prompt = render("compact/planner", members=members, language=language)
     system = SystemMessage(prompt + fenced(caller_of(state), COMPACT_CALLER_CHARACTERS))

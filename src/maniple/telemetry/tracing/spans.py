@@ -6,6 +6,7 @@ work at once one after another, and times would be wrong.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -38,6 +39,8 @@ class RunSpans(BaseCallbackHandler):
         self._contents = contents
         self._spans: dict[UUID, Span] = {}
         self._inside: dict[UUID, Span] = {}
+        # The clock of the wall is read once: set back in the middle, it would end spans before they begin.
+        self._clock_offset_ns = time.time_ns() - time.monotonic_ns()
 
     def on_chain_start(
         self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **more: Any
@@ -130,7 +133,7 @@ class RunSpans(BaseCallbackHandler):
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> None:
         context = set_span_in_context(parent) if parent else None
-        span = self._tracer.start_span(self._redactor.text(name), context, kind)
+        span = self._tracer.start_span(self._redactor.text(name), context, kind, start_time=self._now_ns())
         for key, value in {**attributes, **self._ids}.items():
             self._set(span, key, value)
         self._spans[run_id] = span
@@ -161,7 +164,10 @@ class RunSpans(BaseCallbackHandler):
 
     def _end(self, run_id: UUID) -> None:
         if span := self._spans.pop(run_id, None):
-            span.end()
+            span.end(self._now_ns())
+
+    def _now_ns(self) -> int:
+        return self._clock_offset_ns + time.monotonic_ns()
 
 
 def _agent_of_node(more: Mapping[str, Any]) -> str:

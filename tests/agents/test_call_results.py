@@ -1,0 +1,99 @@
+"""What tools give is kept, commands to the graph among it, and comes back after a crash."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, StructuredTool
+from langgraph.types import Command, Send
+
+from maniple.agents.call_results import kept, restored
+from maniple.redaction import Redactor
+from maniple.store.redacted_ledger import RedactedLedger
+from tests.agents.ledger import Book
+from tests.agents.pausing import Machine, calls, life, scope, script
+from tests.openai_server import reply
+
+pytestmark = pytest.mark.anyio
+SAID = ToolMessage("noted", tool_call_id="1", name="note")
+
+
+def back(answer):
+    return restored(json.loads(json.dumps(kept(answer, "note", "1"))), "note", "1")
+
+
+def noting(machine, update=lambda said: [said, HumanMessage("The user's number is 7.")]):
+    async def note(text: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command:
+        """Note something in the state."""
+        machine.ran.append(text)
+        return Command(update={"messages": update(ToolMessage("noted", tool_call_id=tool_call_id))})
+
+    return [StructuredTool.from_function(coroutine=note, name="note"), *machine.tools()]
+
+
+@dataclass
+class Telling(Book):
+    """Lets the machine's watcher know of each result."""
+
+    machine: Machine | None = None
+
+    async def end(self, run_id, tool_call_id, result):
+        await super().end(run_id, tool_call_id, result)
+        if self.machine:
+            self.machine.stuck.release()
+
+
+async def test_a_tools_command_is_given_back_after_a_crash_and_the_tool_is_not_run_again(tmp_path):
+    machine = Machine()
+    book = Telling(machine=machine)
+    two = calls(("note", {"text": "seven"}), ("look", {"what": "slow"}))
+    async with life(tmp_path, script(two), machine, scope(book), tools=noting(machine)) as it:
+        await it.die({"messages": [("user", "do it")]}, machine, at="slow", calls=2)
+    async with life(tmp_path, script(reply("done")), machine, scope(book), tools=noting(machine)) as it:
+        assert await it.recover() == []
+        assert [message["content"] for message in it.heard()] == ["noted", "did slow"]
+        assert "The user's number is 7." in str(it.server.requests[0]["messages"]), "the update is not lost"
+    assert sorted(machine.ran) == ["seven", "slow", "slow"]
+
+
+async def test_a_command_on_record_holds_no_secret():
+    book = Book()
+    ledger = RedactedLedger(book, Redactor(["canary-1234"]))
+    await ledger.begin("r", "1", "note", "{}")
+    command = Command(update={"messages": [SAID], "password": "canary-1234"})
+    await ledger.end("r", "1", json.dumps(kept(command, "note", "1")))
+    (row,) = book.of_tool("note")
+    assert "canary" not in str(row)
+    again = restored(json.loads(row.result or ""), "note", "1")
+    assert isinstance(again, Command)
+    assert again.update == {"messages": [SAID], "password": "***"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        SAID,
+        Command(update={"messages": [SAID, RemoveMessage(id="m")], "n": 3, "pair": (1, [None, 2.5])}),
+        Command(goto="reporter", graph=Command.PARENT),
+        Command(goto=[Send("worker", {"dict": {"message": 1}}), "other"], update=[("n", 1)]),
+        [SAID, Command(update={"command": [1], 7: {"tuple": "send"}})],
+        Command(resume={"id": True}),
+    ],
+)
+def test_what_json_can_hold_comes_back_as_it_was(answer):
+    assert back(answer) == answer
+
+
+@pytest.mark.parametrize("extra", [object(), b"bytes", {1, 2}])
+def test_of_what_it_cannot_hold_the_words_to_the_model_are_left(extra):
+    again = back(Command(update={"messages": [SAID], "extra": extra}))
+    assert isinstance(again, ToolMessage)
+    assert (again.content, again.tool_call_id) == ("noted", "1")
+
+
+def test_where_there_are_no_words_the_model_hears_that_the_work_was_done():
+    again = back(Command(update={"extra": object()}))
+    assert isinstance(again, ToolMessage)
+    assert "note did its work" in str(again.content)

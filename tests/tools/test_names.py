@@ -1,0 +1,26 @@
+"""What settings may name is what tools are called."""
+
+from typing import Any, cast
+
+from maniple.config.run_settings import TOOLS
+from maniple.sandbox import Workspaces
+from maniple.tools.ask import ask_tools
+from maniple.tools.browser import browser_tool
+from maniple.tools.code import code_tools
+from maniple.tools.crawl import crawl_tool
+from maniple.tools.files import file_tools
+from maniple.tools.search import search_tool
+
+
+def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
+    nothing = cast("Any", None)  # nobody is asked for its name alone
+    workspaces = Workspaces(tmp_path)
+    tools = [
+        *ask_tools(1),
+        browser_tool(nothing),
+        *code_tools(nothing, workspaces),
+        crawl_tool(nothing),
+        *file_tools(workspaces),
+        search_tool(nothing, 1),
+    ]
+    assert sorted(tool.name for tool in tools) == sorted(TOOLS)
