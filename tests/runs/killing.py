@@ -1,20 +1,20 @@
 """A server that is killed and started again, and a site that counts who comes."""
 
 import asyncio
+import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import httpx
 
+from tests.openai_server import SIMPLE, call, reply
 from tests.serving import ServerProcess, server_process
+from tests.team import plan, step
 
-_PAGE = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 75\r\n\r\n"
-    b"<html><body><p>A page about nothing much, in a few words.</p></body></html>"
-)
+T = TypeVar("T")
 
 
 class Mortal:
@@ -47,10 +47,10 @@ class Mortal:
         await asyncio.to_thread(self._stack.close)
 
     def client(self) -> httpx.AsyncClient:
-        """Return a client of the process that runs now."""
+        """Return a client of the process that runs now; how long it waits, the test's own limit says."""
         assert self._server is not None
         limits = httpx.Limits(max_connections=None)
-        return httpx.AsyncClient(base_url=self._server.url, timeout=60, limits=limits)
+        return httpx.AsyncClient(base_url=self._server.url, timeout=None, limits=limits)
 
 
 class Site:
@@ -93,3 +93,20 @@ async def open_site() -> AsyncIterator[Site]:
     async with await asyncio.start_server(site.answer, "127.0.0.1", 0, backlog=512) as server:
         site.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         yield site
+
+
+def crawling(site: Site) -> dict[str, Any]:
+    """Return a script by which the researcher reads one page there, named like the conversation."""
+    return {
+        **SIMPLE,
+        "by_history": True,
+        "planner": [reply(json.dumps(plan(step("researcher"), step("reporter"))))],
+        "researcher": [call("crawl_tool", url=f"{site.url}/{{run}}"), reply("found")],
+    }
+
+
+async def together(each: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do all at once; when one fails the others are ended, so that what they use can be closed."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in each]
+    return [task.result() for task in tasks]

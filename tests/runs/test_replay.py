@@ -48,6 +48,18 @@ class Follower:
     def done(self) -> bool:
         return bool(self.heard) and '"event": "final_session_state"' in self.heard[-1][1]
 
+    def turns(self) -> list[tuple[str, str]]:
+        """Return who spoke, and what was said in that turn."""
+        turns: list[tuple[str, str]] = []
+        for _, event in self.heard:
+            told = json.loads(event)
+            if told["event"] == "start_of_agent":
+                turns.append((told["data"]["agent_name"], ""))
+            elif told["event"] == "message":
+                agent, text = turns[-1]
+                turns[-1] = agent, text + told["data"]["delta"]["content"]
+        return turns
+
     async def follow(self, server: Mortal) -> None:
         for _ in range(100):
             if self.done:
@@ -82,8 +94,8 @@ class Follower:
 async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(tmp_path):
     dice = random.Random(SEED)
     each = [DROPS // STREAMS + (number < DROPS % STREAMS) for number in range(STREAMS)]
-    long = {"chunks": [f"w{n} " for n in range(PIECES)], "delay_seconds": 0.02}
-    script = {**SIMPLE, "by_history": True, "reporter": [long]}
+    report = [f"w{n} " for n in range(PIECES)]
+    script = {**SIMPLE, "by_history": True, "reporter": [{"chunks": report, "delay_seconds": 0.02}]}
     with serving(script) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
@@ -107,6 +119,15 @@ async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(tmp
         assert [json.loads(event)["data"] for _, event in follower.heard] == [
             json.loads(line[6:]) for line in replay.splitlines() if line.startswith("data: ")
         ]
+        _says_what_the_model_said(follower.turns(), "".join(report))
+
+
+def _says_what_the_model_said(turns: list[tuple[str, str]], report: str) -> None:
+    """A turn that a kill cut off tells its beginning, the last one all: nothing is left out between."""
+    texts = [text for agent, text in turns if agent == "reporter"]
+    assert texts[-1] == report
+    assert all(report.startswith(text) for text in texts)
+    assert [text for agent, text in turns if agent == "coder"][-1] == "1 + 3 = 4"
 
 
 async def _begin(client, name: str) -> str:

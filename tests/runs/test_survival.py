@@ -1,6 +1,5 @@
 """A server that is killed loses no run, and does nothing twice that it knows to be done."""
 
-import asyncio
 import json
 import random
 import sqlite3
@@ -10,7 +9,7 @@ import pytest
 
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, call, reply, serving
-from tests.runs.killing import Mortal, open_site
+from tests.runs.killing import Mortal, open_site, together
 from tests.serving import environment
 from tests.team import plan, step
 
@@ -46,7 +45,7 @@ async def test_a_hundred_runs_survive_twelve_kills(tmp_path):
             env = environment(model.base_url, tmp_path, MANIPLE_FETCH__ALLOW_PRIVATE="127.0.0.0/8")
             async with Mortal(env, tmp_path) as server:
                 async with server.client() as client:
-                    run_ids = await asyncio.gather(*(_begin(client, f"r{n}") for n in range(RUNS)))
+                    run_ids = await together(_begin(client, f"r{n}") for n in range(RUNS))
                 for moment in moments:
                     await site.visited(moment)
                     await server.kill()
@@ -54,7 +53,7 @@ async def test_a_hundred_runs_survive_twelve_kills(tmp_path):
                         visits[path] = site.hits[path]
                     await server.start()
                 async with server.client() as client:
-                    told = await asyncio.gather(*(_told(client, run_id) for run_id in run_ids))
+                    told = await together(_told(client, run_id) for run_id in run_ids)
     for number, frames in enumerate(told):
         read = Client().read(frames)
         assert read.status == "completed", (number, frames[-3:])
@@ -77,7 +76,7 @@ async def _begin(client, name: str) -> str:
 
 
 async def _told(client, run_id: str):
-    text = (await client.get(f"/api/runs/{run_id}/events", timeout=120)).text
+    text = (await client.get(f"/api/runs/{run_id}/events")).text
     blocks = [block.split("\n") for block in text.split("\n\n") if block.startswith("id: ")]
     assert [int(lines[0][4:]) for lines in blocks] == list(range(1, len(blocks) + 1))
     return [(lines[1][7:], json.loads(lines[2][6:])) for lines in blocks]

@@ -60,8 +60,9 @@ async def open_service(settings: Settings, progress: Progress | None = None) -> 
         yield Service(settings, runtime, store, engine, workspaces, metrics, rules.redactor, reach)
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """Return the open service of this process."""
+    # Asynchronous, although it waits for nothing: FastAPI would send any other through a thread.
     return request.app.state.service
 
 

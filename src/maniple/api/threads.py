@@ -1,5 +1,7 @@
 """What is told of a conversation, and how it comes to its end."""
 
+from collections.abc import Sequence
+
 from langchain_core.messages import BaseMessage
 
 from maniple.api.schemas import PlanView, RunStub, ThreadDetail, ThreadStatus, ThreadView
@@ -8,6 +10,7 @@ from maniple.events.conversation import as_chat_message
 from maniple.runs import NotFound, ThreadBusy
 from maniple.runtime import thread_state
 from maniple.store import RunRecord, Store, Thread
+from maniple.types import RunState
 
 SHOWN_RUNS = 50
 _LOOKED_AT = 5
@@ -21,12 +24,13 @@ async def owned(store: Store, thread_id: str, owner: str) -> Thread:
     return thread
 
 
-async def status_of(store: Store, thread_id: str) -> ThreadStatus:
-    """Return how a thread stands, by its newest runs."""
-    return _status([run.status for run in await store.runs.of_thread(thread_id, _LOOKED_AT)])
+async def views_of(store: Store, threads: Sequence[Thread]) -> list[ThreadView]:
+    """Return what is told of threads, each by its newest runs; the store is asked once for all of them."""
+    newest = await store.runs.statuses([one.thread_id for one in threads], _LOOKED_AT)
+    return [ThreadView.of(one, _status(newest[one.thread_id])) for one in threads]
 
 
-def _status(newest: list[str]) -> ThreadStatus:
+def _status(newest: Sequence[RunState]) -> ThreadStatus:
     if any(status in ("queued", "running") for status in newest):
         return "busy"
     told: dict[str, ThreadStatus] = {"interrupted": "interrupted", "failed": "error"}

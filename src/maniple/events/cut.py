@@ -8,6 +8,7 @@ from maniple.events.model import (
     AgentEnded,
     AgentStarted,
     Event,
+    Failed,
     ModelEnded,
     ModelStarted,
     PlanChanged,
@@ -28,7 +29,8 @@ CUT_OFF = "The program stopped while this ran."
 class Told:
     """Where the newest stretch of a run's stream stood. A run that is answered begins another stretch.
 
-    `status` is set once it has been told, `agents` counts the turns by agent id.
+    `status` is set once it has been told, and `failure` says why it is `failed`; `agents` counts the turns by
+    agent id.
     """
 
     begun: bool = False
@@ -36,6 +38,7 @@ class Told:
     workflow_ended: bool = False
     ended: bool = False
     status: RunStatus | None = None
+    failure: Failed | None = None
     plan: PlanChanged | None = None
     agents: Counter[str] = field(default_factory=Counter)
     _agent: AgentStarted | None = None
@@ -93,8 +96,12 @@ class Told:
                 self.workflow_started = True
             case PlanChanged():
                 self.plan = event
+            case Failed():
+                self.failure = event
             case RunStatusChanged():
                 self.status = event.status
+                # One that was cut off before its status was told is no reason for another end.
+                self.failure = self.failure if event.status == "failed" else None
             case WorkflowEnded():
                 self.workflow_ended = True
             case SessionState():

@@ -10,7 +10,6 @@ from fastapi import Body, Path, Query, Response
 from pydantic import FiniteFloat
 from pydantic.json_schema import SkipJsonSchema
 
-from maniple.api.admission import admit
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
 from maniple.api.problems import problems
@@ -24,7 +23,7 @@ from maniple.api.schemas import (
     ThreadView,
 )
 from maniple.api.state import ServiceOf
-from maniple.api.threads import detail_of, end_runs, owned, status_of
+from maniple.api.threads import detail_of, end_runs, owned, views_of
 from maniple.errors import FileError
 from maniple.store import Thread
 from maniple.text import whole
@@ -40,7 +39,7 @@ async def make_thread(
 ) -> ThreadView:
     """Make a conversation, on which runs can be started."""
     now = time.time()
-    title = whole(new.title) if new else ""
+    title = service.redactor.text(whole(new.title)) if new else ""
     thread = await service.store.threads.create(Thread(str(uuid4()), caller.owner, title, now, now))
     return ThreadView.of(thread, "idle")
 
@@ -56,9 +55,11 @@ async def list_threads(
 ) -> ThreadPage:
     """The key's conversations, newest first."""
     threads = await service.store.threads.list(caller.owner, limit, before)
-    views = [ThreadView.of(one, await status_of(service.store, one.thread_id)) for one in threads]
     full = len(threads) == limit
-    return ThreadPage(threads=views, next_before=threads[-1].created_at if full else None)
+    return ThreadPage(
+        threads=await views_of(service.store, threads),
+        next_before=threads[-1].created_at if full else None,
+    )
 
 
 @router.get("/api/threads/{thread_id}", summary="Read a conversation", responses=problems(404))
@@ -96,8 +97,7 @@ async def start_run(
 ) -> RunAccepted:
     """Start a run that goes on whoever follows it. On a thread that waits for an answer, it is the answer."""
     await owned(service.store, thread_id, caller.owner)
-    accepted = await admit(
-        service, caller, ask.asked_budget(), lambda owner, budget: ask.as_run(thread_id, owner, budget)
-    )
+    request = ask.as_run(thread_id, caller.owner, ask.asked_budget())
+    accepted = await service.engine.submit(request)
     response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
     return RunAccepted.model_validate(accepted.run)

@@ -1,5 +1,6 @@
 """What clients send."""
 
+import math
 from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -205,14 +206,22 @@ class RunBody(_Ask):
         return RunRequest(messages, thread_id, self.options(), owner, self.multitask_strategy, budget)
 
 
-def _shallow(value: Any) -> Any:
-    """Return JSON as it came, of whole characters; what is nested too deep to be kept is refused."""
+def _keepable(value: Any) -> Any:
+    """Return JSON as it came, of whole characters; what no checkpoint can keep is refused."""
     level = [value]
     for _ in range(MOST_LEVELS):
+        if not all(_is_countable(one) for one in level):
+            raise ValueError("the answer holds a number beyond 64 bits, or none (NaN): send it as text")
         level = [below for one in level for below in _inside(one)]
         if not level:
             return whole(value)
     raise ValueError(f"the answer is nested in more than {MOST_LEVELS} levels")
+
+
+def _is_countable(value: Any) -> bool:
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _inside(value: Any) -> list[Any]:
@@ -230,7 +239,7 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"example": {"answer": "accept"}})
 
-    answer: Annotated[Any, BeforeValidator(_shallow)]
+    answer: Annotated[Any, BeforeValidator(_keepable)]
     interrupt_id: Annotated[str, Field(max_length=200)] = ""
 
 

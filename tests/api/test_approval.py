@@ -1,0 +1,115 @@
+"""A tool that waits for approval, on a thread where the next message is the answer."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.api.inside import Inside, inside, numbered
+from tests.grammar import Client
+from tests.openai_server import OpenAIServer, reply, serving
+from tests.runs.killing import Site, crawling, open_site
+from tests.team import data, status
+
+pytestmark = pytest.mark.anyio
+NOT_THE_WORD = [
+    "yes",
+    "Y",
+    "ok",
+    "Go",
+    "yes, but not this one",
+    "Approve? No!",
+    "do not approve",
+    "approve the other one",
+    "ja, aber nicht diese hier",
+    "sí, pero esta no",
+    "oui, mais pas celle-ci",
+    "好",
+    "好的，但不是这个",
+    "可以，先别运行",
+    "はい、でもこれは違います",
+    "да, но не это",
+    "نعم، لكن ليس هذا",
+]
+THE_WORD = ["approve", " Approve\n", "ACCEPT"]
+
+
+@pytest.fixture
+async def site(anyio_backend: str) -> AsyncIterator[Site]:
+    async with open_site() as opened:
+        yield opened
+
+
+@pytest.fixture
+def model(site: Site) -> Iterator[OpenAIServer]:
+    with serving(crawling(site)) as server:
+        yield server
+
+
+@pytest.fixture
+async def asking(model: OpenAIServer, tmp_path) -> AsyncIterator[Inside]:
+    sections = {"runs": {"approval": ["crawl_tool"]}, "fetch": {"allow_private": ["127.0.0.0/8"]}}
+    async with inside(model.base_url, tmp_path, **sections) as it:
+        yield it
+
+
+async def told_by_chat(it: Inside, thread: str, text: str):
+    """Say something on a thread as the old client does."""
+    body = {"messages": [{"role": "user", "content": text}], "thread_id": thread}
+    response = await it.client.post("/api/chat/stream", json=body)
+    assert response.status_code == 200, response.text
+    frames = [frame for _, frame in numbered(response.text)]
+    Client().read(frames)
+    return frames
+
+
+async def told_by_run(it: Inside, thread: str, text: str):
+    """Say something on a thread by starting a run there."""
+    read = (await it.get(f"/api/threads/{thread}"))["runs"]
+    before = numbered((await it.client.get(f"/api/runs/{read[0]['run_id']}/events")).text) if read else []
+    response = await it.client.post(f"/api/threads/{thread}/runs", json={"input": text})
+    assert response.status_code == 202, response.text
+    return await it.told(response.json()["run_id"], len(before))
+
+
+WAYS = [told_by_chat, told_by_run]
+
+
+@pytest.mark.parametrize("say", WAYS)
+async def test_no_message_but_the_very_word_lets_a_tool_run(asking: Inside, model, site: Site, say):
+    for number, words in enumerate(NOT_THE_WORD):
+        thread = await asking.thread()
+        waiting = await say(asking, thread, f"Look there. #run=no{number}")
+        [pause] = data(waiting, "interrupt")
+        assert (pause["kind"], pause["payload"]["tool_name"]) == ("tool_approval", "crawl_tool")
+        frames = await say(asking, thread, words)
+        assert status(frames) == "completed"
+        said = [one["content"] for one in model.requests[-2]["messages"] if one["role"] == "tool"]
+        assert said == [f"The user rejected this call: {words}"]
+    assert site.hits == {}
+
+
+@pytest.mark.parametrize("say", WAYS)
+async def test_the_very_word_lets_it_run_once(asking: Inside, site: Site, say):
+    for number, words in enumerate(THE_WORD):
+        thread = await asking.thread()
+        assert status(await say(asking, thread, f"Look there. #run=yes{number}")) == "interrupted"
+        assert status(await say(asking, thread, words)) == "completed"
+        assert site.hits[f"/yes{number}"] == 1
+    assert site.hits.total() == len(THE_WORD)
+
+
+@pytest.mark.parametrize("say", WAYS)
+async def test_of_two_calls_that_wait_the_word_is_for_the_one_told_first(asking: Inside, model, site, say):
+    urls = [f"{site.url}/{{run}}-{letter}" for letter in "ab"]
+    both = [{"name": "crawl_tool", "arguments": {"url": url}} for url in urls]
+    model.reset({**crawling(site), "researcher": [{"tool_calls": both}, reply("found")]})
+    for number in range(5):
+        thread = await asking.thread()
+        waiting = data(await say(asking, thread, f"Look there. #run=two{number}"), "interrupt")
+        first, second = [one["payload"]["tool_input"]["url"].removeprefix(site.url) for one in waiting]
+        frames = await say(asking, thread, "approve")
+        [left] = data(frames, "interrupt")
+        assert left["payload"]["tool_input"]["url"].endswith(second)
+        assert (site.hits[first], site.hits[second]) == (1, 0)
+        assert status(await say(asking, thread, "no")) == "completed"
+        assert site.hits[second] == 0

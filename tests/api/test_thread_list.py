@@ -1,0 +1,102 @@
+"""The list of conversations: how each stands, what it is called, and how long that takes."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from maniple.store import Thread
+from maniple.store.sqlite.runs import _COLUMNS, _values
+from tests.api.inside import Inside, inside
+from tests.openai_server import SIMPLE, serving
+from tests.store.samples import a_run, a_thread
+
+pytestmark = pytest.mark.anyio
+SECRET = "tvly-canary-0123456789"
+MANY = 10_000
+
+
+async def thread_with(it: Inside, *statuses: str) -> str:
+    thread = await it.service.store.threads.create(a_thread())
+    for status in statuses:
+        await it.service.store.runs.add(a_run(thread, it.service.store.process, status=status))
+    return thread.thread_id
+
+
+async def test_each_conversation_stands_as_its_newest_runs_do(it: Inside):
+    wanted = {
+        await thread_with(it): "idle",
+        await thread_with(it, "failed", "completed"): "idle",
+        await thread_with(it, "completed", "failed"): "error",
+        await thread_with(it, "running", "queued"): "busy",
+        await thread_with(it, "running", "cancelled"): "busy",
+        await thread_with(it, *["completed"] * 8, "interrupted"): "interrupted",
+    }
+    listed = (await it.get("/api/threads"))["threads"]
+    assert {one["thread_id"]: one["status"] for one in listed} == wanted
+    for thread_id, status in wanted.items():
+        assert (await it.get(f"/api/threads/{thread_id}"))["status"] == status
+
+
+async def test_a_page_asks_the_store_twice_however_long_it_is(it: Inside):
+    for _ in range(60):
+        await thread_with(it, "completed")
+    asked = 0
+    lane = it.service.store._database._reading
+    do = lane.do
+
+    def counted(work):
+        nonlocal asked
+        asked += 1
+        return do(work)
+
+    lane.do = counted
+    each = []
+    for limit in (1, 60):
+        asked = 0
+        assert len((await it.get(f"/api/threads?limit={limit}"))["threads"]) == limit
+        each.append(asked)
+    assert each[0] == each[1]
+
+
+async def test_a_page_among_ten_thousand_conversations_is_as_quick_as_among_a_hundred(tmp_path):
+    seconds = []
+    with serving(SIMPLE) as model:
+        for count in (100, MANY):
+            async with inside(model.base_url, tmp_path / str(count)) as it:
+                await _fill(it, count)
+                seconds.append(min([await _page_seconds(it) for _ in range(9)]))
+    few, many = seconds
+    assert many < 5 * few
+
+
+async def _fill(it: Inside, count: int) -> None:
+    """Keep so many conversations with three runs each, in one transaction."""
+    store = it.service.store
+    threads = [Thread(f"t{n}", "", f"Question {n}", 1000.0 + n, 1000.0 + n) for n in range(count)]
+    rows = [(one.thread_id, one.owner, one.title, one.created_at, one.updated_at) for one in threads]
+    await store._database.execute("INSERT INTO threads VALUES (NULL, ?, ?, ?, ?, ?)", *rows)
+    runs = [
+        _values(replace(a_run(one, at=one.created_at + third / 4), status="completed"))
+        for one in threads
+        for third in range(3)
+    ]
+    marks = ", ".join("?" * len(runs[0]))
+    await store._database.execute(f"INSERT INTO runs ({_COLUMNS}) VALUES ({marks})", *runs)
+
+
+async def _page_seconds(it: Inside) -> float:
+    begun = time.perf_counter()
+    page = await it.get("/api/threads?limit=50&before=1080.0")
+    taken = time.perf_counter() - begun
+    assert len(page["threads"]) == 50
+    return taken
+
+
+async def test_a_secret_in_a_title_is_not_kept(tmp_path):
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path, search={"tavily_api_key": SECRET}) as it:
+            response = await it.client.post("/api/threads", json={"title": f"Why is {SECRET} refused?"})
+            assert response.json()["title"] == "Why is *** refused?"
+            (thread,) = await it.service.store.threads.list(None)
+            assert thread.title == "Why is *** refused?"
