@@ -122,6 +122,15 @@ async def test_a_log_cut_in_its_last_frame_is_read_up_to_there(tmp_path):
         assert await store.check() == []
 
 
+async def test_a_last_page_of_which_only_the_head_was_written_is_no_damage(tmp_path):
+    """In a log that was begun anew the page itself is an older one, so the length of the file tells nothing."""
+    path = tmp_path / "maniple.db"
+    log = killed_in_the_middle(path)
+    overwrite(log, log.stat().st_size - 4096, os.urandom(4096))
+    async with opened(path) as store:
+        assert await store.check() == []
+
+
 @pytest.mark.parametrize("place", [0, 8, 24, 32 + 30, 32 + 4096 + 24 + 9])
 async def test_a_log_with_garbage_in_it_is_refused_and_left_as_it_is(tmp_path, place):
     path = tmp_path / "maniple.db"

@@ -23,7 +23,7 @@ async def stored(path, count):
         ]
         marks = ", ".join("?" * len(rows[0]))
         sql = f"INSERT INTO runs ({_COLUMNS}) VALUES ({marks})"
-        await store._database.execute(sql, *rows)
+        await store._database.write(lambda connection: connection.executemany(sql, rows) and None)
     return thread
 
 

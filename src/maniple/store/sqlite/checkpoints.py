@@ -28,8 +28,9 @@ _PUT = (
 )
 _PUT_WRITES = (
     "INSERT OR {} INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, "
-    "type, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "type, value) VALUES {}"
 )
+_WRITE = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NEWEST = (
     "SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? "
     "ORDER BY rowid DESC LIMIT 1"
@@ -49,6 +50,7 @@ class SqliteSaver(AsyncSqliteSaver):
         self._database = database
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        await self._database.settle()
         if not get_checkpoint_id(config):
             asked = config.get("configurable", {})
             place = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
@@ -68,6 +70,7 @@ class SqliteSaver(AsyncSqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
+        await self._database.settle()
         # The saver holds its lock from one item to the next: who asks it something then waits for ever.
         with told(self._database.path):
             found = [one async for one in super().alist(config, filter=filter, before=before, limit=limit)]
@@ -90,6 +93,7 @@ class SqliteSaver(AsyncSqliteSaver):
             described.encode("utf-8", "ignore"),
         )
         await self._database.execute(_PUT, row)
+        self._database.raise_lost(str(thread_id))
         names = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}
         return {"configurable": names}
 
@@ -110,7 +114,13 @@ class SqliteSaver(AsyncSqliteSaver):
             for index, (channel, value) in enumerate(writes)
         ]
         again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
-        await self._database.execute(_PUT_WRITES.format(again), *rows)
+        sql = _PUT_WRITES.format(again, ", ".join([_WRITE] * len(rows)))
+        values = [value for row in rows for value in row]
+        if again == "REPLACE":
+            await self._database.execute(sql, values)
+        else:
+            # The checkpoint that follows is what counts; to die before it is to die before this.
+            self._database.defer(key[0], sql, values)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._database.write(lambda c: delete_checkpoints(c, thread_id))

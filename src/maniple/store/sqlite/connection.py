@@ -1,21 +1,33 @@
 """Two connections to one file, each in a thread of its own: one writes, the other reads meanwhile."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from maniple.errors import StoreError
 from maniple.store.faults import told
-from maniple.store.sqlite.lane import Lane
+from maniple.store.sqlite.lane import Doing, Lane
 
 BUSY_SECONDS = 5.0
 """How long a write waits for one of another process."""
 WAL_BYTES = 16 * 1024 * 1024
 """What the write-ahead log shrinks to after a burst."""
 
+DEFERRED_SECONDS = 0.01
+_NOTHING: Any = (lambda _: None, lambda: None)
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Deferred:
+    key: str
+    sql: str
+    values: Sequence[Any]
 
 
 def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
@@ -55,18 +67,70 @@ class Database:
         self.path = path
         self._writer, self._reader = writer, reader
         self._writing, self._reading = Lane("store writer"), Lane("store reader")
+        self._deferred: list[_Deferred] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._lost: dict[str, StoreError] = {}
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `work` returns, committed; if it raises, nothing of it was done."""
-        return await self._writing.do(lambda: transact(self._writer, self.path, work))
+        return await self._do(work, lambda: transact(self._writer, self.path, work))
 
-    async def execute(self, sql: str, *rows: Sequence[Any]) -> None:
-        """Run a statement for each of `rows`."""
+    async def execute(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement, which is a transaction by itself, and return its rows."""
 
-        def run(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, rows)
+        def run(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            return connection.execute(sql, values).fetchall()
 
-        await self.write(run)
+        def alone() -> list[tuple[Any, ...]]:
+            with told(self.path):
+                return run(self._writer)
+
+        return await self._do(run, alone)
+
+    def defer(self, key: str, sql: str, values: Sequence[Any]) -> None:
+        """Run a statement in the transaction of what is written next, or in `DEFERRED_SECONDS`.
+
+        `raise_lost` tells that it failed.
+        """
+        self._deferred.append(_Deferred(key, sql, values))
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(DEFERRED_SECONDS, self._do, *_NOTHING)
+
+    async def settle(self) -> None:
+        """Wait until what was deferred is written."""
+        if self._deferred:
+            await self._do(*_NOTHING)
+
+    def raise_lost(self, key: str) -> None:
+        """Raise the `StoreError` by which a deferred statement of `key` was lost, once."""
+        if (lost := self._lost.pop(key, None)) is not None:
+            raise lost
+
+    def _do(self, work: Callable[[sqlite3.Connection], T], alone: Callable[[], T]) -> Doing[T]:
+        """Do `work` in the transaction of what was deferred, or without that as `alone` does it."""
+        deferred, self._deferred = self._deferred, []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+        def together(connection: sqlite3.Connection) -> T:
+            for one in deferred:
+                connection.execute(one.sql, one.values).fetchall()
+            return work(connection)
+
+        def run() -> T:
+            with suppress(StoreError):  # whose fault it was shows when each is done by itself
+                return transact(self._writer, self.path, together)
+            for one in deferred:
+                try:
+                    with told(self.path):
+                        self._writer.execute(one.sql, one.values).fetchall()
+                except StoreError as error:
+                    self._lost[one.key] = error
+            return alone()
+
+        return self._writing.do(run if deferred else alone)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `work` reads."""
@@ -93,6 +157,7 @@ class Database:
             await self._reading.do(self._reader.close)
         finally:
             try:
+                await self.settle()
                 await self._writing.do(self._writer.close)
             finally:
                 self._reading.close()

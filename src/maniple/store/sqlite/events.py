@@ -9,6 +9,10 @@ from maniple.store.records import EventRecord
 from maniple.store.sqlite.connection import Database
 
 Batches = Sequence[tuple[str, Sequence[EventRecord]]]
+_INSERT = (
+    "INSERT INTO events SELECT ?1, ?2, ?3, ?4 FROM runs WHERE run_id = ?1 "
+    "AND ?2 = 1 + coalesce((SELECT max(last) FROM events WHERE run_id = ?1), 0) RETURNING 1"
+)
 
 
 class SqliteEvents:
@@ -18,10 +22,14 @@ class SqliteEvents:
         self._database = database
 
     async def append(self, batches: Batches) -> None:
+        rows = [_row(run_id, records) for run_id, records in batches if records]
+        if len(rows) == 1 and await self._database.execute(_INSERT, rows[0]):
+            return  # as a rule: in one statement
+
         def insert(connection: sqlite3.Connection) -> None:
-            for run_id, records in batches:
-                if records:
-                    _insert(connection, run_id, records)
+            for row in rows:
+                if not connection.execute(_INSERT, row).fetchall():
+                    _explain(connection, *row[:2])
 
         await self._database.write(insert)
 
@@ -47,17 +55,19 @@ class SqliteEvents:
         return numbered(*rows[0])[-1] if rows else None
 
 
-def _insert(connection: sqlite3.Connection, run_id: str, records: Sequence[EventRecord]) -> None:
-    (known, newest) = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1), "
-        "coalesce((SELECT max(last) FROM events WHERE run_id = ?1), 0)",
+def _row(run_id: str, records: Sequence[EventRecord]) -> tuple[str, int, int, str]:
+    return run_id, records[0].number, records[-1].number, joined(records)
+
+
+def _explain(connection: sqlite3.Connection, run_id: str, first: int) -> None:
+    """Raise `StoreError` for events that do not follow; those of a deleted run are dropped."""
+    newest = connection.execute(
+        "SELECT coalesce((SELECT max(last) FROM events WHERE run_id = runs.run_id), 0) "
+        "FROM runs WHERE run_id = ?",
         (run_id,),
     ).fetchone()
-    if not known:
-        return  # deleted while it was under way
-    first, last = records[0].number, records[-1].number
-    if first != newest + 1:
+    if newest is not None:
         raise StoreError(
-            f"Event {first} of run {run_id} does not follow its newest, {newest}: another process drives it."
+            f"Event {first} of run {run_id} does not follow its newest, {newest[0]}: another process "
+            "drives it."
         )
-    connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (run_id, first, last, joined(records)))

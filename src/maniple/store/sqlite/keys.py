@@ -45,8 +45,8 @@ class SqliteKeys:
         return [_key(*row) for row in await self._database.read(lambda c: c.execute(sql).fetchall())]
 
     async def revoke(self, key_id: str) -> bool:
-        sql = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL"
-        return await self._database.write(lambda c: c.execute(sql, (time.time(), key_id)).rowcount > 0)
+        sql = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL RETURNING 1"
+        return bool(await self._database.execute(sql, (time.time(), key_id)))
 
 
 def _key(key_id: str, name: str, kept: str, *rest: object) -> ApiKey:

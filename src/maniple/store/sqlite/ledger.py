@@ -22,8 +22,7 @@ class SqliteLedger:
             f"RETURNING {_COLUMNS}"
         )
         values = (run_id, tool_call_id, tool_name, whole(arguments), time.time())
-        rows = await self._database.write(lambda c: c.execute(sql, values).fetchall())
-        return ToolCallRecord(*rows[0])
+        return ToolCallRecord(*(await self._database.execute(sql, values))[0])
 
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
         sql = (

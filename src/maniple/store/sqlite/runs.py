@@ -79,7 +79,7 @@ class SqliteRuns:
     async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         settings, values = _settings(changes)
         sql = f"UPDATE runs SET {settings} WHERE run_id = ? RETURNING {_COLUMNS}"
-        return first(_run, await self._database.write(lambda c: c.execute(sql, (*values, run_id)).fetchall()))
+        return first(_run, await self._database.execute(sql, (*values, run_id)))
 
     async def answer(self, run_id: str, request: str) -> RunRecord | None:
         sql = (
@@ -87,7 +87,7 @@ class SqliteRuns:
             f"WHERE run_id = ? AND status = 'interrupted' RETURNING {_COLUMNS}"
         )
         values = (self._processes.own, whole(request), run_id)
-        return first(_run, await self._database.write(lambda c: c.execute(sql, values).fetchall()))
+        return first(_run, await self._database.execute(sql, values))
 
     async def begin(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         settings, values = _settings({**changes, "status": "running"})
@@ -141,7 +141,7 @@ class SqliteRuns:
             f"WHERE run_id = ? AND process = ? AND {_UNFINISHED} RETURNING {_COLUMNS}"
         )
         values = (self._processes.own, run.run_id, run.process)
-        return first(_run, await self._database.write(lambda c: c.execute(sql, values).fetchall()))
+        return first(_run, await self._database.execute(sql, values))
 
     async def used(self, owner: str, since: float, until: float) -> Usage:
         return await self._database.read(lambda c: used(c, owner, since, until))

@@ -28,9 +28,11 @@ def damage(path: Path) -> str | None:
         if not page_size:
             return f"the head of {log.name} is not what was written"
         frames = (log.stat().st_size - _HEADER.size) // (_FRAME.size + page_size)
-        committed = _newest_commit(file, page_size, salts, frames)
+        before, committed = _newest_commits(file, page_size, salts, frames)
     readable = _readable(path) if committed else 0
-    if readable < committed:
+    # A process that is killed while it writes leaves the head of its last page, and not the page. Nobody was
+    # told that this was stored.
+    if readable < before:
         return f"{log.name} holds {committed} pages and is unreadable after {readable}"
     return None
 
@@ -48,15 +50,17 @@ def _header(raw: bytes) -> tuple[int, tuple[int, int]]:
     return (page_size if sums == checksum else 0), (first_salt, second_salt)
 
 
-def _newest_commit(file: BinaryIO, page_size: int, salts: tuple[int, int], frames: int) -> int:
-    """The number of the last frame that ends a transaction of the log's present generation."""
-    newest = 0
+def _newest_commits(
+    file: BinaryIO, page_size: int, salts: tuple[int, int], frames: int
+) -> tuple[int, int]:
+    """The numbers of the last two frames that end a transaction of the log's present generation."""
+    before = newest = 0
     for number in range(1, frames + 1):
         _, pages_after_commit, *found, _, _ = _FRAME.unpack(file.read(_FRAME.size))
         if tuple(found) == salts and pages_after_commit:
-            newest = number
+            before, newest = newest, number
         file.seek(page_size, 1)
-    return newest
+    return before, newest
 
 
 def _readable(path: Path) -> int:
