@@ -75,14 +75,16 @@ async def _fill(it: Inside, count: int) -> None:
     store = it.service.store
     threads = [Thread(f"t{n}", "", f"Question {n}", 1000.0 + n, 1000.0 + n) for n in range(count)]
     rows = [(one.thread_id, one.owner, one.title, one.created_at, one.updated_at) for one in threads]
-    await store._database.execute("INSERT INTO threads VALUES (NULL, ?, ?, ?, ?, ?)", *rows)
+    sql = "INSERT INTO threads VALUES (NULL, ?, ?, ?, ?, ?)"
+    await store._database.write(lambda connection: connection.executemany(sql, rows) and None)
     runs = [
         _values(replace(a_run(one, at=one.created_at + third / 4), status="completed"))
         for one in threads
         for third in range(3)
     ]
     marks = ", ".join("?" * len(runs[0]))
-    await store._database.execute(f"INSERT INTO runs ({_COLUMNS}) VALUES ({marks})", *runs)
+    into = f"INSERT INTO runs ({_COLUMNS}) VALUES ({marks})"
+    await store._database.write(lambda connection: connection.executemany(into, runs) and None)
 
 
 async def _page_seconds(it: Inside) -> float:

@@ -123,7 +123,7 @@ async def test_a_log_cut_in_its_last_frame_is_read_up_to_there(tmp_path):
 
 
 async def test_a_last_page_of_which_only_the_head_was_written_is_no_damage(tmp_path):
-    """In a log that was begun anew the page itself is an older one, so the length of the file tells nothing."""
+    """In a log begun anew the page itself is an older one, so the length of the file tells nothing."""
     path = tmp_path / "maniple.db"
     log = killed_in_the_middle(path)
     overwrite(log, log.stat().st_size - 4096, os.urandom(4096))

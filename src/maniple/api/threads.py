@@ -7,9 +7,9 @@ from langchain_core.messages import BaseMessage
 from maniple.api.schemas import PlanView, RunStub, ThreadDetail, ThreadStatus, ThreadView
 from maniple.api.state import Service
 from maniple.events.conversation import as_chat_message
-from maniple.runs import NotFound, ThreadBusy
+from maniple.runs import NotFound
 from maniple.runtime import thread_state
-from maniple.store import RunRecord, Store, Thread
+from maniple.store import Store, Thread
 from maniple.types import RunState
 
 SHOWN_RUNS = 50
@@ -50,22 +50,3 @@ async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
         plan=PlanView.model_validate(plan) if plan else None,
         runs=[RunStub.model_validate(run) for run in runs],
     )
-
-
-async def end_runs(service: Service, thread: Thread) -> None:
-    """Cancel every run of a thread; raises `ThreadBusy` when another program drives one of them."""
-    before: float | None = None
-    while runs := await service.store.runs.of_thread(thread.thread_id, SHOWN_RUNS, before):
-        for run in runs:
-            await _end(service, run)
-        before = runs[-1].created_at
-
-
-async def _end(service: Service, run: RunRecord) -> None:
-    if run.status not in ("queued", "running", "interrupted"):
-        return
-    ended = await service.engine.cancel(run.run_id, run.owner)
-    if ended.status not in ("queued", "running") or ended.process == service.store.process:
-        return
-    if ended.process not in await service.store.dead_processes():
-        raise ThreadBusy("Another program of this machine, a chat in a terminal, works on this thread.")

@@ -141,19 +141,21 @@ class Driver:
     async def _begins(self, active: ActiveRun, start: Start) -> bool:
         """Make the run a running one, unless another process works on its thread."""
         record = active.record
-        started_at = time.time() if record.started_at is None else record.started_at
-        begun = await self.store.runs.begin(record.run_id, started_at=started_at)
-        if begun is None:
-            if await self.store.runs.get(record.run_id) is not None:
-                return False
-            begun = record  # deleted meanwhile: what it tells is dropped
-        active.record = begun
+        change: RunChange = {}
+        if record.started_at is None:
+            change["started_at"] = time.time()
         if record.base_checkpoint is None and start != "answer":
+            if any(one.status == "running" for one in await self.store.runs.elsewhere(record.thread_id)):
+                return False
             state = await thread_state(self.team, record.thread_id)
             if run_of(state) != record.run_id:
-                base = state.config.get("configurable", {}).get("checkpoint_id") or NOTHING_BEFORE
+                base = state.config.get("configurable", {}).get("checkpoint_id")
+                change["base_checkpoint"] = base or NOTHING_BEFORE
                 await self._supersede(record)
-                active.record = await self.store.runs.change(record.run_id, base_checkpoint=base) or begun
+        begun = await self.store.runs.begin(record.run_id, **change)
+        if begun is None and await self.store.runs.get(record.run_id) is not None:
+            return False
+        active.record = begun or record  # deleted meanwhile: what it tells is dropped
         return True
 
     async def _supersede(self, record: RunRecord) -> None:

@@ -215,10 +215,16 @@ class InProcessEngine:
             asked = [run.request.messages[-1] for run in busy]
             await remember(self._driver.team, thread_id, asked)
         else:
-            # What the first of them found is what the next run is to find.
-            first = await self.status(busy[0].record.run_id, busy[0].record.owner)
-            if first.base_checkpoint is not None:
-                await self._store.checkpoints.rollback(thread_id, first.base_checkpoint or None)
+            await self._roll_back(thread_id, busy)
+
+    async def _roll_back(self, thread_id: str, runs: Sequence[ActiveRun]) -> None:
+        """Put the thread back to what the first of the cancelled runs found; what was completed stays."""
+        for run in runs:
+            record = await self.status(run.record.run_id, run.record.owner)
+            if record.status == "cancelled":
+                if record.base_checkpoint is not None:
+                    await self._store.checkpoints.rollback(thread_id, record.base_checkpoint or None)
+                return
 
     async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
         budget = request.budget.within(self._rules.budget)

@@ -23,7 +23,7 @@ from maniple.api.schemas import (
     ThreadView,
 )
 from maniple.api.state import ServiceOf
-from maniple.api.threads import detail_of, end_runs, owned, views_of
+from maniple.api.threads import detail_of, owned, views_of
 from maniple.errors import FileError
 from maniple.store import Thread
 from maniple.text import whole
@@ -77,8 +77,6 @@ async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Caller
 )
 async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
     """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts and workspace."""
-    thread = await owned(service.store, thread_id, caller.owner)
-    await end_runs(service, thread)
     await service.engine.delete_thread(thread_id, caller.owner)
     try:
         await asyncio.to_thread(service.workspaces.remove, thread_id)

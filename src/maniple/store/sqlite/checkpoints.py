@@ -17,6 +17,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.sqlite.utils import load_pending_writes, pending_writes_sql
 
 from maniple.store.faults import told
 from maniple.store.serde import serializer
@@ -31,10 +32,10 @@ _PUT_WRITES = (
     "type, value) VALUES {}"
 )
 _WRITE = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_NEWEST = (
-    "SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? "
-    "ORDER BY rowid DESC LIMIT 1"
-)
+_GET = "SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints "
+_PLACE = "WHERE thread_id = ? AND checkpoint_ns = ? "
+_NEWEST = "ORDER BY rowid DESC LIMIT 1"
+_WRITES = pending_writes_sql(has_task_path=True)
 
 
 class SqliteSaver(AsyncSqliteSaver):
@@ -50,17 +51,21 @@ class SqliteSaver(AsyncSqliteSaver):
         self._database = database
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint at once, where the saver would change threads for every row."""
         await self._database.settle()
-        if not get_checkpoint_id(config):
-            asked = config.get("configurable", {})
-            place = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
-            newest = await self._database.read(lambda c: c.execute(_NEWEST, place).fetchone())
-            if newest is None:
-                return None
-            names = ("thread_id", "checkpoint_ns", "checkpoint_id")
-            config = {"configurable": dict(zip(names, (*place, *newest), strict=True))}
-        with told(self._database.path):
-            return await super().aget_tuple(config)
+        asked = config.get("configurable", {})
+        place = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
+        found = await self._database.read(lambda c: _found(c, *place, get_checkpoint_id(config)))
+        if found is None:
+            return None
+        (checkpoint_id, parent_id, *stored, metadata), writes = found
+        return CheckpointTuple(
+            _config(*place, checkpoint_id),
+            self.serde.loads_typed(tuple(stored)),
+            json.loads(metadata) if metadata is not None else {},
+            _config(*place, parent_id) if parent_id else None,
+            load_pending_writes(writes, self.serde),
+        )
 
     async def alist(
         self,
@@ -94,8 +99,7 @@ class SqliteSaver(AsyncSqliteSaver):
         )
         await self._database.execute(_PUT, row)
         self._database.raise_lost(str(thread_id))
-        names = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}
-        return {"configurable": names}
+        return _config(thread_id, namespace, checkpoint["id"])
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -134,7 +138,9 @@ class SqliteCheckpoints:
 
     async def prune(self, thread_id: str) -> None:
         def prune(connection: sqlite3.Connection) -> None:
-            newest = connection.execute(_NEWEST, (thread_id, "")).fetchone()
+            newest = connection.execute(
+                f"SELECT checkpoint_id FROM checkpoints {_PLACE}{_NEWEST}", (thread_id, "")
+            ).fetchone()
             if newest is not None:
                 delete_checkpoints(
                     connection, thread_id, "checkpoint_ns != '' OR checkpoint_id != ?2", *newest
@@ -164,3 +170,19 @@ def delete_checkpoints(
     """Delete those checkpoints of a thread, and their writes, for which the condition `which` holds."""
     for table in ("writes", "checkpoints"):
         connection.execute(f"DELETE FROM {table} WHERE thread_id = ?1 AND ({which})", (thread_id, *values))
+
+
+def _found(
+    connection: sqlite3.Connection, thread_id: str, namespace: str, checkpoint_id: str | None
+) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]] | None:
+    """Return the row of a checkpoint, or of the newest one, and those of its writes."""
+    which, values = ("AND checkpoint_id = ?", (checkpoint_id,)) if checkpoint_id else (_NEWEST, ())
+    row = connection.execute(f"{_GET}{_PLACE}{which}", (thread_id, namespace, *values)).fetchone()
+    if row is None:
+        return None
+    return row, connection.execute(_WRITES, (thread_id, namespace, row[0])).fetchall()
+
+
+def _config(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConfig:
+    names = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
+    return {"configurable": names}

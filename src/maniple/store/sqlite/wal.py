@@ -50,9 +50,7 @@ def _header(raw: bytes) -> tuple[int, tuple[int, int]]:
     return (page_size if sums == checksum else 0), (first_salt, second_salt)
 
 
-def _newest_commits(
-    file: BinaryIO, page_size: int, salts: tuple[int, int], frames: int
-) -> tuple[int, int]:
+def _newest_commits(file: BinaryIO, page_size: int, salts: tuple[int, int], frames: int) -> tuple[int, int]:
     """The numbers of the last two frames that end a transaction of the log's present generation."""
     before = newest = 0
     for number in range(1, frames + 1):
