@@ -111,7 +111,8 @@ def _completion(reply: Json, name: str, body: Json) -> tuple[Json, Json]:
     usage = {"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said}
     head = {"id": f"chatcmpl-{name}", "object": "chat.completion", "created": 0, "model": body.get("model")}
     asked = not body.get("stream") or (body.get("stream_options") or {}).get("include_usage")
-    shown = usage if asked and reply.get("usage", True) else None
+    wanted = reply.get("usage", True)
+    shown = (wanted if isinstance(wanted, dict) else usage) if asked and wanted else None
     return {**head, "choices": [choice], "usage": shown}, usage
 
 

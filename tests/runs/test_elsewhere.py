@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from maniple.errors import StoreError
-from maniple.runs import Rules, ThreadBusy, open_engine
+from maniple.errors import StoreBusy, StoreError
+from maniple.graph import RunOptions
+from maniple.runs import Accepted, NotWaiting, Rules, ThreadBusy, open_engine
 from maniple.runs.open import Kind
-from maniple.store import open_store
+from maniple.store import RunRecord, open_store
+from maniple.store.sqlite.runs import SqliteRuns
 from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
 from tests.runs.test_engine import Opened
 from tests.team import checked, scripted_team, status
@@ -91,6 +93,42 @@ async def test_what_another_program_does_is_not_ended_from_here(tmp_path, when_b
         await chat.engine.cancel(run_id)
 
 
+async def test_an_answered_run_and_those_that_wait_here_and_there_all_come_to_their_end(tmp_path):
+    script = {**SIMPLE, "by_history": True}
+    async with both(tmp_path, script) as (served, chat):
+        review = RunOptions(auto_accepted_plan=False)
+        first = await served.ask("first", thread_id="t", options=review)
+        waiting = await chat.ask("second", thread_id="t")
+        last = await served.ask("third", thread_id="t")
+        paused = checked(await served.told(first))
+        assert status(paused) == "interrupted"
+        with suppress(NotWaiting):  # the thread may have gone on without it
+            await served.engine.resume(first, "accept")
+        async with asyncio.timeout(20):
+            ends = [await where.told(run_id) for where, run_id in ((chat, waiting), (served, last))]
+    assert [status(checked(told)) for told in ends] == ["completed", "completed"]
+
+
+async def test_of_an_answer_and_a_cancel_in_two_programs_one_counts(tmp_path):
+    async with both(tmp_path, {**SIMPLE, "by_history": True}) as (served, chat):
+        review = RunOptions(auto_accepted_plan=False)
+        for number in range(5):
+            run_id = await served.ask("first", thread_id=f"t{number}", options=review)
+            await served.told(run_id)
+            done = await asyncio.gather(
+                chat.engine.resume(run_id, "accept"), served.engine.cancel(run_id), return_exceptions=True
+            )
+            assert {type(one) for one in done} <= {Accepted, RunRecord, NotWaiting, ThreadBusy}
+            was_cancelled = isinstance(done[1], RunRecord) and done[1].status == "cancelled"
+            async with asyncio.timeout(20):
+                told = [await where.told(run_id) for where in (chat, served)]
+            ended = "cancelled" if was_cancelled else "completed"
+            assert (await served.engine.status(run_id)).status == ended
+            assert {[event.status for event in one if event.type == "run_status"][-1] for one in told} == {
+                ended
+            }
+
+
 async def test_a_run_of_another_program_is_followed_to_its_end(tmp_path):
     script = {**SIMPLE, "reporter": [{"chunks": ["word "] * 200, "delay_seconds": 0.002}]}
     async with both(tmp_path, script) as (served, chat):
@@ -134,6 +172,34 @@ async def test_a_run_that_could_not_be_recorded_goes_on_when_it_can(tmp_path, mo
             await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("reporter") == 1, 20)
             told = checked(await served.told(run_id))
     assert status(told) == "completed"
+
+
+async def test_a_run_waits_while_the_store_cannot_take_it_up(tmp_path, monkeypatch):
+    with serving(SLOW) as model:
+        async with program(tmp_path, model, "server") as served:
+            left = await served.ask("first")
+            await served.calls(1)
+        model.reset(QUICK)
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteRuns, "claim", _busy)
+            async with program(tmp_path, model, "server") as served:
+                assert (await served.engine.status(left)).status == "running"
+        async with program(tmp_path, model, "server") as served:
+            assert status(checked(await served.told(left))) == "completed"
+
+
+async def test_an_absurd_usage_is_no_obstacle(tmp_path):
+    absurd = {
+        **reply("Hello!"),
+        "usage": {"prompt_tokens": 10**20, "completion_tokens": 1, "total_tokens": 2},
+    }
+    with serving({"coordinator": [absurd]}) as model:
+        async with program(tmp_path, model, "server") as served:
+            assert status(checked(await served.told(await served.ask()))) == "completed"
+
+
+async def _busy(*_: object) -> None:
+    raise StoreBusy("Another process holds the file.")
 
 
 async def _full(*_: object) -> None:

@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+from maniple.store import open_store
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio
@@ -32,3 +33,14 @@ async def test_a_cursor_is_kept_in_its_thread(store):
     with pytest.raises(TypeError, match="cursor"):
         await store._database.read(lambda connection: connection.execute("SELECT 1"))
     assert await store._database.read(lambda connection: isinstance(connection, sqlite3.Connection))
+
+
+async def test_a_deferred_statement_that_fails_takes_no_other_with_it(tmp_path):
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+        into = "INSERT INTO threads VALUES (NULL, ?, '', 'A title', ?, 1.0)"
+        store._database.defer(into, ["first", 1.0])
+        store._database.defer(into, [2**70, 2.0])
+        store._database.defer("INSERT INTO nowhere VALUES (?)", ["x"])
+        store._database.defer(into, ["second", 3.0])
+        await store.threads.touch("first", "Another title")
+        assert [one.title for one in await store.threads.list("")] == ["A title", "Another title"]

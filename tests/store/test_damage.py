@@ -131,6 +131,13 @@ async def test_a_last_page_of_which_only_the_head_was_written_is_no_damage(tmp_p
         assert await store.check() == []
 
 
+async def test_a_wrong_page_before_the_last_is_damage_though_it_belongs_to_the_newest_commit(tmp_path):
+    path = tmp_path / "maniple.db"
+    log = killed_in_the_middle(path)
+    overwrite(log, log.stat().st_size - 2 * 4096 - 24, os.urandom(4096))
+    assert "-wal" in await refused(path)
+
+
 @pytest.mark.parametrize("place", [0, 8, 24, 32 + 30, 32 + 4096 + 24 + 9])
 async def test_a_log_with_garbage_in_it_is_refused_and_left_as_it_is(tmp_path, place):
     path = tmp_path / "maniple.db"

@@ -25,6 +25,8 @@ from maniple.types import AGENT_MARK, SUMMARY_SOURCE
 
 NEAR = 0.8
 """The share of a limit from which on no new step is begun."""
+MOST_TOKENS = 1_000_000_000
+"""No call takes more, whatever its endpoint says."""
 REPORT_SECONDS = 60.0
 """What a report may take at least, however late it is."""
 _CALLBACK_LOGGER = "langchain_core.callbacks.manager"
@@ -209,7 +211,7 @@ class Meter:
     def _count(self, call: _Call, answer: AIMessage | None) -> None:
         usage = answer.usage_metadata if answer is not None else None
         if usage is not None:
-            given, said = usage["input_tokens"], usage["output_tokens"]
+            given, said = credible(usage["input_tokens"]), credible(usage["output_tokens"])
         else:
             self.estimated_calls += 1
             given, said = call.input_tokens, count_tokens([answer]) if answer is not None else 0
@@ -272,6 +274,11 @@ def _is_news(record: logging.LogRecord) -> bool:
     words = record.getMessage()
     ours = any(f"Error in {handler.__name__}." in words for handler in (ModelCalls, ToolCalls))
     return not (ours and BudgetExhausted.__name__ in words)
+
+
+def credible(tokens: int) -> int:
+    """Return what an endpoint says that a call took, within what can be."""
+    return min(max(tokens, 0), MOST_TOKENS)
 
 
 def _answer(response: LLMResult) -> AIMessage | None:

@@ -153,9 +153,14 @@ class Driver:
                 change["base_checkpoint"] = base or NOTHING_BEFORE
                 await self._supersede(record)
         begun = await self.store.runs.begin(record.run_id, **change)
-        if begun is None and await self.store.runs.get(record.run_id) is not None:
-            return False
-        active.record = begun or record  # deleted meanwhile: what it tells is dropped
+        if begun is None:
+            kept = await self.store.runs.get(record.run_id)
+            if kept is not None and kept.status in ("queued", "running") and kept.process == record.process:
+                return False
+            # Deleted, ended or taken over meanwhile: as if this process had died.
+            active.suspended = True
+            raise asyncio.CancelledError
+        active.record = begun
         return True
 
     async def _supersede(self, record: RunRecord) -> None:

@@ -82,10 +82,12 @@ class InProcessEngine:
             record = await self.status(run_id, owner)
             active = self._active.get(run_id)
             if active is None and record.status == "interrupted":
-                active = await self._go_on(record, "new")
+                # Nobody else is to go on with it: an answer elsewhere comes too late, or this does.
+                ours = await self._store.runs.answer(run_id, record.request)
+                active = await self._go_on(ours, "new") if ours is not None else None
             if active is not None:
                 await _ended(active)
-            elif record.status in ("queued", "running"):
+            elif record.status in ("queued", "running", "interrupted"):
                 await refuse_elsewhere(self._store, record.thread_id)
         return await self.status(run_id, owner)
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from maniple.errors import ManipleError, StoreError, failure_words
+from maniple.errors import StoreError, failure_words
 from maniple.runs.recovery import Recovering, recover_run
 from maniple.store import RunRecord, Store
 
@@ -13,22 +14,34 @@ _LOG = logging.getLogger(__name__)
 
 
 async def recover(engine: Recovering, store: Store, kind: str) -> None:
-    """Go on with every run of this `kind` that nobody drives."""
+    """Go on with every run of this `kind` that nobody drives, as far as the store allows it now."""
     for left in await store.runs.unfinished(kind, engine.driven):
         async with engine.deciding(left.thread_id):
             if left.run_id not in engine.driven:
-                await take_up(engine, store, left)
+                try:
+                    await take_up(engine, store, left)
+                except StoreError as error:
+                    _LOG.warning("A run that was left behind has to wait: %s", error)
 
 
 async def take_up(engine: Recovering, store: Store, left: RunRecord) -> None:
-    """Go on with a run that nobody drives; one that cannot be read has failed."""
+    """Go on with a run that nobody drives; one that cannot be read has failed.
+
+    Raises `StoreError` for what may pass, such as a full disk: the run is left as it is.
+    """
     try:
         await recover_run(engine, store, left)
-    except (ManipleError, ValueError) as error:
-        # It is not to keep all the others, the service, and its thread from going on.
+    except Exception as error:
+        # Whatever it is, it is not to keep all the others, the service, and its thread from going on.
+        if isinstance(error, StoreError) and error.retryable:
+            raise
         _LOG.exception("A run that was left behind cannot go on.")
-        words = f"It could not go on after the program had stopped: {failure_words(error)}"
-        await store.runs.change(left.run_id, status="failed", error_code="internal", error=words)
+        record = await store.runs.get(left.run_id)
+        if record is not None and record.process in (left.process, store.process):
+            words = f"It could not go on after the program had stopped: {failure_words(error)}"
+            await store.runs.change(
+                left.run_id, status="failed", ended_at=time.time(), error_code="internal", error=words
+            )
 
 
 @asynccontextmanager
@@ -40,8 +53,8 @@ async def watching(engine: Recovering, store: Store, kind: str, seconds: float) 
             await asyncio.sleep(seconds)
             try:
                 await recover(engine, store, kind)
-            except StoreError as error:
-                _LOG.warning("Whether runs were left behind is not known: %s", error)
+            except Exception as error:  # noqa: BLE001 - it looks again, whatever was wrong this time
+                _LOG.warning("Whether runs were left behind is not known: %s", failure_words(error))
 
     task = asyncio.create_task(watch(), name="watch for runs left behind")
     try:

@@ -61,17 +61,28 @@ class RunRequest:
     def without_secrets(self, redactor: Redactor) -> str:
         """Return `to_json` with every text in it redacted."""
         kept = self.to_json()
-        clean = json.dumps(redactor.value(json.loads(kept)), ensure_ascii=False)
-        try:
-            _REQUEST.validate_json(clean)
-        except ValueError:
-            return kept  # a secret that is also a word of the format, such as `human`
-        return clean
+        clean = _readable(redactor, kept)
+        if clean is not None:
+            return clean
+        # One of the secrets is a word of the format, such as `human`: the others are masked all the same.
+        for one in redactor.each():
+            kept = _readable(one, kept) or kept
+        return kept
 
     @classmethod
     def of(cls, run: RunRecord) -> "RunRequest":
         """Read what a run was asked; raises `ValueError` when its row holds no request."""
         return replace(_REQUEST.validate_json(run.request), thread_id=run.thread_id, owner=run.owner)
+
+
+def _readable(redactor: Redactor, kept: str) -> str | None:
+    """Return the request `kept` without secrets; None if it could not be read any more."""
+    clean = json.dumps(redactor.value(json.loads(kept)), ensure_ascii=False)
+    try:
+        _REQUEST.validate_json(clean)
+    except ValueError:
+        return None
+    return clean
 
 
 _REQUEST = TypeAdapter(RunRequest)

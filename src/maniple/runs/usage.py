@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from maniple.agents.budget import Prices
+from maniple.agents.meter import credible
 from maniple.events import Event, ToolCalled
 from maniple.events import Usage as ModelUsage
 from maniple.store import Usage
@@ -19,8 +20,11 @@ def used_by(events: Iterable[Event], prices: Mapping[str, Prices]) -> Usage:
     return Usage(
         model_calls=len(calls),
         tool_calls=sum(isinstance(event, ToolCalled) for event in told),
-        input_tokens=sum(call.input_tokens for call in calls),
-        output_tokens=sum(call.output_tokens for call in calls),
+        input_tokens=sum(credible(call.input_tokens) for call in calls),
+        output_tokens=sum(credible(call.output_tokens) for call in calls),
         seconds=sum(call.seconds for call in calls),
-        cost=sum(prices.get(call.model, free).of(call.input_tokens, call.output_tokens) for call in calls),
+        cost=sum(
+            prices.get(call.model, free).of(credible(call.input_tokens), credible(call.output_tokens))
+            for call in calls
+        ),
     )

@@ -21,6 +21,8 @@ def told(path: Path) -> Iterator[None]:
         raise of_sqlite(error, path) from error
     except OSError as error:
         raise of_system(error, path) from error
+    except OverflowError as error:
+        raise StoreError(f"{path} takes numbers of 64 bits at most ({error}); nothing was stored.") from error
     except UnicodeEncodeError as error:
         raise StoreError(f"{path} takes whole characters only ({error.reason}); send valid text.") from error
 

@@ -105,10 +105,10 @@ class RunTable(Protocol):
         ...
 
     async def begin(self, run_id: str, **fields: Unpack[RunChange]) -> RunRecord | None:
-        """Change a run that this process drives to `running`, with these fields.
+        """Change a queued or running run of this process to `running`, with these fields.
 
-        Returns None, and changes nothing, while another living process works on its thread or is to do so
-        before it.
+        Returns None, and changes nothing, while another living process works on its thread, and when it is
+        no such run any more.
         """
         ...
 

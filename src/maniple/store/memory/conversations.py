@@ -108,6 +108,9 @@ class MemoryRuns:
         return await self.change(run_id, status="queued", process=self._content.process, request=request)
 
     async def begin(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        run = self._content.runs.get(run_id)
+        if run is None or run.status not in ("queued", "running"):
+            return None
         return await self.change(run_id, **{**changes, "status": "running"})
 
     async def elsewhere(self, thread_id: str) -> Sequence[RunRecord]:

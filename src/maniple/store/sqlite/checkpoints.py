@@ -98,7 +98,6 @@ class SqliteSaver(AsyncSqliteSaver):
             described.encode("utf-8", "ignore"),
         )
         await self._database.execute(_PUT, row)
-        self._database.raise_lost(str(thread_id))
         return _config(thread_id, namespace, checkpoint["id"])
 
     async def aput_writes(
@@ -124,7 +123,7 @@ class SqliteSaver(AsyncSqliteSaver):
             await self._database.execute(sql, values)
         else:
             # The checkpoint that follows is what counts; to die before it is to die before this.
-            self._database.defer(key[0], sql, values)
+            self._database.defer(sql, values)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._database.write(lambda c: delete_checkpoints(c, thread_id))

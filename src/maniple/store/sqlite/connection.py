@@ -1,14 +1,14 @@
 """Two connections to one file, each in a thread of its own: one writes, the other reads meanwhile."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from maniple.errors import StoreError
+from maniple.errors import StoreBusy, StoreError
 from maniple.store.faults import told
 from maniple.store.sqlite.lane import Doing, Lane
 
@@ -18,16 +18,10 @@ WAL_BYTES = 16 * 1024 * 1024
 """What the write-ahead log shrinks to after a burst."""
 
 DEFERRED_SECONDS = 0.01
+_LOG = logging.getLogger(__name__)
 _NOTHING: Any = (lambda _: None, lambda: None)
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Deferred:
-    key: str
-    sql: str
-    values: Sequence[Any]
 
 
 def connect(path: Path, *, query_only: bool = False) -> sqlite3.Connection:
@@ -67,9 +61,8 @@ class Database:
         self.path = path
         self._writer, self._reader = writer, reader
         self._writing, self._reading = Lane("store writer"), Lane("store reader")
-        self._deferred: list[_Deferred] = []
+        self._deferred: list[tuple[str, Sequence[Any]]] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._lost: dict[str, StoreError] = {}
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `work` returns, committed; if it raises, nothing of it was done."""
@@ -87,12 +80,12 @@ class Database:
 
         return await self._do(run, alone)
 
-    def defer(self, key: str, sql: str, values: Sequence[Any]) -> None:
+    def defer(self, sql: str, values: Sequence[Any]) -> None:
         """Run a statement in the transaction of what is written next, or in `DEFERRED_SECONDS`.
 
-        `raise_lost` tells that it failed.
+        It may be lost without a word when the disk is full: only for what a later write makes needless.
         """
-        self._deferred.append(_Deferred(key, sql, values))
+        self._deferred.append((sql, values))
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(DEFERRED_SECONDS, self._do, *_NOTHING)
@@ -102,11 +95,6 @@ class Database:
         if self._deferred:
             await self._do(*_NOTHING)
 
-    def raise_lost(self, key: str) -> None:
-        """Raise the `StoreError` by which a deferred statement of `key` was lost, once."""
-        if (lost := self._lost.pop(key, None)) is not None:
-            raise lost
-
     def _do(self, work: Callable[[sqlite3.Connection], T], alone: Callable[[], T]) -> Doing[T]:
         """Do `work` in the transaction of what was deferred, or without that as `alone` does it."""
         deferred, self._deferred = self._deferred, []
@@ -115,19 +103,21 @@ class Database:
             self._timer = None
 
         def together(connection: sqlite3.Connection) -> T:
-            for one in deferred:
-                connection.execute(one.sql, one.values).fetchall()
+            for sql, values in deferred:
+                connection.execute(sql, values).fetchall()
             return work(connection)
 
         def run() -> T:
-            with suppress(StoreError):  # whose fault it was shows when each is done by itself
+            with suppress(Exception):  # whose fault it was shows when each is done by itself
                 return transact(self._writer, self.path, together)
-            for one in deferred:
+            for sql, values in deferred:
                 try:
                     with told(self.path):
-                        self._writer.execute(one.sql, one.values).fetchall()
-                except StoreError as error:
-                    self._lost[one.key] = error
+                        self._writer.execute(sql, values).fetchall()
+                except StoreBusy:
+                    break  # each of the others would wait as long
+                except Exception as error:  # noqa: BLE001 - it is one statement's matter, not its neighbours'
+                    _LOG.warning("A part of a step was not stored: %s", error)
             return alone()
 
         return self._writing.do(run if deferred else alone)

@@ -91,19 +91,20 @@ class SqliteRuns:
 
     async def begin(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         settings, values = _settings({**changes, "status": "running"})
-        sql = f"UPDATE runs SET {settings} WHERE run_id = ? RETURNING {_COLUMNS}"
+        own = f"run_id = ? AND process = ? AND {_UNFINISHED}"
+        sql = f"UPDATE runs SET {settings} WHERE {own} RETURNING {_COLUMNS}"
         # Within one transaction, so that of two processes that ask at once the second sees the first.
         before = (
             "SELECT other.process FROM runs other, runs this WHERE this.run_id = ? "
             "AND other.thread_id = this.thread_id AND other.process <> this.process "
-            "AND (other.status = 'running' OR other.status = 'queued' AND other.position < this.position)"
+            "AND other.status = 'running'"
         )
 
         def first_of_all(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
             others = {process for (process,) in connection.execute(before, (run_id,)).fetchall()}
             if others - self._processes.dead(others):
                 return []
-            return connection.execute(sql, (*values, run_id)).fetchall()
+            return connection.execute(sql, (*values, run_id, self._processes.own)).fetchall()
 
         return first(_run, await self._database.write(first_of_all))
 
