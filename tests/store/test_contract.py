@@ -162,6 +162,19 @@ async def test_what_deleted_runs_used_is_forgotten_when_no_window_reaches_it(any
     assert await any_store.runs.used("ann", 0.0, 2 * now) == Usage(2)
 
 
+async def test_what_a_run_used_before_it_waits_counts_from_then_on_and_when_it_is_deleted(any_store):
+    day, now = 24 * 3600.0, time.time()
+    thread = await any_store.threads.create(a_thread("ann", at=now - 2 * day))
+    run = await any_store.runs.add(a_run(thread, at=now - 2 * day))
+    used = Usage(1, 2, 3, 4, 0.5, 0.25)
+    await any_store.runs.change(run.run_id, usage=used, status="interrupted")
+    assert await any_store.runs.used("ann", now - day, now + 60) == Usage()
+    await any_store.threads.touch(thread.thread_id)
+    assert await any_store.runs.used("ann", now - day, now + 60) == used
+    await any_store.threads.delete(thread.thread_id)
+    assert await any_store.runs.used("ann", now - day, now + 60) == used
+
+
 async def test_events_are_read_back_from_anywhere(any_store):
     run, other = await stored_run(any_store), await stored_run(any_store)
     await any_store.events.append([(run.run_id, some_events(1, 3)), (other.run_id, some_events(1, 1))])

@@ -99,6 +99,7 @@ class InProcessEngine:
             await refuse_elsewhere(self._store, thread_id)
             for active in self._busy(thread_id):
                 await _ended(active)
+            await refuse_elsewhere(self._store, thread_id)
             await self._store.threads.delete(thread_id)
 
     async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
@@ -206,13 +207,13 @@ class InProcessEngine:
         if when_busy == "enqueue":
             return
         await refuse_elsewhere(self._store, thread_id)
-        busy = self._busy(thread_id)
-        if not busy:
+        if not (busy := self._busy(thread_id)):
             return
         if when_busy == "reject":
             raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
         for active in busy:
             await _ended(active)
+        await refuse_elsewhere(self._store, thread_id)  # the end may have taken a while
         if when_busy == "interrupt":
             asked = [run.request.messages[-1] for run in busy]
             await remember(self._driver.team, thread_id, asked)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import uuid4
 
@@ -33,10 +33,15 @@ class Content:
     keys: dict[str, ApiKey] = field(default_factory=dict)
     spent: list[Spent] = field(default_factory=list)
 
+    def until_it_waited(self, run: RunRecord) -> RunRecord:
+        """Take the time at which a run began to wait, and its thread was touched, for that of its end."""
+        thread = self.threads.get(run.thread_id)
+        return replace(run, ended_at=thread.updated_at) if run.status == "interrupted" and thread else run
+
     async def drop(self, runs: Iterable[str]) -> None:
         """Delete runs with what belongs to them, but for what they have used."""
         gone = set(runs)
-        spent = [Spent.by(self.runs[run_id]) for run_id in gone if run_id in self.runs]
+        spent = [Spent.by(self.until_it_waited(self.runs[name])) for name in gone if name in self.runs]
         self.spent = [one for one in (*self.spent, *spent) if one.is_kept(time.time())]
         self.calls = {key: call for key, call in self.calls.items() if key[0] not in gone}
         files = [one.artifact_id for one in self.artifacts.values() if one.run_id in gone]

@@ -45,10 +45,9 @@ class MemoryThreads:
             self._content.threads[thread_id] = replace(thread, updated_at=time.time(), title=title)
 
     async def delete(self, thread_id: str) -> bool:
-        was_there = self._content.threads.pop(thread_id, None) is not None
         await self._content.saver.adelete_thread(thread_id)
         await self._content.drop(r.run_id for r in self._content.runs.values() if r.thread_id == thread_id)
-        return was_there
+        return self._content.threads.pop(thread_id, None) is not None
 
 
 class MemoryRuns:
@@ -130,7 +129,7 @@ class MemoryRuns:
         return await self.change(run.run_id, process=self._content.process, recoveries=kept.recoveries + 1)
 
     async def used(self, owner: str, since: float, until: float) -> Usage:
-        known = (*self._content.runs.values(), *self._content.spent)
+        known = (*map(self._content.until_it_waited, self._content.runs.values()), *self._content.spent)
         used = [astuple(one.usage) for one in known if one.owner == owner and is_within(one, since, until)]
         return Usage(*(sum(amounts) for amounts in zip(*used, strict=True)))
 

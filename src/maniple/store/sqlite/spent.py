@@ -13,12 +13,16 @@ USAGE = tuple(field.name for field in fields(Usage))
 _COLUMNS = ", ".join(("owner", "created_at", "ended_at", *USAGE))
 # Each side names the owner, so that each is found by an index of its own.
 _WITHIN = " OR ".join(f"(owner = ?1 AND {at} > ?2 AND {at} <= ?3)" for at in ("created_at", "ended_at"))
+# A run that waits has no end yet; its thread was touched when it began to wait.
+_TOUCHED = "(SELECT updated_at FROM threads WHERE threads.thread_id = runs.thread_id)"
+_WAITS = f"(owner = ?1 AND status = 'interrupted' AND {_TOUCHED} > ?2 AND {_TOUCHED} <= ?3)"
 
 
 def used(connection: sqlite3.Connection, owner: str, since: float, until: float) -> Usage:
     """Add up what the runs of an owner used (see `protocols.RunTable.used`)."""
     both = " UNION ALL ".join(
-        f"SELECT {', '.join(USAGE)} FROM {table} WHERE {_WITHIN}" for table in ("runs", "spent")
+        f"SELECT {', '.join(USAGE)} FROM {table} WHERE {where}"
+        for table, where in (("runs", f"{_WITHIN} OR {_WAITS}"), ("spent", _WITHIN))
     )
     sums = ", ".join(f"total({name})" for name in USAGE)
     row = connection.execute(f"SELECT {sums} FROM ({both})", (owner, since, until)).fetchone()
@@ -28,7 +32,8 @@ def used(connection: sqlite3.Connection, owner: str, since: float, until: float)
 
 def keep_used(connection: sqlite3.Connection, column: Literal["run_id", "thread_id"], value: str) -> None:
     """Keep what the runs have used that are about to be deleted, and forget what is out of every window."""
-    selected = f"SELECT {_COLUMNS} FROM runs WHERE {column} = ?"
+    ended = f"CASE status WHEN 'interrupted' THEN {_TOUCHED} ELSE ended_at END"
+    selected = f"SELECT owner, created_at, {ended}, {', '.join(USAGE)} FROM runs WHERE {column} = ?"
     connection.execute(f"INSERT INTO spent ({_COLUMNS}) {selected}", (value,))
     now = time.time()
     connection.execute(
