@@ -13,7 +13,6 @@ from langgraph.graph.state import CompiledStateGraph
 
 from maniple.agents.call_limit import ModelCallLimit
 from maniple.agents.context import ContextWindow
-from maniple.agents.no_checkpoints import NoCheckpoints
 from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
 from maniple.agents.task import (
@@ -79,7 +78,5 @@ def build_react_agent(
         tool_failures(),
         *middleware,
     ]
-    # One call of a model and no more is a single step: there is nothing in the middle of it to go on from.
-    checkpointer = None if tools else NoCheckpoints()
-    graph = create_agent(model, list(tools), middleware=stack, name=role.name, checkpointer=checkpointer)
+    graph = create_agent(model, list(tools), middleware=stack, name=role.name)
     return ReactAgent(role, bool(tools), graph)
