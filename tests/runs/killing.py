@@ -53,6 +53,24 @@ class Mortal:
         return httpx.AsyncClient(base_url=self._server.url, timeout=None, limits=limits)
 
 
+class Ears:
+    """How much all followers of runs together have heard of what a test counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._changed = asyncio.Condition()
+
+    async def heard_one(self) -> None:
+        async with self._changed:
+            self.count += 1
+            self._changed.notify_all()
+
+    async def heard(self, number: int) -> None:
+        """Wait until so much was heard."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.count >= number)
+
+
 class Site:
     """Pages that answer every address, and how often each was asked for."""
 

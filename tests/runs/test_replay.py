@@ -8,29 +8,11 @@ import httpx
 import pytest
 
 from tests.openai_server import SIMPLE, serving
-from tests.runs.killing import Mortal
+from tests.runs.killing import Ears, Mortal
 from tests.serving import environment
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 STREAMS, DROPS, KILLS, PIECES, SEED = 20, 132, 3, 290, 7
-
-
-class Ears:
-    """How many events all followers together have heard."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._changed = asyncio.Condition()
-
-    async def heard_one(self) -> None:
-        async with self._changed:
-            self.count += 1
-            self._changed.notify_all()
-
-    async def heard(self, number: int) -> None:
-        """Wait until so many were heard."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.count >= number)
 
 
 class Follower:

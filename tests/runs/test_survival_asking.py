@@ -15,7 +15,7 @@ import pytest
 
 from tests.api.inside import numbered
 from tests.openai_server import SIMPLE, call, reply, serving
-from tests.runs.killing import Mortal, together
+from tests.runs.killing import Ears, Mortal, together
 from tests.serving import environment
 from tests.team import plan, step
 
@@ -35,23 +35,6 @@ def script():
         "coder": [*calls, reply("done by {run}")],
         "reporter": [reply("the report of {run}")],
     }
-
-
-class Ears:
-    """How many commands were told to have begun."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._changed = asyncio.Condition()
-
-    async def heard_one(self) -> None:
-        async with self._changed:
-            self.count += 1
-            self._changed.notify_all()
-
-    async def heard(self, number: int) -> None:
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.count >= number)
 
 
 class Person:

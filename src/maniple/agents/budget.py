@@ -135,9 +135,9 @@ def levels(
 
     `coming` are those that a call would add, `reserved` those that calls under way will use for certain.
     """
-    for limit, amount in used.items():
+    for limit, so_far in used.items():
         allowed = getattr(budget, limit)
         # A call of one kind is no matter of the other kind's limit.
         if allowed is not None and (limit in coming or limit not in ("model_calls", "tool_calls")):
             added = coming[limit] + reserved.get(limit, 0) if limit in coming else 0
-            yield Level(limit, allowed, amount, added, is_daily)
+            yield Level(limit, allowed, so_far, added, is_daily)

@@ -123,6 +123,6 @@ def _standing(newest: RunRecord | None, left: Sequence[RunRecord]) -> Standing:
         return "empty"
     if any(run.run_id == newest.run_id for run in left):
         return "cut off"
-    if newest.status in ("queued", "running"):
+    if newest.is_unfinished:
         return "under way"
     return "waits" if newest.status == "interrupted" else "over"

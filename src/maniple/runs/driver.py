@@ -15,6 +15,7 @@ from maniple.errors import ManipleError, StoreError
 from maniple.events import Event, EventRedactor, RunStatusChanged, Told, Translator
 from maniple.graph import Team
 from maniple.runs.active import ActiveRun
+from maniple.runs.elsewhere import LOOKING_SECONDS
 from maniple.runs.live import LiveLog
 from maniple.runs.outputs import Outputs
 from maniple.runs.quota import Quotas
@@ -29,8 +30,6 @@ from maniple.store.redacted_ledger import RedactedLedger
 from maniple.store.waiting import to_the_end
 from maniple.telemetry.logs import log_context
 
-ELSEWHERE_SECONDS = 0.2
-"""How often a run asks whether another process still works on its thread."""
 NOTHING_BEFORE = ""
 """The `base_checkpoint` of a thread's first run."""
 _LOG = logging.getLogger(__name__)
@@ -136,7 +135,7 @@ class Driver:
                         active.meter.start()
                         yield
                         return
-                await asyncio.sleep(ELSEWHERE_SECONDS)
+                await asyncio.sleep(LOOKING_SECONDS)
 
     async def _begins(self, active: ActiveRun, start: Start) -> bool:
         """Make the run a running one, unless another process works on its thread."""
@@ -155,7 +154,7 @@ class Driver:
         begun = await self.store.runs.begin(record.run_id, **change)
         if begun is None:
             kept = await self.store.runs.get(record.run_id)
-            if kept is not None and kept.status in ("queued", "running") and kept.process == record.process:
+            if kept is not None and kept.is_unfinished and kept.process == record.process:
                 return False
             # Deleted, ended or taken over meanwhile: as if this process had died.
             active.suspended = True

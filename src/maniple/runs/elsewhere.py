@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from maniple.runs.failures import ThreadBusy
 from maniple.store import EventRecord, Store, stored
 
-FOLLOWING_SECONDS = 0.2
-"""How often is looked what another process has stored of its run."""
+LOOKING_SECONDS = 0.2
+"""How often is looked what another process has come to: nothing tells of it."""
 
 
 async def refuse_elsewhere(store: Store, thread_id: str) -> None:
@@ -26,11 +26,11 @@ async def follow_stored(store: Store, run_id: str, after: int) -> AsyncIterator[
             yield page
             number = page[-1].number
         if is_driven:
-            await asyncio.sleep(FOLLOWING_SECONDS)
+            await asyncio.sleep(LOOKING_SECONDS)
 
 
 async def _is_driven(store: Store, run_id: str) -> bool:
     record = await store.runs.get(run_id)
-    if record is None or record.status not in ("queued", "running"):
+    if record is None or not record.is_unfinished:
         return False
     return any(one.run_id == run_id for one in await store.runs.elsewhere(record.thread_id))

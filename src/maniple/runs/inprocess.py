@@ -87,7 +87,7 @@ class InProcessEngine:
                 active = await self._go_on(ours, "new") if ours is not None else None
             if active is not None:
                 await _ended(active)
-            elif record.status in ("queued", "running", "interrupted"):
+            elif record.is_unfinished or record.status == "interrupted":
                 await refuse_elsewhere(self._store, record.thread_id)
         return await self.status(run_id, owner)
 

@@ -16,15 +16,13 @@ def used_by(events: Iterable[Event], prices: Mapping[str, Prices]) -> Usage:
     """
     told = list(events)
     calls = [event for event in told if isinstance(event, ModelUsage)]
+    tokens = [(call.model, credible(call.input_tokens), credible(call.output_tokens)) for call in calls]
     free = Prices()
     return Usage(
         model_calls=len(calls),
         tool_calls=sum(isinstance(event, ToolCalled) for event in told),
-        input_tokens=sum(credible(call.input_tokens) for call in calls),
-        output_tokens=sum(credible(call.output_tokens) for call in calls),
+        input_tokens=sum(given for _, given, _ in tokens),
+        output_tokens=sum(said for _, _, said in tokens),
         seconds=sum(call.seconds for call in calls),
-        cost=sum(
-            prices.get(call.model, free).of(credible(call.input_tokens), credible(call.output_tokens))
-            for call in calls
-        ),
+        cost=sum(prices.get(model, free).of(given, said) for model, given, said in tokens),
     )

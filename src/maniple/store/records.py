@@ -52,6 +52,11 @@ class RunRecord:
     recoveries: int = 0
     base_checkpoint: str | None = None
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether somebody is to work on it now; one that waits for a person is not."""
+        return self.status in ("queued", "running")
+
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:

@@ -108,7 +108,7 @@ class MemoryRuns:
 
     async def begin(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         run = self._content.runs.get(run_id)
-        if run is None or run.status not in ("queued", "running"):
+        if run is None or not run.is_unfinished:
             return None
         return await self.change(run_id, **{**changes, "status": "running"})
 
@@ -118,13 +118,13 @@ class MemoryRuns:
     async def unfinished(
         self, kind: str | None, driven: Collection[str] = (), thread_id: str | None = None
     ) -> Sequence[RunRecord]:
-        runs = [one for one in self._content.runs.values() if one.status in ("queued", "running")]
+        runs = [one for one in self._content.runs.values() if one.is_unfinished]
         asked = [r for r in runs if kind in (None, r.kind) and thread_id in (None, r.thread_id)]
         return [run for run in asked if run.run_id not in driven]
 
     async def claim(self, run: RunRecord) -> RunRecord | None:
         kept = self._content.runs.get(run.run_id)
-        if kept is None or kept.process != run.process or kept.status not in ("queued", "running"):
+        if kept is None or kept.process != run.process or not kept.is_unfinished:
             return None
         return await self.change(run.run_id, process=self._content.process, recoveries=kept.recoveries + 1)
 
