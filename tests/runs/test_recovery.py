@@ -12,6 +12,7 @@ from langchain_core.messages import HumanMessage
 from maniple.events import read_event
 from maniple.graph import RunOptions
 from maniple.runs import InProcessEngine, NotWaiting, Rules, RunRequest, open_engine
+from maniple.runs.open import Kind
 from maniple.runs.recovery import MAX_STALLS
 from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
@@ -21,12 +22,14 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def process(folder: Path, server: OpenAIServer) -> AsyncIterator[tuple[InProcessEngine, Store]]:
+async def process(
+    folder: Path, server: OpenAIServer, kind: Kind = "server"
+) -> AsyncIterator[tuple[InProcessEngine, Store]]:
     """What one process has open: leaving it is a stop that waits for no run."""
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind="server", rules=Rules(drain_seconds=0)) as engine,
+        open_engine(it.team, store, kind=kind, rules=Rules(drain_seconds=0)) as engine,
     ):
         yield engine, store
 
@@ -216,3 +219,23 @@ async def test_one_run_that_cannot_be_read_keeps_no_other_from_going_on(tmp_path
 
 def _said(text: str, **options: Any) -> RunRequest:
     return RunRequest([HumanMessage(text)], thread_id="t", **options)
+
+
+async def test_a_run_that_is_cancelled_instead_of_gone_on_with_asks_no_model(tmp_path, monkeypatch):
+    with serving({"coordinator": [{"hang": True}]}) as server:
+        run_id = await left_behind(tmp_path, server, "coordinator")
+        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
+        server.reset()
+        async with process(tmp_path, server, kind="chat") as (engine, store):
+            get = store.runs.get
+
+            async def slow(*arguments: Any) -> Any:
+                # As slow as it takes the run to come to its model, or to its end.
+                async with asyncio.timeout(10):
+                    while engine.driven and not server.stats["calls"]:
+                        await asyncio.sleep(0.001)
+                return await get(*arguments)
+
+            monkeypatch.setattr(store.runs, "get", slow)
+            assert (await engine.cancel(run_id)).status == "cancelled"
+        assert server.stats["calls"] == 0

@@ -16,6 +16,9 @@ from maniple.runs.request import RunRequest
 from maniple.store import RunRecord
 from maniple.types import RunStatus
 
+CANCEL_SECONDS = 2.0
+_CANCEL_TRIES = 5
+
 
 @dataclass(slots=True, eq=False)
 class ActiveRun:
@@ -49,6 +52,14 @@ class ActiveRun:
         # A task cancelled before its first step would end without a word: it is cancelled when it begins.
         if self.task is not None and self.begun:
             self.task.cancel()
+
+    async def end(self) -> None:
+        """Cancel the run and wait for its end, though not for ever."""
+        self.cancel()
+        for _ in range(_CANCEL_TRIES):
+            if self.task is None or (await asyncio.wait([self.task], timeout=CANCEL_SECONDS))[0]:
+                return
+            self.task.cancel()  # something in it took the first one for its own
 
     def suspend(self) -> None:
         """Stop at once, as if the process had died."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from maniple.agents.wishes import PlanChange
 from maniple.errors import ManipleError, StoreError
 from maniple.events import Told
 from maniple.graph import Progress
-from maniple.runs.active import ActiveRun
+from maniple.runs.active import CANCEL_SECONDS, ActiveRun
 from maniple.runs.admission import Admission
 from maniple.runs.driver import Driver
 from maniple.runs.elsewhere import follow_stored, refuse_elsewhere
@@ -26,8 +26,6 @@ from maniple.runtime import Start, remember
 from maniple.store import EventRecord, RunRecord, Store, Thread
 
 TITLE_CHARACTERS = 80
-CANCEL_SECONDS = 2.0
-CANCEL_TRIES = 5
 
 
 class InProcessEngine:
@@ -49,7 +47,7 @@ class InProcessEngine:
         # Two requests for one thread are decided on one after another.
         async with self._admission.admit(request.owner), self._deciding.take(thread_id):
             await self._thread(thread_id, request)
-            await self._take_up(thread_id)
+            await self._take_up(thread_id, lambda _: request.ends_others)
             waiting = await self._waiting_run(thread_id)
             if waiting is not None:
                 return await self._answer(waiting, request.messages[-1].text)
@@ -78,7 +76,7 @@ class InProcessEngine:
         """End a run (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self._deciding.take(record.thread_id):
-            await self._take_up(record.thread_id)
+            await self._take_up(record.thread_id, lambda left: left.run_id == run_id)
             record = await self.status(run_id, owner)
             active = self._active.get(run_id)
             if active is None and record.status == "interrupted":
@@ -86,7 +84,7 @@ class InProcessEngine:
                 ours = await self._store.runs.answer(run_id, record.request)
                 active = await self._go_on(ours, "new") if ours is not None else None
             if active is not None:
-                await _ended(active)
+                await active.end()
             elif record.is_unfinished or record.status == "interrupted":
                 await refuse_elsewhere(self._store, record.thread_id)
         return await self.status(run_id, owner)
@@ -98,7 +96,7 @@ class InProcessEngine:
                 raise NotFound("There is no such thread.")
             await refuse_elsewhere(self._store, thread_id)
             for active in self._busy(thread_id):
-                await _ended(active)
+                await active.end()
             await refuse_elsewhere(self._store, thread_id)
             await self._store.threads.delete(thread_id)
 
@@ -181,10 +179,12 @@ class InProcessEngine:
         if thread.owner != request.owner:
             raise NotFound("There is no such thread.")
 
-    async def _take_up(self, thread_id: str) -> None:
+    async def _take_up(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Go on with what a process left behind on a thread: what is new comes after it."""
         for left in await self._store.runs.unfinished(None, self.driven, thread_id):
             await take_up(self, self._store, left)
+            if unwanted(left) and (active := self._active.get(left.run_id)) is not None:
+                active.cancel()  # before its first step, so that no model is asked
 
     async def _waiting_run(self, thread_id: str) -> RunRecord | None:
         """Return the run that the next message answers, if one waits and none is under way."""
@@ -212,7 +212,7 @@ class InProcessEngine:
         if when_busy == "reject":
             raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
         for active in busy:
-            await _ended(active)
+            await active.end()
         await refuse_elsewhere(self._store, thread_id)  # the end may have taken a while
         if when_busy == "interrupt":
             asked = [run.request.messages[-1] for run in busy]
@@ -290,11 +290,3 @@ class InProcessEngine:
             del self._active[active.record.run_id]
         active.log.close()
         self._driver.forget(active)
-
-
-async def _ended(active: ActiveRun) -> None:
-    active.cancel()
-    for _ in range(CANCEL_TRIES):
-        if active.task is None or (await asyncio.wait([active.task], timeout=CANCEL_SECONDS))[0]:
-            return
-        active.task.cancel()  # something in it took the first one for its own

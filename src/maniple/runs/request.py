@@ -54,6 +54,11 @@ class RunRequest:
     stalls: int = 0
     """How often it was taken over from a dead process without having come further."""
 
+    @property
+    def ends_others(self) -> bool:
+        """Whether runs that it finds on its thread are to be cancelled."""
+        return self.when_busy in ("interrupt", "rollback")
+
     def to_json(self) -> str:
         """Return what is needed to run it again after a crash, as JSON."""
         return _REQUEST.dump_json(self, exclude=_OF_THE_ROW).decode()
