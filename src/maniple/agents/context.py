@@ -8,7 +8,12 @@ summary; one tool result longer than the window defeats it; and a summary that f
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
@@ -21,7 +26,7 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from maniple.agents.call_limit import Answers, answers_in
 from maniple.agents.fitting import fitted, newest, task_length
@@ -110,13 +115,24 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         self._room = room_of(model)
         self._scale = 1.0
 
-    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        messages = state["messages"]
-        if self._count(messages) <= TRIGGER_SHARE * self._room:
-            return None
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
+    ) -> ModelResponse | ExtendedModelResponse:
+        # Not before the model, in a node of its own: that is one step of the graph more for each call.
+        if self._count(request.messages) <= TRIGGER_SHARE * self._room:
+            return await self._asked(request, handler)
+        short = await self._compacted(request.messages)
+        response = await self._asked(request.override(messages=short), handler)
+        left_out = answers_in(request.state) - answers_in({"messages": short})
+        kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
+        return ExtendedModelResponse(
+            response, Command(update={"messages": kept, "answers_left_out": left_out})
+        )
+
+    async def _compacted(self, messages: Sequence[BaseMessage]) -> list[Any]:
         head = task_length(messages)
         start = head + newest(messages[head:], int(NEWEST_SHARE * self._room), self._count)
-        short = list(messages)
+        short: list[Any] = list(messages)
         if start > head:
             # An earlier summary goes into the new one.
             first = head - 1 if _is_summary(messages[head - 1]) else head
@@ -124,13 +140,9 @@ class ContextWindow(AgentMiddleware[Any, Any]):
                 told = HumanMessage(_SUMMARY_IS + summary, additional_kwargs={"lc_source": SUMMARY_SOURCE})
                 short = [*messages[:first], told, *messages[start:]]
                 head = first + 1
-        short = fitted(short, int(TARGET_SHARE * self._room), kept=head, count=self._count)
-        return {
-            "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short],
-            "answers_left_out": answers_in(state) - answers_in({"messages": short}),
-        }
+        return fitted(short, int(TARGET_SHARE * self._room), kept=head, count=self._count)
 
-    async def awrap_model_call(
+    async def _asked(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
         async def first() -> ModelResponse:
