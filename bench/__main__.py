@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 
-from bench import framework, persistence, replay, server
+from bench import endurance, framework, persistence, replay, server
 
 AT_MOST = {
     "model_calls": 5,
@@ -18,7 +18,7 @@ AT_MOST = {
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,
-    "streams_progressing": persistence.AT_ONCE,
+    "streams_progressing": endurance.AT_ONCE,
 }
 
 
@@ -28,7 +28,8 @@ def main() -> int:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as model:
         try:
             base_url = (model.stdout.readline() if model.stdout else "").strip()
-            figures = server.measure(base_url) | asyncio.run(_measure(base_url))
+            figures = server.measure(base_url) | persistence.measure(base_url)
+            figures |= asyncio.run(_measure(base_url))
         finally:
             model.terminate()
     for name, value in figures.items():
@@ -38,7 +39,7 @@ def main() -> int:
 
 async def _measure(base_url: str) -> dict[str, float]:
     figures = await framework.measure(base_url)
-    figures |= await persistence.measure(base_url)
+    figures |= await endurance.measure(base_url)
     return figures | await replay.measure(base_url)
 
 

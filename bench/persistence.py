@@ -1,106 +1,48 @@
-"""What keeping everything costs: CPU per run with SQLite beside the same engine in memory, and memory."""
+"""What keeping everything costs: CPU per run of a server with SQLite beside one that keeps nothing."""
 
-import asyncio
-import gc
-import os
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
-from langchain_core.messages import HumanMessage
+import httpx
 
-from bench.framework import python_repl_tool
-from maniple.config import ModelSettings, ModelsSettings, TeamSettings
-from maniple.graph import build_graph
-from maniple.llms import open_chat_models
-from maniple.runs import InProcessEngine, RunRequest, open_engine
-from maniple.runtime.workers import Toolbox, build_workers
-from maniple.store import open_store
-from tests.serving import memory_mb
+from tests.environment import environment
+from tests.serving import ServerProcess, server_process
 
 ROUNDS = 40
 WARM_UP = 5
-GROWTH_RUNS = 50
-AT_ONCE = 64
 
 
-async def measure(base_url: str) -> dict[str, float]:
-    """Run the same question on both in turn; CPU of this process, in which no model works."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "maniple.db"
-        async with _engine(base_url, path) as kept, _engine(base_url, None) as bare:
-            sqlite: list[float] = []
-            memory: list[float] = []
-            for number in range(WARM_UP + ROUNDS):
-                cost, free = await _cpu(kept, f"k{number}"), await _cpu(bare, f"m{number}")
-                if number >= WARM_UP:
-                    sqlite.append(cost)
-                    memory.append(free)
-            ratios = [a / b for a, b in zip(sqlite, memory, strict=True)]
-            return {
-                "run_cpu_ms": round(statistics.median(sqlite) * 1000, 1),
-                "run_cpu_in_memory_ms": round(statistics.median(memory) * 1000, 1),
-                "persistence_ratio": round(statistics.median(ratios), 3),
-                "growth_mb_in_50_runs": await _growth(kept),
-                "streams_progressing": await _at_once(kept),
-            }
+def measure(base_url: str) -> dict[str, float]:
+    """Ask two servers the same question in turn, over HTTP; the CPU is that of their processes alone."""
+    with ExitStack() as stack:
+        kept, free = (_server(stack, base_url, backend) for backend in ("sqlite", "memory"))
+        pairs = [(_cpu(kept, f"k{number}"), _cpu(free, f"m{number}")) for number in range(WARM_UP + ROUNDS)]
+    sqlite, memory = zip(*pairs[WARM_UP:], strict=True)
+    return {
+        "run_cpu_ms": round(statistics.median(sqlite) * 1000, 1),
+        "run_cpu_in_memory_ms": round(statistics.median(memory) * 1000, 1),
+        "persistence_ratio": round(statistics.median(a / b for a, b in pairs[WARM_UP:]), 3),
+    }
 
 
-@asynccontextmanager
-async def _engine(base_url: str, path: Path | None) -> AsyncIterator[InProcessEngine]:
-    settings = ModelsSettings(basic=ModelSettings(model="scripted", base_url=base_url))
-    with tempfile.TemporaryDirectory() as artifacts:
-        async with (
-            open_store(path, Path(artifacts), server=True) as store,
-            open_chat_models(settings) as models,
-        ):
-            workers = build_workers(TeamSettings(), models, Toolbox({"coder": [python_repl_tool]}))
-            team = build_graph(models, workers, checkpointer=store.checkpointer)
-            async with open_engine(team, store, kind="server") as engine:
-                yield engine
+def _server(stack: ExitStack, base_url: str, backend: str) -> ServerProcess:
+    home = stack.enter_context(tempfile.TemporaryDirectory())
+    env = environment(base_url, home, MANIPLE_STORE__BACKEND=backend)
+    return stack.enter_context(server_process(env, Path(home)))
 
 
-async def _cpu(engine: InProcessEngine, name: str) -> float:
-    began = time.process_time()
-    await _run(engine, name)
-    return time.process_time() - began
+def _cpu(server: ServerProcess, name: str) -> float:
+    """Return the seconds of CPU that a server takes for one run, from the request to the last event."""
+    body = {"messages": [{"role": "user", "content": f"1+3=? #run={name}"}]}
+    began = _cpu_seconds(server.process.pid)
+    answer = httpx.post(f"{server.url}/api/chat/stream", json=body, timeout=60)
+    assert "end_of_workflow" in answer.text
+    return _cpu_seconds(server.process.pid) - began
 
 
-async def _run(engine: InProcessEngine, name: str) -> int:
-    request = RunRequest([HumanMessage(f"1+3=? #run={name}")])
-    accepted = await engine.submit(request)
-    count = 0
-    async for page in engine.events(accepted.run.run_id):
-        count += len(page)
-    assert (await engine.status(accepted.run.run_id)).status == "completed"
-    return count
-
-
-async def _growth(engine: InProcessEngine) -> float:
-    for number in range(GROWTH_RUNS):
-        await _run(engine, f"g{number}")
-    gc.collect()
-    before = memory_mb(os.getpid())
-    for number in range(GROWTH_RUNS):
-        await _run(engine, f"h{number}")
-    gc.collect()
-    return round(memory_mb(os.getpid()) - before, 1)
-
-
-async def _at_once(engine: InProcessEngine) -> int:
-    """Return how many of 64 runs at once had told something before the first of them ended."""
-    begun: set[int] = set()
-    when_first_ended: list[int] = []
-
-    async def follow(number: int) -> None:
-        accepted = await engine.submit(RunRequest([HumanMessage(f"1+3=? #run=a{number}")]))
-        async for page in engine.events(accepted.run.run_id):
-            if any(event.type == "start_of_llm" for event in page):
-                begun.add(number)
-        when_first_ended.append(len(begun))
-
-    await asyncio.gather(*(follow(number) for number in range(AT_ONCE)))
-    return when_first_ended[0]
+def _cpu_seconds(pid: int) -> float:
+    # The clock of another process, in nanoseconds: MAKE_PROCESS_CPUCLOCK of linux/posix-timers.h.
+    return time.clock_gettime((~pid << 3) | 2)
