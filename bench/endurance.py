@@ -1,4 +1,4 @@
-"""What 50 runs leave behind in memory, and whether 64 at once all get on: an engine that keeps them in SQLite."""
+"""What 50 runs leave behind in memory, and whether 64 at once all get on, kept in SQLite."""
 
 import asyncio
 import gc

@@ -1,9 +1,13 @@
 """Tool calls written out in text."""
 
+import json
+
 import pytest
 from langchain_core.messages import AIMessage
+from pydantic import TypeAdapter
 
-from maniple.agents.text_tools import salvaged
+from maniple.agents.text_tools import salvaged, understood
+from maniple.store.serde import serializer
 
 NAMES = {"bash_tool", "crawl_tool"}
 
@@ -37,3 +41,14 @@ def test_a_call_that_is_spelled_out_becomes_one(text):
 )
 def test_anything_else_stays_an_answer(text):
     assert salvaged(AIMessage(text), NAMES).tool_calls == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"n": 2**70, "m": [-(2**63) - 1]}, json.loads('{"a":' * 400 + "1" + "}" * 400)]
+)
+def test_arguments_are_kept_whatever_a_model_writes(arguments):
+    call = {"name": "bash_tool", "args": arguments, "id": "1", "type": "tool_call"}
+    message = understood(AIMessage("", tool_calls=[call]), NAMES)
+    kept = serializer().loads_typed(serializer().dumps_typed(message)).tool_calls[0]["args"]
+    assert str(2**70) in str(kept) or "left out: nested deeper than 100 levels" in str(kept)
+    assert isinstance(TypeAdapter(dict[str, int | list[int] | dict]).validate_python(kept), dict)

@@ -24,7 +24,7 @@ from maniple.runs import (
     open_engine,
 )
 from maniple.store import Store, open_store
-from tests.openai_server import SIMPLE, reply
+from tests.openai_server import SIMPLE, call, reply
 from tests.team import Scripted, checked, data, scripted_team, status
 
 pytestmark = pytest.mark.anyio
@@ -311,3 +311,11 @@ async def test_a_run_that_is_cancelled_while_the_engine_stops_has_ended(opening)
         assert (await here.engine.cancel(run_id)).status == "cancelled"
         await stopping
         assert status(checked(await here.told(run_id))) == "cancelled"
+
+
+async def test_a_call_with_an_integer_that_no_checkpoint_holds_ends_no_run(opening):
+    script = {**SIMPLE, "coder": [call("python_repl_tool", code="print(1+3)", seed=2**70), reply("4")]}
+    async with opening(script) as here:
+        frames = await here.answered()
+    assert status(frames) == "completed"
+    assert str(2**70) in str(data(frames, "tool_call"))

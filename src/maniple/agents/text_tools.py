@@ -25,6 +25,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.agents.cut_answers import is_cut
+from maniple.agents.tool_arguments import storable
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 
@@ -106,7 +107,7 @@ def understood(message: AIMessage, names: set[str]) -> AIMessage:
         # What is left of the arguments may parse, and would be half a program or half a file.
         return message.model_copy(update={"content": _CUT_CALL, "tool_calls": [], "invalid_tool_calls": []})
     mended = [call for one in message.invalid_tool_calls if (call := _mended(one, names)) is not None]
-    calls = [{**call, "id": call.get("id") or _new_id()} for call in (*message.tool_calls, *mended)]
+    calls = [_kept(call) for call in (*message.tool_calls, *mended)]
     if calls:
         return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
     return salvaged(message, names)
@@ -120,6 +121,10 @@ def _mended(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
     if call.get("name") not in names or not isinstance(arguments, dict):
         return None
     return {"name": call["name"], "args": arguments, "id": call.get("id"), "type": "tool_call"}
+
+
+def _kept(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {**call, "args": storable(call["args"]), "id": call.get("id") or _new_id()}
 
 
 def _new_id() -> str:
@@ -141,8 +146,8 @@ def salvaged(message: AIMessage, names: set[str]) -> AIMessage:
     arguments = next((value[key] for key in _ARGUMENT_KEYS if isinstance(value.get(key), dict)), None)
     if name not in names or arguments is None:
         return message
-    call = {"name": name, "args": arguments, "id": _new_id(), "type": "tool_call"}
-    return message.model_copy(update={"content": "", "tool_calls": [call]})
+    call = {"name": name, "args": arguments, "type": "tool_call"}
+    return message.model_copy(update={"content": "", "tool_calls": [_kept(call)]})
 
 
 def _unfenced(text: str) -> str:

@@ -1,10 +1,30 @@
-"""Check a call's arguments against its tool before anybody is asked to approve them."""
+"""What a model wrote as the arguments of a call: made fit to be kept, and checked against its tool."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError
+
+_MOST_LEVELS = 100
+_TOO_DEEP = f"[left out: nested deeper than {_MOST_LEVELS} levels]"
+_LONGEST_INTEGERS = range(-(2**63), 2**64)
+
+
+def storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
+    """Return `arguments` as a checkpoint can hold them: msgpack has no longer integers and no endless depth.
+
+    A longer integer becomes its digits, which a tool that takes an integer reads as one.
+    """
+    if isinstance(arguments, int) and arguments not in _LONGEST_INTEGERS:
+        return str(arguments)
+    if not isinstance(arguments, dict | list):
+        return arguments
+    if levels == 0:
+        return _TOO_DEEP
+    if isinstance(arguments, list):
+        return [storable(one, levels - 1) for one in arguments]
+    return {name: storable(one, levels - 1) for name, one in arguments.items()}
 
 
 def wrong_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
