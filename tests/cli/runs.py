@@ -74,10 +74,6 @@ class ScriptedEngine:
         self._begun[run_id].cancel()
         return await self.status(run_id)
 
-    def under_way(self, owner: str) -> int:
-        """Nobody asks here."""
-        return 0
-
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
         """Nobody asks here."""
         raise NotFound("There is no such thread.")

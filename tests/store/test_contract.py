@@ -270,7 +270,6 @@ async def test_a_healthy_store_has_no_problems(any_store):
     await stored_run(any_store)
     await any_store.vacuum()
     assert await any_store.check() == []
-    assert await any_store.dead_processes() == set()
 
 
 async def test_the_runs_of_a_thread_that_wait_are_found_among_all(any_store):

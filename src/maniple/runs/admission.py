@@ -24,8 +24,7 @@ class Admission:
         """Take no more."""
         self._closed = True
 
-    def under_way(self, owner: str) -> int:
-        """Return how many runs an owner has."""
+    def _under_way(self, owner: str) -> int:
         return self._coming[owner] + sum(run.record.owner == owner for run in self._active.values())
 
     @asynccontextmanager
@@ -49,7 +48,7 @@ class Admission:
                 "Try again in a moment."
             )
         allowed = min((one for one in (self._limits.per_owner, most) if one is not None), default=None)
-        if allowed is not None and self.under_way(owner) >= allowed:
+        if allowed is not None and self._under_way(owner) >= allowed:
             raise TooManyRuns(
                 f"{allowed} runs of this key are under way, which is its limit. Try again when one has ended."
             )

@@ -34,10 +34,6 @@ class Engine(Protocol):
         """Return how the run stands; raises `NotFound`."""
         ...
 
-    def under_way(self, owner: str) -> int:
-        """Return how many runs of an owner work or wait for their turn here."""
-        ...
-
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End the run, keeping what was done, and return how it ended; raises `NotFound`."""
         ...

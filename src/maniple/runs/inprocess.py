@@ -68,10 +68,6 @@ class InProcessEngine:
             raise NotFound("There is no such run.")
         return record
 
-    def under_way(self, owner: str) -> int:
-        """Return how many runs an owner has under way (see `Engine`)."""
-        return self._admission.under_way(owner)
-
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""
         record = await self.status(run_id, owner)

@@ -279,7 +279,3 @@ class Store(Protocol):
     async def vacuum(self) -> None:
         """Give unused space back and delete files that belong to no artifact."""
         ...
-
-    async def dead_processes(self) -> set[str]:
-        """Return the processes that left queued or running runs behind."""
-        ...

@@ -75,9 +75,6 @@ class MemoryStore:
     async def vacuum(self) -> None:
         """Nothing is unused."""
 
-    async def dead_processes(self) -> set[str]:
-        return set()
-
 
 @asynccontextmanager
 async def open_memory(artifacts: Path) -> AsyncIterator[MemoryStore]:

@@ -64,12 +64,6 @@ class SqliteStore:
         rows = await self._database.read(lambda c: c.execute("SELECT artifact_id FROM artifacts").fetchall())
         await self._files.sweep({name for (name,) in rows})
 
-    async def dead_processes(self) -> set[str]:
-        sql = "SELECT DISTINCT process FROM runs WHERE status IN ('queued', 'running')"
-        return await self._database.read(
-            lambda c: self._processes.dead([name for (name,) in c.execute(sql).fetchall()])
-        )
-
 
 @asynccontextmanager
 async def open_sqlite(path: Path, artifacts: Path, *, server: bool) -> AsyncIterator[SqliteStore]:
