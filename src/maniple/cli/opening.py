@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from maniple.cli.loading import loading
 from maniple.cli.screens import Screens
 from maniple.config import Settings
 from maniple.types import Worker
@@ -41,15 +42,16 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
     try:
         progress.step("starting the team")
         # Two seconds of imports: they come after the words.
-        from maniple.cli.belongings import open_belongings
-        from maniple.cli.chat_log import configure_chat_log
-        from maniple.cli.conversations import Conversations
-        from maniple.cli.session import Session
-        from maniple.runs import open_engine, recover_run, rules_of
-        from maniple.runtime import open_runtime
-        from maniple.runtime.toolbox import WORKSPACES
-        from maniple.sandbox import Workspaces
-        from maniple.store.configured import open_configured_store
+        with loading():
+            from maniple.cli.belongings import open_belongings
+            from maniple.cli.chat_log import configure_chat_log
+            from maniple.cli.conversations import Conversations
+            from maniple.cli.session import Session
+            from maniple.runs import open_engine, recover_run, rules_of
+            from maniple.runtime import open_runtime
+            from maniple.runtime.toolbox import WORKSPACES
+            from maniple.sandbox import Workspaces
+            from maniple.store.configured import open_configured_store
 
         configure_chat_log(settings)
         rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)

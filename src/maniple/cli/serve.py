@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from maniple.cli.keeping import has_valid_key
+from maniple.cli.loading import loading
 from maniple.cli.opening import announce
 from maniple.cli.screens import Screens
 from maniple.cli.words import counted
@@ -58,7 +59,8 @@ async def serve(settings: Settings) -> int:
     with await asyncio.to_thread(_bind, settings.server) as listener:
         try:
             progress.step("starting the service")
-            from maniple.api import create_app
+            with loading():
+                from maniple.api import create_app
 
             _configure_logs(settings)
             app = create_app(settings, progress=progress)
