@@ -5,13 +5,14 @@ import asyncio
 import pytest
 from langchain_core.messages import HumanMessage
 
+from maniple.graph import RunOptions
 from maniple.runs import RunRequest, ThreadBusy, open_engine
 from maniple.store import open_store
 from tests.openai_server import SIMPLE
 from tests.runs.test_recovery import told
-from tests.team import checked, scripted_team, status
+from tests.team import scripted_team
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(200)]
 TIMES = 100
 ENDS = {
     "enqueue": {"completed"},
@@ -21,35 +22,49 @@ ENDS = {
 }
 
 
+@pytest.mark.parametrize("pauses", [False, True])
 @pytest.mark.parametrize("policy", ENDS)
-async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy):
+async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, pauses):
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team({**SIMPLE, "by_history": True}, checkpointer=store.checkpointer) as it,
         open_engine(it.team, store, kind="server") as engine,
     ):
-        for number in range(TIMES // len(ENDS)):
+        for number in range(TIMES // 4 if pauses else TIMES):
             thread_id = f"t{number}"
-            first = (await engine.submit(_request("first", thread_id))).run.run_id
+            first = (await engine.submit(_request("first", thread_id, pauses=pauses))).run.run_id
             async for page in engine.events(first):
-                if page[-1].number > number * 2:
+                if page[-1].number > number % 25 * 2:
                     break  # the second comes at another moment each time
+            refused = False
             try:
                 second = (await engine.submit(_request("second", thread_id, policy))).run.run_id
             except ThreadBusy:
                 assert policy == "reject"
-                second = first
+                second, refused = first, True
+            await _answered(engine, first)
             async with asyncio.timeout(20):
                 ends = [await told(engine, run_id) for run_id in (first, second)]
-            assert status(checked(ends[1])) == "completed"
-            assert status(checked(ends[0])) in ENDS[policy]
+            stands = [(await engine.status(run_id)).status for run_id in (first, second)]
+            assert [events[-3].status for events in ends] == stands
+            assert stands[0] in ENDS[policy]
+            assert stands[1] == "completed"
             said = [message.content for message in ends[1][-1].messages]
-            was_cancelled = (await engine.status(first)).status == "cancelled"
-            assert ("first" in said) is not (policy == "rollback" and was_cancelled)
-            assert said.count("second") == (second != first)
+            assert ("first" in said) is not (policy == "rollback" and stands[0] == "cancelled")
+            assert said.count("second") == (0 if refused else 1)
         runs = await store.runs.list("", limit=1_000)
     assert {run.status for run in runs} <= ENDS[policy]
 
 
-def _request(text: str, thread_id: str, policy="enqueue") -> RunRequest:
-    return RunRequest([HumanMessage(text)], thread_id=thread_id, when_busy=policy)
+async def _answered(engine, run_id):
+    """Accept the plan of a run that pauses with it, each time that it does."""
+    async with asyncio.timeout(20):
+        await told(engine, run_id)
+        while (await engine.status(run_id)).status == "interrupted":
+            await engine.resume(run_id, "accept")
+            await told(engine, run_id)
+
+
+def _request(text: str, thread_id: str, policy="enqueue", *, pauses=False) -> RunRequest:
+    options = RunOptions(auto_accepted_plan=not pauses)
+    return RunRequest([HumanMessage(text)], thread_id, options, when_busy=policy)

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,6 @@ from maniple.errors import ManipleError, StoreError
 from maniple.events import Event, EventRedactor, RunStatusChanged, Told, Translator
 from maniple.graph import Team
 from maniple.runs.active import ActiveRun
-from maniple.runs.elsewhere import LOOKING_SECONDS
 from maniple.runs.live import LiveLog
 from maniple.runs.outputs import Outputs
 from maniple.runs.quota import Quotas
@@ -32,6 +31,8 @@ from maniple.telemetry.logs import log_context
 
 NOTHING_BEFORE = ""
 """The `base_checkpoint` of a thread's first run."""
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 1.0
+"""How often is looked whether the run before is over: soon while its end is written, seldom as it waits."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -47,6 +48,7 @@ class Driver:
     telemetry: Telemetry
     quotas: Quotas
     outputs: Outputs | None = None
+    _order: ThreadTurns = field(default_factory=ThreadTurns)
     _turns: ThreadTurns = field(default_factory=ThreadTurns)
 
     def prepare(self, record: RunRecord, *, told: int = 0) -> ActiveRun:
@@ -127,30 +129,37 @@ class Driver:
     async def _place(self, active: ActiveRun, start: Start) -> AsyncIterator[None]:
         """Wait for the thread's turn, for a place among those who work, and for other processes."""
         record = active.record
-        async with self._turns.take(record.thread_id):
+        async with AsyncExitStack() as stack:
+            if start != "answer":
+                # An answer goes before those who wait for the end of the run that asked.
+                await stack.enter_async_context(self._order.take(record.thread_id))
+            pause = _FIRST_PAUSE_SECONDS
             while True:
-                async with self.slots.hold(record.owner):
+                async with self._turns.take(record.thread_id), self.slots.hold(record.owner):
                     if await self._begins(active, start):
                         self.quotas.of(record.owner).attach(record.run_id, active.meter)
                         active.meter.start()
                         yield
                         return
-                await asyncio.sleep(LOOKING_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     async def _begins(self, active: ActiveRun, start: Start) -> bool:
-        """Make the run a running one, unless another process works on its thread."""
+        """Make the run a running one, unless another one still has the thread."""
         record = active.record
         change: RunChange = {}
         if record.started_at is None:
             change["started_at"] = time.time()
         if record.base_checkpoint is None and start != "answer":
-            if any(one.status == "running" for one in await self.store.runs.elsewhere(record.thread_id)):
+            elsewhere = await self.store.runs.elsewhere(record.thread_id)
+            if any(one.status == "running" for one in elsewhere):
                 return False
             state = await thread_state(self.team, record.thread_id)
-            if run_of(state) != record.run_id:
+            if (before := run_of(state)) != record.run_id:
+                if before and await self._is_open(before, elsewhere):
+                    return False
                 base = state.config.get("configurable", {}).get("checkpoint_id")
                 change["base_checkpoint"] = base or NOTHING_BEFORE
-                await self._supersede(record)
         begun = await self.store.runs.begin(record.run_id, **change)
         if begun is None:
             kept = await self.store.runs.get(record.run_id)
@@ -162,11 +171,12 @@ class Driver:
         active.record = begun
         return True
 
-    async def _supersede(self, record: RunRecord) -> None:
-        """End what waits for an answer on the thread: with a new message, nothing will go on from there."""
-        for other in await self.store.runs.waiting(record.thread_id):
-            if other.run_id != record.run_id:
-                await self.store.runs.change(other.run_id, status="cancelled", ended_at=time.time())
+    async def _is_open(self, run_id: str, elsewhere: Sequence[RunRecord]) -> bool:
+        """Whether the run before on the thread waits for an answer, or is not over though it has paused."""
+        run = await self.store.runs.get(run_id)
+        if run is None or not run.is_unfinished:
+            return run is not None and run.status == "interrupted"
+        return run.process == self.store.process or any(one.run_id == run_id for one in elsewhere)
 
     async def _leave(self, active: ActiveRun) -> None:
         """Keep how the run ended. What is suspended or could not be recorded stays as it is, to go on."""

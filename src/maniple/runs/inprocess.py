@@ -183,12 +183,13 @@ class InProcessEngine:
                 active.cancel()  # before its first step, so that no model is asked
 
     async def _waiting_run(self, thread_id: str) -> RunRecord | None:
-        """Return the run that the next message answers, if one waits and none is under way."""
+        """Return the run that the next message answers: the one that waits and has the thread."""
         for active in self._busy(thread_id):
             await self._written(active)
-        if self._busy(thread_id):
-            return None
-        return next(iter(await self._store.runs.waiting(thread_id)), None)
+        for record in await self._store.runs.waiting(thread_id):
+            if await self._driver.waiting_for(record):
+                return record
+        return None
 
     def _busy(self, thread_id: str) -> list[ActiveRun]:
         """Return the runs that work on a thread or wait for its turn."""
