@@ -282,7 +282,16 @@ async def test_a_wish_in_words_sends_the_plan_back():
         await it.run(thread_id="t", auto_accepted_plan=False)
         again = await it.run("Search instead", thread_id="t", auto_accepted_plan=False)
         assert "Change it as the user says: Search instead" in it.prompts("planner")[1]
+        await it.run("and in French", thread_id="t", auto_accepted_plan=False)
+        assert "Search instead" in it.prompts("planner")[2]
         frames = await it.run("ok", thread_id="t", auto_accepted_plan=False)
+        for role in ("researcher", "reporter"):
+            assert "Search instead" in it.prompts(role)[0], "who does the work knows of the wish"
+            assert "and in French" in it.prompts(role)[0]
+        await it.run("What did I ask for?", thread_id="t")
+        assert "and in French" in it.prompts("coordinator")[1]
+    said_by_user = [one["content"] for one in frames[-1][1]["messages"] if one["role"] == "user"]
+    assert {"Search instead", "and in French"} <= set(said_by_user)
     assert data(again, "interrupt")[0]["payload"]["plan"]["title"] == "Better"
     assert agents(frames) == ["researcher", "reporter"]
 
@@ -294,6 +303,26 @@ async def test_an_edited_plan_is_what_is_done():
         frames = await it.run(edited, thread_id="t", auto_accepted_plan=False)
     assert agents(frames) == ["researcher", "reporter"]
     assert data(frames, "plan")[0]["title"] == "Mine"
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        (json.dumps(plan(step("reseacher"))), "agent_name reseacher is not on the team; use only"),
+        ('{"title": "", "steps": []}', "This is no plan (title: String should have at least 1 character"),
+        ("", 'say "accept", send the edited plan as JSON, or say in words'),
+    ],
+)
+async def test_an_edited_plan_that_cannot_be_followed_is_asked_about_again(answer, wrong):
+    async with scripted_team(WORK) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        again = await it.run(answer, thread_id="t", auto_accepted_plan=False)
+        frames = await it.run("accept", thread_id="t", auto_accepted_plan=False)
+        assert len(it.prompts("planner")) == 1
+    asked = data(again, "interrupt")[0]["payload"]
+    assert wrong in asked["error"]
+    assert asked["plan"]["title"] == "The plan"
+    assert status(frames) == "completed"
 
 
 async def test_the_history_that_the_old_client_sends_back_is_understood():

@@ -14,11 +14,15 @@ def kind_of(question: Interrupted) -> str:
 
 
 def description(question: Interrupted) -> str:
-    """Return what is to be decided on, with every argument as it is; safe to print. "" for a plan."""
+    """Return what is to be decided on, with every argument as it is; safe to print.
+
+    Of a plan, which is shown anyway, only what is wrong with an edited one.
+    """
     payload = question.payload
     match kind_of(question):
         case "plan_review":
-            return ""
+            error = payload.get("error")
+            return f"This cannot be followed: {exposed(str(error))}" if error else ""
         case "approval":
             lines = [f"{_tool(payload)} is to run with:", *_arguments(payload)]
             if error := payload.get("error"):

@@ -1,6 +1,7 @@
 """Let the user accept, edit or send back the plan before anything is done."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,17 +12,20 @@ from pydantic import ValidationError
 
 from maniple.agents.answers import accepts
 from maniple.graph.plan import Plan, Progress
-from maniple.graph.state import RunOptions, State
+from maniple.graph.state import RunOptions, State, request_of
 from maniple.graph.written_plan import normalised
+from maniple.tools.ask import answer_words
 from maniple.types import Worker
+
+_SAY = 'say "accept", send the edited plan as JSON, or say in words what is to be different'
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewNode:
     """Pause with the plan; go on with the user's answer.
 
-    The answer is a word of acceptance, an edited plan as JSON text or object, or a wish in words,
-    which goes back to the planner.
+    The answer is a word of acceptance, an edited plan as JSON text or object, or a wish in words, which goes
+    back to the planner. A plan that cannot be followed is asked about again, with what is wrong (`error`).
     """
 
     available: Sequence[Worker]
@@ -31,27 +35,52 @@ class ReviewNode:
         self, state: State, runtime: Runtime[Any]
     ) -> Command[Literal["supervisor", "planner"]]:
         plan = Plan.model_validate_json(state.get("full_plan") or "")
-        answer = interrupt({"kind": "plan_review", "plan": plan.model_dump(exclude_none=True)})
-        if accepts(answer):
-            return Command(goto="supervisor")
-        edited = self._edited(answer, RunOptions.of(runtime, state))
-        if edited is None:
-            return Command(goto="planner", update={"feedback": str(answer)})
-        text = edited.as_text()
-        update = {
-            "full_plan": text,
-            "plan": Progress.of(edited).to_state(),
-            "messages": [HumanMessage(text, name="planner")],
-        }
-        return Command(goto="supervisor", update=update)
-
-    def _edited(self, answer: object, options: RunOptions) -> Plan | None:
-        members = options.enabled(self.available)
-        try:
-            if isinstance(answer, dict):
-                plan = Plan.model_validate(answer)
+        members = RunOptions.of(runtime, state).enabled(self.available)
+        question: dict[str, Any] = {"kind": "plan_review", "plan": plan.model_dump(exclude_none=True)}
+        while True:
+            answer = _read(interrupt(question))
+            if accepts(answer):
+                return Command(goto="supervisor")
+            if isinstance(answer, str) and answer:
+                return Command(goto="planner", update=_wished(state, answer))
+            try:
+                edited = normalised(Plan.model_validate(answer), members, self.max_steps)
+            except ValueError as error:
+                question = {**question, "error": _wrong(error)}
             else:
-                plan = Plan.model_validate_json(str(answer))
-            return normalised(plan, members, self.max_steps)
-        except (ValidationError, ValueError):
-            return None
+                return Command(goto="supervisor", update=_instead(edited))
+
+
+def _read(answer: Any) -> Any:
+    """Return the plan in an answer, or the words in it."""
+    if isinstance(answer, str):
+        answer = _plan_text(answer.strip())
+    if not isinstance(answer, Mapping) or accepts(answer) or "steps" in answer:
+        return answer
+    return answer.get("plan") or answer_words(answer) or answer
+
+
+def _plan_text(text: str) -> Any:
+    try:
+        return json.loads(text) if text.startswith("{") else text
+    except ValueError:
+        return text
+
+
+def _wished(state: State, wish: str) -> dict[str, Any]:
+    """Keep the wish for everyone who works on the request, and as what the user said in the conversation."""
+    request = f"{request_of(state)}\n\nShown a plan for this, the user said: {wish}"
+    return {"feedback": wish, "request": request, "messages": [HumanMessage(wish)]}
+
+
+def _instead(plan: Plan) -> dict[str, Any]:
+    text = plan.as_text()
+    messages = [HumanMessage(text, name="planner")]
+    return {"full_plan": text, "plan": Progress.of(plan).to_state(), "messages": messages}
+
+
+def _wrong(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return f"{error}."
+    places = (f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors()[:3])
+    return f"This is no plan ({'; '.join(places)}); {_SAY}."
