@@ -37,11 +37,3 @@ class Browser(Protocol):
             BrowserError: the page did not load, or the browser failed.
         """
         ...
-
-
-class Resolve(Protocol):
-    """Decides what the browser may connect to."""
-
-    async def __call__(self, host: str, port: int, /) -> str:
-        """The IP address to connect to instead of `host`; raises `FetchError` when there must be none."""
-        ...

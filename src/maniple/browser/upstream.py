@@ -2,19 +2,11 @@
 
 import asyncio
 from base64 import b64encode
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from maniple.config.settings import BrowserSettings
+from maniple.egress import Dial, Streams
 from maniple.errors import ConfigError
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-class Dial(Protocol):
-    """Opens a connection to an IP address; raises `OSError` when there is no way."""
-
-    async def __call__(self, address: str, port: int, /) -> Streams: ...
 
 
 def dial(settings: BrowserSettings) -> Dial:

@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maniple.browser.egress import open_egress
-from maniple.browser.page import Resolve
 from maniple.browser.upstream import dial
 from maniple.config.settings import BrowserSettings
+from maniple.egress import Resolve, open_socks_proxy
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class Chromium:
     async def _launch(self) -> "Connected":
         playwright = await asyncio.to_thread(importlib.import_module, "playwright.async_api")
         async with AsyncExitStack() as stack:
-            port = await stack.enter_async_context(open_egress(self._resolve, self._dial))
+            port = await stack.enter_async_context(open_socks_proxy(self._resolve, self._dial))
             driver = await stack.enter_async_context(playwright.async_playwright())
             try:
                 browser = await driver.chromium.launch(

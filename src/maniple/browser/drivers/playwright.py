@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from maniple.browser.drivers.chromium import Chromium
-from maniple.browser.page import Link, PageText, Resolve
+from maniple.browser.page import Link, PageText
 from maniple.config.settings import BrowserSettings
+from maniple.egress import Resolve
 from maniple.errors import BrowserError, FetchError
 
 if TYPE_CHECKING:

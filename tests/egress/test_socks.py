@@ -6,13 +6,9 @@ from contextlib import asynccontextmanager
 from struct import pack
 
 import pytest
-from pydantic import SecretStr
 
-from maniple.browser.egress import open_egress
-from maniple.browser.upstream import dial
-from maniple.config.settings import BrowserSettings
 from maniple.crawler import AddressGuard
-from maniple.errors import ConfigError
+from maniple.egress import open_socks_proxy
 from tests.crawler.web import Canary, Reply, Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
@@ -41,7 +37,7 @@ async def ask(streams: Streams, kind: int, host: bytes, port: int, command: int 
 @pytest.mark.parametrize("kind, host", [(V4, bytes((127, 0, 0, 2))), (NAME, b"\x09127.0.0.2")])
 async def test_what_may_be_reached_is(kind: int, host: bytes, guard: AddressGuard, site: Site) -> None:
     site.pages["/"] = Reply("through")
-    async with open_egress(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
+    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
         assert await ask(streams, kind, host, site.port) == 0
         streams[1].write(b"GET / HTTP/1.1\r\n\r\n")
         async with asyncio.timeout(5):
@@ -67,7 +63,7 @@ async def test_what_may_be_reached_is(kind: int, host: bytes, guard: AddressGuar
 async def test_what_may_not_be_reached_is_not(
     kind: int, host: bytes, guard: AddressGuard, canary: Canary
 ) -> None:
-    async with open_egress(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
+    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
         async with asyncio.timeout(10):
             assert await ask(streams, kind, host, canary.port) == 2
             assert await streams[0].read() == b""
@@ -76,7 +72,7 @@ async def test_what_may_not_be_reached_is_not(
 
 @pytest.mark.parametrize("command", [2, 3])
 async def test_only_connecting_is_offered(command: int, guard: AddressGuard, canary: Canary) -> None:
-    async with open_egress(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
+    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
         assert await ask(streams, V4, bytes((127, 0, 0, 2)), canary.port, command) == 7
 
 
@@ -85,7 +81,7 @@ async def test_only_connecting_is_offered(command: int, guard: AddressGuard, can
 )
 async def test_what_is_no_request_is_left(noise: bytes, guard: AddressGuard) -> None:
     async with (
-        open_egress(guard.resolve, asyncio.open_connection) as port,
+        open_socks_proxy(guard.resolve, asyncio.open_connection) as port,
         connected(port) as (reader, writer),
     ):
         writer.write(noise)
@@ -95,49 +91,9 @@ async def test_what_is_no_request_is_left(noise: bytes, guard: AddressGuard) -> 
 
 
 async def test_closing_it_ends_the_connections(guard: AddressGuard, site: Site) -> None:
-    async with open_egress(guard.resolve, asyncio.open_connection) as port:
+    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port:
         streams = await asyncio.open_connection("127.0.0.1", port)
         assert await ask(streams, V4, bytes((127, 0, 0, 2)), site.port) == 0
     async with asyncio.timeout(5):
         assert await streams[0].read() == b""
     streams[1].close()
-
-
-@asynccontextmanager
-async def http_proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """A proxy that grants or refuses as told and says what it was asked for."""
-    asked: list[bytes] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(answer)
-        writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
-
-
-async def test_a_proxy_of_the_operator_is_used_with_the_checked_address(guard: AddressGuard) -> None:
-    async with http_proxy(b"HTTP/1.1 200 OK\r\n\r\nhello") as (url, asked):
-        settings = BrowserSettings(proxy_server=url, proxy_username="u", proxy_password=SecretStr("p"))
-        async with open_egress(guard.resolve, dial(settings)) as port, connected(port) as streams:
-            assert await ask(streams, NAME, b"\x09127.0.0.2", 8080) == 0
-            assert await streams[0].read() == b"hello"
-    head = (
-        b"CONNECT 127.0.0.2:8080 HTTP/1.1\r\nHost: 127.0.0.2:8080\r\nProxy-Authorization: Basic dTpw\r\n\r\n"
-    )
-    assert asked == [head]
-
-
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 407 Who are you\r\n\r\n", b"HTTP/1.1 200", b"", b"\r\n\r\n"])
-async def test_a_proxy_that_refuses_is_no_way(answer: bytes, guard: AddressGuard) -> None:
-    async with http_proxy(answer) as (url, _):
-        settings = BrowserSettings(proxy_server=url)
-        async with open_egress(guard.resolve, dial(settings)) as port, connected(port) as streams:
-            assert await ask(streams, NAME, b"\x09127.0.0.2", 8080) == 4
-
-
-@pytest.mark.parametrize("server", ["socks5://127.0.0.1:1", "127.0.0.1:3128", "http://"])
-def test_what_is_no_http_proxy_is_a_mistake_in_the_settings(server: str) -> None:
-    with pytest.raises(ConfigError, match=r"browser\.proxy_server"):
-        dial(BrowserSettings(proxy_server=server))

@@ -1,0 +1,17 @@
+"""The checked way out of this machine for what is not trusted: Chromium, and code that a model wrote."""
+
+from maniple.egress.allowlist import AllowedHosts
+from maniple.egress.connection import Dial, Exit, Resolve, Streams
+from maniple.egress.doors import open_gateway, open_socks_proxy
+from maniple.egress.relay import Limits
+
+__all__ = [
+    "AllowedHosts",
+    "Dial",
+    "Exit",
+    "Limits",
+    "Resolve",
+    "Streams",
+    "open_gateway",
+    "open_socks_proxy",
+]
