@@ -20,6 +20,9 @@ OBJECTS = [
     ("POST", "/api/runs/{run}/cancel", None),
     ("POST", "/api/runs/{run}/resume", {"answer": "accept"}),
     ("GET", "/api/artifacts/{artifact}", None),
+    ("GET", "/api/threads/{thread}/files", None),
+    ("GET", "/api/threads/{thread}/files/a.txt", None),
+    ("DELETE", "/api/threads/{thread}/files/a.txt", None),
     ("DELETE", "/api/threads/{thread}", None),
 ]
 
@@ -30,7 +33,7 @@ def every_route(it: Inside) -> list[tuple[str, str]]:
 
 
 def filled(path: str) -> str:
-    for name in ("thread_id", "run_id", "artifact_id", "name"):
+    for name in ("thread_id", "run_id", "artifact_id", "name", "path"):
         path = path.replace(f"{{{name}}}", NOBODYS)
     return path
 
@@ -107,6 +110,12 @@ async def test_anothers_object_answers_as_one_that_does_not_exist(it: Inside):
     artifact = await it.service.store.artifacts.add(record, "a.txt", "text/plain", b"a")
     names = {"thread": run["thread_id"], "run": run["run_id"], "artifact": artifact.artifact_id}
     nobodys = dict.fromkeys(names, NOBODYS)
+    files = "/api/threads/{thread}/files"
+    mines = await it.client.post(files.format(**names), files={"f": ("a.txt", b"a")}, headers=mine)
+    assert mines.status_code == 201
+    for place in (names, nobodys):
+        refused = await it.client.post(files.format(**place), files={"f": ("b.txt", b"b")}, headers=other)
+        assert (refused.status_code, refused.json()["detail"]) == (404, "There is no such thread.")
     for method, path, body in OBJECTS:
         theirs = await it.client.request(method, path.format(**names), headers=other, json=body)
         missing = await it.client.request(method, path.format(**nobodys), headers=other, json=body)
@@ -162,7 +171,16 @@ async def test_what_does_not_fit_is_refused_by_every_route_that_reads_a_body(it:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/threads/a%00b", "/api/threads/" + "x" * 201, "/api/runs/%0a", "/api/artifacts/..."]
+    "path",
+    [
+        "/api/threads/a%00b",
+        "/api/threads/" + "x" * 201,
+        "/api/threads/%20/files",
+        "/api/threads/a%0a/files/b",
+        "/api/threads/a/files/" + "x" * 4_097,
+        "/api/runs/%0a",
+        "/api/artifacts/...",
+    ],
 )
 async def test_a_name_that_can_be_none_is_refused(it: Inside, path):
     assert (await it.client.get(path)).status_code == 422
@@ -177,7 +195,9 @@ async def test_a_thread_id_of_a_client_is_checked(it: Inside, thread_id):
 
 async def test_every_route_refuses_a_body_that_is_too_large(it: Inside):
     for method, path in every_route(it):
-        response = await it.client.request(method, filled(path), content=b"x" * 1_000_001)
+        is_upload = (method, path) == ("POST", "/api/threads/{thread_id}/files")
+        content = b"x" * (25_000_001 if is_upload else 1_000_001)
+        response = await it.client.request(method, filled(path), content=content)
         assert (response.status_code, response.json()["code"]) == (413, "too_large"), path
 
 

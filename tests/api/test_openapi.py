@@ -48,7 +48,10 @@ def site(tmp_path_factory) -> Iterator[Site]:
                 thread = client.post("/api/threads").json()["thread_id"]
                 run = client.post(f"/api/threads/{thread}/runs", json=QUESTION).json()["run_id"]
                 client.get(f"/api/runs/{run}/events")
-            yield Site(server.url, headers, {"thread_id": thread, "run_id": run})
+                client.post(
+                    f"/api/threads/{thread}/files", files={"files": ("a.txt", b"a")}
+                ).raise_for_status()
+            yield Site(server.url, headers, {"thread_id": thread, "run_id": run, "path": "a.txt"})
 
 
 schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())

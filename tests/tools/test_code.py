@@ -10,9 +10,10 @@ from langgraph.graph import START, StateGraph
 from maniple.config.settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
-from maniple.tools.code import code_tools
+from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.files import file_tools
 from maniple.tools.scope import thread_key
+from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 
 pytestmark = pytest.mark.anyio
 
@@ -32,14 +33,16 @@ def tools(sandbox: Sandbox, tmp_path: Path) -> dict[str, BaseTool]:
 
 
 async def test_the_tools_have_the_names_and_arguments_that_clients_know(tools: dict[str, BaseTool]) -> None:
-    assert {name: list(tool.args) for name, tool in tools.items()} == {
-        "python_repl_tool": ["code"],
-        "bash_tool": ["cmd"],
-        "write_file": ["path", "content"],
-        "read_file": ["path"],
-        "list_files": [],
-    }
-    assert all(len(tool.description.split()) < 25 for tool in tools.values())
+    ours = {name: list(tools[name].args) for name in ("python_repl_tool", "bash_tool")}
+    assert ours == {"python_repl_tool": ["code"], "bash_tool": ["cmd"]}
+    assert all(len(tools[name].description.split()) < 25 for name in ours)
+
+
+def test_a_description_says_what_can_be_imported_and_reached(sandbox: Sandbox, tmp_path: Path) -> None:
+    packages, network = "There are numpy and pandas.", "Only pypi.org can be reached."
+    python, bash = code_tools(sandbox, Workspaces(tmp_path), packages=packages, network=network)
+    assert python.description.endswith(f"{packages} {network}")
+    assert bash.description.endswith(network)
 
 
 async def test_python_and_bash_share_a_workspace_with_the_file_tools(
@@ -54,15 +57,14 @@ async def test_python_and_bash_share_a_workspace_with_the_file_tools(
 
 
 async def test_silent_code_that_writes_says_what_it_wrote(tools: dict[str, BaseTool], tmp_path: Path) -> None:
-    code = "open('a.txt', 'w').write('a')\nopen('line\\nbreak', 'w').write('b')"
+    code = "for name in ('a.txt', 'line\\nbreak'): open(name, 'w').write('a')"
     said = await tools["python_repl_tool"].ainvoke({"code": code})
     place = tmp_path / "local"
     assert said == f"[files written: a.txt, line\\nbreak; the user finds them in {place}]"
-    again = await tools["python_repl_tool"].ainvoke({"code": "open('a.txt', 'w').write('z')"})
+    again = await tools["python_repl_tool"].ainvoke({"code": "open('a.txt', 'w').write('z');"})
     assert again == f"[files written: a.txt; the user finds them in {place}]", "as long as before, but new"
-    assert (await tools["python_repl_tool"].ainvoke({"code": "open('a.txt').read()"})).startswith(
-        "[no output"
-    )
+    silent = await tools["python_repl_tool"].ainvoke({"code": "x = open('a.txt').read()"})
+    assert silent == "[no output; print what you want to see]"
 
 
 async def test_failing_code_is_a_result_the_model_can_read(tools: dict[str, BaseTool]) -> None:
@@ -108,3 +110,40 @@ async def test_each_thread_of_a_graph_has_its_own_workspace(tools: dict[str, Bas
 
 async def test_outside_a_graph_the_thread_is_local() -> None:
     assert thread_key() == "local"
+
+
+async def test_a_figure_is_named_in_the_text_and_is_the_messages_artifact(
+    tools: dict[str, BaseTool], tmp_path: Path
+) -> None:
+    plant_fake_matplotlib(Workspaces(tmp_path).open("local"))
+    call = {"name": "python_repl_tool", "args": {"code": DRAW_ONE}, "id": "1", "type": "tool_call"}
+    message = await tools["python_repl_tool"].ainvoke(call)
+    assert "[figures drawn: figures/figure-1.png]" in message.content
+    assert message.artifact == ["figures/figure-1.png"]
+    assert (await figure_reader(Workspaces(tmp_path))("figures/figure-1.png")).startswith(b"\x89PNG")
+
+
+async def test_what_is_no_picture_is_not_read_as_one(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path)
+    workspaces.open("local").write("figures/figure-1.png", b"<svg>")
+    assert await figure_reader(workspaces)("figures/figure-1.png") == b""
+    with pytest.raises(FileError, match="no file"):
+        await figure_reader(workspaces)("figures/figure-2.png")
+
+
+async def test_variables_of_a_thread_stay_and_another_thread_has_none(tools: dict[str, BaseTool]) -> None:
+    class State(TypedDict):
+        said: str
+
+    async def node(state: State) -> State:
+        code = f"x = {thread_key()!r}" if state["said"] == "" else "globals().get('x')"
+        return {"said": await tools["python_repl_tool"].ainvoke({"code": code})}
+
+    graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile()
+
+    async def run(thread: str, said: str) -> str:
+        return (await graph.ainvoke({"said": said}, {"configurable": {"thread_id": thread}}))["said"]
+
+    await run("one", "")
+    assert await run("one", "again") == "'one'"
+    assert (await run("two", "again")).startswith("[no output")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import BaseTool
 
-from maniple.errors import FileError
+from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox import Workspaces
 from maniple.tools.files import file_tools
 
@@ -31,16 +31,64 @@ async def test_an_empty_workspace_and_an_empty_file_say_so(tools: dict[str, Base
 async def test_a_long_file_is_cut_between_characters_with_a_notice(tools: dict[str, BaseTool]) -> None:
     await tools["write_file"].ainvoke({"path": "long", "content": "a" + "€" * 10_000})
     shown = await tools["read_file"].ainvoke({"path": "long"})
-    assert shown == "a" + "€" * 6666 + "\n[cut: the first 20000 of 30001 bytes]"
+    cut = "[cut: the first 20000 of 30001 bytes, 0 whole lines; read on with start_line=1]"
+    assert shown == "a" + "€" * 6666 + "\n" + cut
 
 
-@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"caf\xe9", b"\xff" * 30_000])
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"\xe9\xff\xfe\xf0a", b"\xff" * 30_000])
 async def test_a_binary_file_is_named_as_such(
     tools: dict[str, BaseTool], tmp_path: Path, content: bytes
 ) -> None:
     Workspaces(tmp_path).open("local").write("picture", content)
     said = await tools["read_file"].ainvoke({"path": "picture"})
     assert said == f"[picture is a binary file of {len(content)} bytes; work on it with Python instead]"
+
+
+async def test_lines_of_a_file_are_read_on_where_it_was_cut(tools: dict[str, BaseTool]) -> None:
+    lines = [f"line {number}" for number in range(1, 5_001)]
+    await tools["write_file"].ainvoke({"path": "long", "content": "\n".join(lines)})
+    shown = await tools["read_file"].ainvoke({"path": "long"})
+    first = int(shown.rpartition("start_line=")[2].rstrip("]"))
+    assert lines[first - 1] not in shown.split("\n")
+    rest = await tools["read_file"].ainvoke({"path": "long", "start_line": first, "end_line": first + 1})
+    assert rest == f"line {first}\nline {first + 1}"
+    assert await tools["read_file"].ainvoke({"path": "long", "start_line": 5_000}) == "line 5000"
+    wide = await tools["read_file"].ainvoke({"path": "long", "start_line": 2})
+    assert wide.endswith("more characters; ask for fewer lines]") and len(wide) < 20_100
+    with pytest.raises(FileError, match="has 5000 lines; there is nothing from 5001"):
+        await tools["read_file"].ainvoke({"path": "long", "start_line": 5_001})
+
+
+async def test_what_windows_wrote_is_read_and_its_encoding_named(
+    tools: dict[str, BaseTool], tmp_path: Path
+) -> None:
+    place = Workspaces(tmp_path).open("local")
+    place.write("old.csv", "Straße;Größe\r\n".encode("cp1252"))
+    place.write("wide.txt", "Größe €".encode("utf-16"))
+    assert await tools["read_file"].ainvoke({"path": "old.csv"}) == (
+        "Straße;Größe\r\n\n[the file's encoding is windows-1252]"
+    )
+    assert (await tools["read_file"].ainvoke({"path": "wide.txt"})).startswith("Größe €\n[the file's enc")
+
+
+async def test_a_directory_is_listed_by_its_path(tools: dict[str, BaseTool]) -> None:
+    await tools["write_file"].ainvoke({"path": "a/b/c.txt", "content": "x"})
+    await tools["write_file"].ainvoke({"path": "d.txt", "content": "x"})
+    for path in ("a", "/workspace/a", "a/b/"):
+        assert await tools["list_files"].ainvoke({"path": path}) == "a/b/c.txt (1 bytes)"
+    for path in ("d.txt", "nowhere", "../.."):
+        with pytest.raises(FileError):
+            await tools["list_files"].ainvoke({"path": path})
+
+
+async def test_writing_beyond_the_quota_says_so_and_changes_nothing(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path, max_bytes=1_000)
+    write, _, listed = file_tools(workspaces)
+    await write.ainvoke({"path": "a", "content": "x" * 900})
+    with pytest.raises(WorkspaceFull, match="holds 900 bytes and may hold 1000: 200 more do not fit"):
+        await write.ainvoke({"path": "b", "content": "x" * 200})
+    await write.ainvoke({"path": "a", "content": "y" * 1_000})
+    assert await listed.ainvoke({}) == "a (1000 bytes)"
 
 
 @pytest.mark.parametrize("path", ["../other/secret", "/etc/passwd", "a/../../b", "a\0b"])

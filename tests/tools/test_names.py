@@ -8,6 +8,8 @@ from maniple.tools.ask import ask_tools
 from maniple.tools.browser import browser_tool
 from maniple.tools.code import code_tools
 from maniple.tools.crawl import crawl_tool
+from maniple.tools.editor import editor_tool
+from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools
 from maniple.tools.search import search_tool
 
@@ -20,6 +22,8 @@ def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
         browser_tool(nothing),
         *code_tools(nothing, workspaces),
         crawl_tool(nothing),
+        editor_tool(workspaces),
+        file_search_tool(workspaces),
         *file_tools(workspaces),
         search_tool(nothing, 1),
     ]

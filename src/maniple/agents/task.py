@@ -37,13 +37,15 @@ class Task:
     locale: str = ""
     caller: str = ""
     """What the API's caller asks of the answer; only who writes the answer is told."""
+    files: Sequence[str] = ()
+    """What the user put into the workspace, a line each; only who works there is told."""
 
     def instruction(self) -> str:
         """Return the step in words, and what the caller asks of it."""
         lines = [f"Your step: {self.title}", self.description]
         if self.note:
             lines.append(f"Note: {self.note}")
-        return "\n".join(lines) + fenced(self.caller)
+        return "\n".join(lines) + given(self.files) + fenced(self.caller)
 
 
 class Agent(Protocol):
@@ -73,6 +75,16 @@ def fenced(caller: str, limit: int = CALLER_CHARACTERS) -> str:
         return ""
     # Whoever could write the closing mark would go on in our voice.
     return "\n\n" + render("caller", text=shortened(_MARK.sub("", caller.strip()), limit))
+
+
+def given(files: Sequence[str]) -> str:
+    """Return the user's files as an addition to a prompt; nothing when there are none."""
+    return "\n\n" + render("files", files=files) if files else ""
+
+
+def with_files(request: str, files: Sequence[str]) -> str:
+    """Return a request with the user's files in one line, for small models."""
+    return f"{request}\nFiles in the current directory: {', '.join(files)}" if files else request
 
 
 def shortened(text: str, limit: int) -> str:

@@ -14,7 +14,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from maniple.api.auth import KeyGate
 from maniple.api.limits import BodyLimit
 from maniple.api.refusals import admit_fault, refuse, refuse_http, refuse_run
-from maniple.api.routes import artifacts, chat, runs, service, threads
+from maniple.api.routes import artifacts, chat, files, runs, service, threads
 from maniple.api.state import open_service
 from maniple.config import Settings
 from maniple.config.settings import LOOPBACK_HOSTS
@@ -53,14 +53,15 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     app.add_exception_handler(HTTPException, refuse_http)
     app.add_exception_handler(Exception, admit_fault)
     _guard(app, settings)
-    for room in (chat, threads, runs, artifacts, service):
+    for room in (chat, threads, files, runs, artifacts, service):
         app.include_router(room.router)
     return app
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:
     """Put what refuses requests before the routes; what is added last is asked first."""
-    app.add_middleware(BodyLimit, max_bytes=settings.server.max_body_bytes)
+    server = settings.server
+    app.add_middleware(BodyLimit, max_bytes=server.max_body_bytes, max_upload_bytes=server.max_upload_bytes)
     app.add_middleware(KeyGate, server=settings.server)
     if settings.server.is_loopback:
         # A web page can name a loopback address by a domain of its own; such a Host is refused.

@@ -5,7 +5,7 @@ from typing import Any
 from maniple.api.schemas import Problem
 
 _WORDS = {
-    400: "The body is no JSON",
+    400: "The body cannot be read",
     401: "No API key, or none that is known",
     404: "There is none, or it belongs to another key",
     406: "None of the forms that are accepted can be given",

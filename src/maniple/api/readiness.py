@@ -10,6 +10,7 @@ import httpx
 from maniple.api.schemas import Readiness, Ready
 from maniple.errors import StoreError
 from maniple.runtime import Runtime
+from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.store import Store
 from maniple.types import Worker
 
@@ -69,7 +70,7 @@ async def readiness(runtime: Runtime, store: Store, reach: ModelReach | None) ->
         store=kept,
         model=model,
         search=_equipped(runtime.missing, "researcher"),
-        sandbox=_equipped(runtime.missing, "coder"),
+        sandbox=_sandbox(runtime),
         browser=_equipped(runtime.missing, "browser"),
         files=_equipped(runtime.missing, "file_manager"),
     )
@@ -85,6 +86,12 @@ async def _store(store: Store) -> Ready:
     except StoreError as error:
         return Ready(ready=False, why=str(error))
     return Ready(ready=True)
+
+
+def _sandbox(runtime: Runtime) -> Ready:
+    equipped = _equipped(runtime.missing, "coder")
+    unsafe = equipped.ready and runtime.settings.sandbox.backend == "unsafe-local"
+    return Ready(ready=True, why=UNSAFE) if unsafe else equipped
 
 
 def _equipped(missing: Mapping[Worker, str], worker: Worker) -> Ready:

@@ -28,6 +28,9 @@ STATUSES = {
     "no_report": 404,
     "plan_not_open": 409,
     "wrong_plan_change": 422,
+    "file_refused": 422,
+    "too_large": 413,
+    "workspace_full": 413,
 }
 _RETRY_AFTER_SECONDS = {"daily_limit": 3600}
 _SOON_SECONDS = 5

@@ -11,10 +11,9 @@ from maniple.api.readiness import ModelReach, open_reach
 from maniple.config import Settings
 from maniple.llms.embedded import Progress
 from maniple.redaction import Redactor
-from maniple.runs import Engine, Limits, Rules, open_engine, rules_of
-from maniple.runs.rules import Telemetry
+from maniple.runs import Engine, Limits, Rules, Telemetry, Workplace, open_engine, rules_of
 from maniple.runtime import Runtime, open_runtime
-from maniple.runtime.toolbox import WORKSPACES
+from maniple.runtime.toolbox import workspaces_of
 from maniple.sandbox import Workspaces
 from maniple.store import Store
 from maniple.store.configured import open_configured_store
@@ -40,7 +39,7 @@ class Service:
 async def open_service(settings: Settings, progress: Progress | None = None) -> AsyncIterator[Service]:
     """Open store, team and engine, and close them again; raises the `ManipleError` that keeps one shut."""
     metrics = Metrics()
-    workspaces = Workspaces(settings.data_dir / WORKSPACES)
+    workspaces = workspaces_of(settings)
     rules = _rules(settings)
     async with (
         open_tracing(settings.telemetry, rules.redactor) as tracing,
@@ -53,7 +52,7 @@ async def open_service(settings: Settings, progress: Progress | None = None) -> 
             kind="server",
             rules=rules,
             telemetry=Telemetry(metrics, tracing.callbacks),
-            workspaces=workspaces,
+            workplace=Workplace(workspaces, runtime.release),
         ) as engine,
     ):
         runtime = replace(runtime, notices=(*runtime.notices, *tracing.notices))

@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs, so that `--help` comes at once.
 
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -74,6 +75,18 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     thread: Annotated[
         str, typer.Option("--thread", metavar="ID", help="Go on with this conversation.", show_default=False)
     ] = "",
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            exists=True,
+            dir_okay=False,
+            readable=True,
+            help="Give the team a copy of this file; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--continue", help="Only go on with the run that was cut off last.")
     ] = False,
@@ -89,6 +102,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat --deep --search-first "Compare …"
       maniple chat --team researcher,coder "…"      only these, and the reporter
       maniple chat --review "…"                     look at the plan before it is followed
+      maniple chat --file sales.csv "Sum it up"     the team works on a copy of it
       maniple chat --thread 1a2b3c4d "And 1+4?"     go on with a conversation; /threads lists them
       maniple chat "…" > report.md                  only the report; progress on stderr
       git diff | maniple chat -                     the question from the input
@@ -107,7 +121,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     an answer, 4 the budget ran out (the report is partial), 130 cancelled,
     128 + N ended by signal N.
     """
-    if resume and question:
+    if resume and (question or files):
         raise typer.BadParameter(
             "goes on with an earlier question; ask yours afterwards.", param_hint="--continue"
         )
@@ -124,7 +138,8 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     from maniple.cli.chat import ask_once, converse
 
     talks = text is None and not resume
-    choices = Choices(members, deep, search_first, review, json, thread, talks or resume, resume)
+    given = tuple(files or ())
+    choices = Choices(members, deep, search_first, review, json, thread, talks or resume, resume, given)
     screens = Screens.of_this_process(color=not no_color)
     if talks:
         work = converse(settings, choices, screens)
@@ -181,6 +196,12 @@ def doctor(
     probe: Annotated[
         bool, typer.Option("--probe", help="Ask the models what they can do: five short calls each.")
     ] = False,
+    build: Annotated[
+        bool, typer.Option(help="Install the packages that code in the sandbox is to have: a minute, once.")
+    ] = True,
+    packages: Annotated[
+        bool, typer.Option("--packages", help="Do only that, and try them; the status is 0 if all work.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Check what the team needs, and say how to get the rest.
@@ -200,9 +221,9 @@ def doctor(
     \b
     Exit status: 0 the team can answer, 1 it cannot, 2 wrong usage.
     """
-    from maniple.cli.doctor import examine
+    from maniple.cli.doctor import examine, prepare
 
-    finish(examine(config, as_json=json, probe=probe))
+    finish(prepare(config) if packages else examine(config, as_json=json, probe=probe, build=build))
 
 
 def _question(words: list[str], *, json: bool) -> str | None:

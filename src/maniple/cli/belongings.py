@@ -1,11 +1,15 @@
-"""The files that the team leaves behind: said where they are, and no empty folder kept."""
+"""The files of a conversation: what the person gives, where what the team leaves is, no empty folder kept."""
 
 import asyncio
+import stat
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
 
 from maniple.cli.words import file_size, one_line
-from maniple.sandbox import Files, Workspaces
+from maniple.errors import FileError
+from maniple.sandbox import Files, Upload, Workspaces
 
 _SHOWN_FILES = 20
 
@@ -16,10 +20,23 @@ class Belongings:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
         self._told: dict[str, set[tuple[str, int]]] = {}
+        self._asked: set[str] = set()
 
     def expect(self, thread_id: str) -> None:
-        """A run on this thread begins."""
+        """A run on this thread begins, or the thread is known."""
         self._told.setdefault(thread_id, set())
+        self._asked.add(thread_id)
+
+    async def give(self, thread_id: str, path: Path) -> Upload:
+        """Copy a file of the person's into the workspace, replacing one of its name; raises `FileError`."""
+        upload = await asyncio.to_thread(self._give, thread_id, path)
+        self._told.setdefault(thread_id, set()).add((upload.path, upload.size))
+        return upload
+
+    async def all(self, thread_id: str) -> list[str]:
+        """Return lines for the files of a thread; none for none."""
+        files = await asyncio.to_thread(self._workspaces.files, thread_id, _SHOWN_FILES + 1)
+        return list(_lines(files)) if files.found else []
 
     async def news(self, thread_id: str) -> list[str]:
         """Return lines for the files that are new, or of another size, since this was asked last."""
@@ -29,21 +46,48 @@ class Belongings:
         told.update(fresh)
         return list(_lines(Files(files.folder, tuple(fresh)))) if fresh else []
 
-    def discard_empty(self) -> None:
-        """Remove the workspaces in which nothing is. Blocks on disk."""
+    def discard_unused(self) -> None:
+        """Remove the workspaces in which nothing is, or only what nothing was asked about. Blocks on disk."""
         for thread_id in self._told:
-            self._workspaces.discard_if_empty(thread_id)
+            if thread_id in self._asked:
+                self._workspaces.discard_if_empty(thread_id)
+            else:
+                with suppress(FileError):
+                    self._workspaces.remove(thread_id)
+
+    def _give(self, thread_id: str, path: Path) -> Upload:
+        with _opened(path) as source:
+            self._workspaces.open(thread_id)
+            [stored] = self._workspaces.uploads(thread_id).add([(path.name, source)])
+            return stored.upload
 
 
 @asynccontextmanager
 async def open_belongings(workspaces: Workspaces) -> AsyncIterator[Belongings]:
-    """Yield the belongings; afterwards no workspace of theirs is there that is empty."""
+    """Yield the belongings; afterwards no workspace of theirs is there that is empty or was never used."""
     belongings = Belongings(workspaces)
     try:
         yield belongings
     finally:
         # Not in a thread: nothing may be awaited while the program is being cancelled.
-        belongings.discard_empty()
+        belongings.discard_unused()
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open an ordinary file; raises `FileError` for any other thing."""
+    try:
+        file = path.expanduser()
+        kind = file.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise FileError(f"{path} is a directory: give the files in it, or an archive of it.")
+        if not stat.S_ISREG(kind):
+            raise FileError(f"{path} is no ordinary file, so it is not copied.")
+        return file.open("rb")
+    except FileNotFoundError:
+        raise FileError(f"There is no file {path}.") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        # RuntimeError: nobody's home for a `~name`; ValueError: a NUL in the name.
+        raise FileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def _lines(files: Files) -> Iterator[str]:

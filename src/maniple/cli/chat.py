@@ -11,7 +11,7 @@ from maniple.cli.opening import Choices, open_session
 from maniple.cli.screens import Screens
 from maniple.cli.untrusted import clean
 from maniple.config import Settings
-from maniple.errors import ManipleError
+from maniple.errors import FileError, ManipleError
 
 if TYPE_CHECKING:
     from maniple.cli.prompt import Prompt
@@ -32,6 +32,7 @@ async def ask_once(
 
     async with open_session(settings, choices, screens) as session:
         tally = await arrive(session, choices, screens)
+        await _give(session, choices, screens)
         if question is not None:
             if tally is None and not choices.thread:
                 await mention(session, screens)
@@ -55,6 +56,7 @@ async def converse(settings: Settings, choices: Choices, screens: Screens) -> in
         screens.output.print(Text(f"maniple {version('maniple')} · /help, Ctrl-D leaves", style="dim"))
         if await arrive(session, choices, screens) is not None:
             screens.output.print()
+        await _give(session, choices, screens)
         while True:
             try:
                 await _one_turn(prompt, session, screens)
@@ -62,6 +64,15 @@ async def converse(settings: Settings, choices: Choices, screens: Screens) -> in
                 return 0
             except KeyboardInterrupt:
                 screens.note("Ctrl-D or /quit leaves.", "dim")
+
+
+async def _give(session: "Session", choices: Choices, screens: Screens) -> None:
+    """Copy the files of the command line to where the team works."""
+    for path in choices.files:
+        try:
+            screens.note(clean(await session.give(path)), "dim")
+        except FileError as error:
+            raise WrongUsage(f"--file: {error}") from error
 
 
 async def _send(

@@ -130,6 +130,18 @@ async def _threads(session: Session, rest: str) -> str:
     return "\n".join([*lines, "/resume NUMBER goes on with one of them."])
 
 
+async def _file(session: Session, rest: str) -> str:
+    name = rest.strip("\"'")
+    if not name:
+        return "Say which: /file data.csv"
+    return await session.give(Path(name))
+
+
+async def _files(session: Session, rest: str) -> str:
+    lines = await session.belongings.all(session.thread_id)
+    return "\n".join(lines) or "There are no files here yet. /file PATH gives the team one of yours."
+
+
 def _how_it_stands(one: Conversation) -> str:
     if one.standing == "over" and one.newest is not None:
         return one.newest.status.replace("_", " ")
@@ -168,6 +180,8 @@ COMMANDS: Mapping[str, Command] = {
     "/resume": Command("/resume [ID]", "goes on with a conversation, by its id or number", _resume),
     "/cancel": Command("/cancel [ID]", "drops what waits for your answer, or was cut off", _cancel),
     "/team": Command("/team [NAME …]", "shows or chooses who works; /team all", _team),
+    "/file": Command("/file PATH", "gives the team a copy of a file of yours", _file),
+    "/files": Command("/files", "lists the files of this conversation", _files),
     "/save": Command("/save FILE", "writes the last report as Markdown; /save! FILE replaces a file", _save),
     "/quit": Command("/quit", "leaves", _quit),
 }

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maniple.cli.loading import loading
@@ -33,6 +34,8 @@ class Choices:
     resumes: bool = False
     """Whether a run that was cut off goes on first; `demands`: whether that was asked for."""
     demands: bool = False
+    files: tuple[Path, ...] = ()
+    """What the team is given."""
 
 
 @asynccontextmanager
@@ -47,19 +50,20 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             from maniple.cli.chat_log import configure_chat_log
             from maniple.cli.conversations import Conversations
             from maniple.cli.session import Session
-            from maniple.runs import open_engine, recover_run, rules_of
+            from maniple.runs import Workplace, open_engine, recover_run, rules_of
             from maniple.runtime import open_runtime
-            from maniple.runtime.toolbox import WORKSPACES
-            from maniple.sandbox import Workspaces
+            from maniple.runtime.toolbox import workspaces_of
             from maniple.store.configured import open_configured_store
 
         configure_chat_log(settings)
         rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)
         async with (
-            open_belongings(Workspaces(settings.data_dir / WORKSPACES)) as belongings,
+            open_belongings(workspaces_of(settings)) as belongings,
             open_configured_store(settings, server=False) as store,
             open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
-            open_engine(runtime.graph, store, kind="chat", rules=rules) as engine,
+            open_engine(
+                runtime.graph, store, kind="chat", rules=rules, workplace=Workplace(release=runtime.release)
+            ) as engine,
         ):
             progress.close()
             announce(runtime.answering, runtime.notices, screens)

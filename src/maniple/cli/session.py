@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from maniple.cli.tally import Tally
 from maniple.cli.turn import follow
 from maniple.cli.untrusted import clean
 from maniple.cli.view import View
+from maniple.cli.words import file_size, one_line
 from maniple.events import Interrupted
 from maniple.graph import RunOptions
 from maniple.runs import Engine, NotWaiting, RunRequest, ThreadBusy
@@ -74,13 +76,18 @@ class Session:
             raise
         return await self._follow(run_id, accepted.after)
 
+    async def give(self, path: Path) -> str:
+        """Put a file of the person's where the team works, and say so; raises `FileError`."""
+        upload = await self.belongings.give(self.thread_id, path)
+        return f"The team has {one_line(upload.path)} ({file_size(upload.size)})."
+
     async def join(self, conversation: Conversation) -> Recollection | None:
         """Go over to a conversation; return its last exchange if that is over or waits for an answer."""
         self.thread_id, self.waiting = conversation.thread_id, None
+        self.belongings.expect(self.thread_id)
         run = conversation.newest
         if run is None or conversation.standing not in ("over", "waits"):
             return None
-        self.belongings.expect(self.thread_id)
         await self.belongings.news(self.thread_id)  # those were told when they came
         recollection = await recall(self.engine, run)
         self._take(run.run_id, recollection.tally)

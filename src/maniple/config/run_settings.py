@@ -16,6 +16,8 @@ TOOLS = (
     "list_files",
     "python_repl_tool",
     "read_file",
+    "search_files",
+    "str_replace_editor",
     "tavily_search",
     "write_file",
 )

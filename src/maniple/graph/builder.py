@@ -21,6 +21,7 @@ from maniple.graph.nodes import (
 from maniple.graph.state import RunOptions, State
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
+from maniple.tools.uploaded import NamedFiles
 from maniple.types import AGENT_MARK, WORKERS, AgentName, LLMType, Worker
 
 Team = CompiledStateGraph[Any, RunOptions, Any, Any]
@@ -47,11 +48,13 @@ def build_graph(
     *,
     rules: TeamRules | None = None,
     search: SearchProvider | None = None,
+    files: NamedFiles | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Team:
     """Compile the team's graph; pure, so nothing is sent or opened.
 
-    `workers` are who is available, the reporter among them. Without a checkpointer the graph inherits
+    `workers` are who is available, the reporter among them; `files` names what the user put into the
+    workspace. Without a checkpointer the graph inherits
     that of the graph it is embedded in.
     """
     rules = rules or TeamRules()
@@ -65,7 +68,7 @@ def build_graph(
     )
     supervisor = SupervisorNode(model_of("supervisor"), available, rules.supervisor, rules.step_retries)
     graph = StateGraph(State, context_schema=RunOptions)
-    coordinator = CoordinatorNode(model_of("coordinator"), available, rules.max_clarifications)
+    coordinator = CoordinatorNode(model_of("coordinator"), available, rules.max_clarifications, files)
     graph.add_node("coordinator", coordinator, metadata={AGENT_MARK: "coordinator"})
     graph.add_node("clarify", ClarifyNode())
     graph.add_node("planner", planner, metadata={AGENT_MARK: "planner"})

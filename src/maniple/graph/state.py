@@ -31,6 +31,8 @@ class State(MessagesState, total=False):
     plan: dict[str, Any] | None
     feedback: str
     request: str
+    files: list[str]
+    """What the user put into the workspace, as prompts name it."""
     summary: dict[str, str] | None
     """What was said up to the message `upto`, in short (`text`); the messages themselves stay."""
 

@@ -2,12 +2,13 @@
 
 Sandboxed code can plant symbolic links, hard links, pipes and devices in its workspace, and can swap
 them while the host looks. So the host never resolves a path there: it walks it one component at a time
-from an open directory, follows no link, and judges what it has opened, not what it is called.
+from an open directory, follows no link, and judges what it has opened, not what it is called. That is what
+`openat2` with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS does, without the kernel having to know it.
 """
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from maniple.errors import FileError
 from maniple.sandbox.account import give_away
 
 MAX_DEPTH = 32
+DRAFT = ".maniple-"
+"""How the names of files begin that are not whole yet."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a planted pipe waits for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -82,18 +85,31 @@ def open_regular(name: str, directory: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def replace(name: str, directory: int, content: bytes) -> None:
-    """Write a whole new file, then give it its name: readers see the old content or all of the new."""
-    draft = f".maniple-{os.urandom(8).hex()}"
+def replace(name: str, directory: int, pieces: Iterable[bytes]) -> None:
+    """Write a whole new file, then give it its name: readers see the old content or all of the new.
+
+    A program that is replaced can still be executed.
+    """
+    draft = f"{DRAFT}{os.urandom(8).hex()}"
     descriptor = os.open(draft, _CREATE, 0o644, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
             give_away(descriptor)
-            file.write(content)
+            for piece in pieces:
+                file.write(piece)
             file.flush()
+            os.fchmod(descriptor, _mode(name, directory))
             os.fsync(descriptor)
         os.rename(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:  # whatever happened, no draft is left
         with suppress(OSError):
             os.unlink(draft, dir_fd=directory)
         raise
+
+
+def _mode(name: str, directory: int) -> int:
+    with suppress(OSError):
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if stat.S_ISREG(found):
+            return 0o644 | found & 0o111
+    return 0o644

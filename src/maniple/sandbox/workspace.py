@@ -1,25 +1,21 @@
-"""One directory per thread, and the only way the host touches files in it."""
+"""One directory of a thread, and the only way the host touches files in it."""
 
 import errno
-import hashlib
 import os
-import re
-import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
-from maniple.errors import FileError
-from maniple.sandbox.account import give_away
-from maniple.sandbox.beneath import MAX_DEPTH, components, open_directory, open_regular, replace
-from maniple.types import Unavailable
+from maniple.errors import FileError, WorkspaceFull
+from maniple.sandbox.beneath import DRAFT, MAX_DEPTH, components, open_directory, open_regular, replace
 
-_READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 # How far a listing looks past directories, links and special files.
 _ENTRIES_PER_FILE = 10
+_COUNTED_ENTRIES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,61 +27,107 @@ class FileHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """What is in a workspace: `found` are (path beneath `folder`, bytes), sorted."""
-
-    folder: Path
-    found: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Workspace:
     """A thread's directory. Every method blocks on disk and raises `FileError`; call them in a thread.
 
-    Paths are relative to the workspace, or begin with /workspace as sandboxed code sees it.
+    Paths are relative to the workspace, or begin with /workspace as sandboxed code sees it. `max_bytes` is
+    what all files of it together may have after the host has written one.
     """
 
     path: Path
     max_file_bytes: int
+    max_bytes: int | None = None
 
     def read(self, path: str, max_bytes: int) -> FileHead:
         """The first `max_bytes` of a file."""
+        with self.open(path) as file:
+            return FileHead(file.read(max_bytes), os.fstat(file.fileno()).st_size)
+
+    def open(self, path: str) -> BinaryIO:
+        """An open file, for whoever reads it piece by piece; to be closed."""
         parents, name = _split(path)
         with (
             _explained(path, "read"),
             open_directory(self.path, parents) as directory,
             open_regular(name, directory) as descriptor,
-            os.fdopen(descriptor, "rb", closefd=False) as file,
         ):
-            return FileHead(file.read(max_bytes), os.fstat(descriptor).st_size)
+            return os.fdopen(os.dup(descriptor), "rb")
+
+    def size(self, path: str) -> int | None:
+        """The bytes of a file; None when there is none that can be read."""
+        with suppress(FileError), self.open(path) as file:
+            return os.fstat(file.fileno()).st_size
+        return None
 
     def write(self, path: str, content: bytes) -> None:
         """Make or replace a file and the directories above it; when that fails, an old one is unchanged."""
         if len(content) > self.max_file_bytes:
             raise FileError(f"{path!r} would have {len(content)} bytes; the limit is {self.max_file_bytes}.")
-        parents, name = _split(path)
-        with _explained(path, "written"), open_directory(self.path, parents, make=True) as directory:
-            replace(name, directory, content)
+        self.write_pieces(path, [content], len(content))
 
-    def files(self, limit: int) -> list[tuple[str, int]]:
+    def write_pieces(self, path: str, pieces: Iterable[bytes], size: int) -> None:
+        """Do as `write`, with a content of `size` bytes that need not be in memory, however large."""
+        parents, name = _split(path)
+        self.check_room(size - (self.size(path) or 0))
+        with _explained(path, "written"), open_directory(self.path, parents, make=True) as directory:
+            replace(name, directory, pieces)
+
+    def check_room(self, more: int) -> None:
+        """Raise `WorkspaceFull` when the files cannot take so many bytes more."""
+        if self.max_bytes is None or more <= 0:
+            return
+        used = sum(found.st_size for _, found in self._walk((), _COUNTED_ENTRIES))
+        if used + more > self.max_bytes:
+            raise WorkspaceFull(
+                f"The workspace holds {used} bytes and may hold {self.max_bytes}: {more} more do not fit. "
+                "Delete what is not needed (sandbox.disk_mb is the limit)."
+            )
+
+    def delete(self, path: str) -> None:
+        """Remove a file; of a link, the link."""
+        parents, name = _split(path)
+        with _explained(path, "deleted"), open_directory(self.path, parents) as directory:
+            os.unlink(name, dir_fd=directory)
+
+    def is_missing(self, path: str) -> bool:
+        """Whether nothing has this name."""
+        parents, name = _split(path)
+        try:
+            with open_directory(self.path, parents) as directory:
+                os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            pass  # something is in the way: whoever reads or writes there is told what
+        return False
+
+    def is_directory(self, path: str) -> bool:
+        """Whether this is a directory that can be opened; the workspace itself is one."""
+        with suppress(OSError), open_directory(self.path, components(path)):
+            return True
+        return False
+
+    def files(self, limit: int, beneath: str = "") -> list[tuple[str, int]]:
         """(path, bytes) of up to `limit` regular files, sorted; links and special files are left out."""
-        return sorted((path, found.st_size) for path, found in self._regular(limit))
+        return sorted((path, found.st_size) for path, found in self._regular(limit, components(beneath)))
 
     def stamps(self, limit: int) -> set[tuple[str, int, int]]:
         """(path, bytes, time of the last change in nanoseconds) of the files that `files` gives."""
         return {(path, found.st_size, found.st_mtime_ns) for path, found in self._regular(limit)}
 
-    def _regular(self, limit: int) -> Iterator[tuple[str, os.stat_result]]:
-        return islice(self._walk(_ENTRIES_PER_FILE * limit), limit)
+    def _regular(self, limit: int, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, os.stat_result]]:
+        walked = self._walk(parts, _ENTRIES_PER_FILE * limit)
+        whole = ((path, found) for path, found in walked if not path.rpartition("/")[2].startswith(DRAFT))
+        return islice(whole, limit)
 
-    def _walk(self, entries_left: int) -> Iterator[tuple[str, os.stat_result]]:
+    def _walk(self, parts: tuple[str, ...], entries_left: int) -> Iterator[tuple[str, os.stat_result]]:
         """Breadth first, with one open directory at a time: a deep tree must not use up descriptors."""
-        pending: list[tuple[str, ...]] = [()]
-        for parts in pending:
-            entries = self._entries(parts, entries_left)
+        pending: list[tuple[str, ...]] = [parts]
+        for above in pending:
+            entries = self._entries(above, entries_left)
             entries_left -= len(entries)
             for name, found in entries:
-                inside = (*parts, name)
+                inside = (*above, name)
                 if stat.S_ISREG(found.st_mode):
                     yield "/".join(inside), found
                 elif stat.S_ISDIR(found.st_mode) and len(inside) < MAX_DEPTH:
@@ -103,56 +145,6 @@ class Workspace:
                 with suppress(OSError):
                     found.append((entry.name, entry.stat(follow_symlinks=False)))
         return found
-
-
-class Workspaces:
-    """Hands out the workspaces beneath `root`, which is made with the first of them."""
-
-    def __init__(self, root: Path, *, max_file_bytes: int = 10_000_000) -> None:
-        self._root = root.absolute()
-        self._max_file_bytes = max_file_bytes
-
-    def open(self, key: str) -> Workspace:
-        """The workspace of a thread, made when it is missing; any text is a valid key. Blocks on disk."""
-        workspace = self._of(key)
-        with _explained(str(workspace.path), "made"):
-            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            workspace.path.mkdir(mode=0o700, exist_ok=True)
-            give_away(workspace.path)
-        return workspace
-
-    def files(self, key: str, limit: int) -> Files:
-        """The files of a thread's workspace, which is not made for that. Blocks on disk."""
-        workspace = self._of(key)
-        return Files(workspace.path, tuple(workspace.files(limit)))
-
-    def discard_if_empty(self, key: str) -> None:
-        """Remove a workspace in which nothing is; any other is the user's and stays. Blocks on disk."""
-        with suppress(OSError):
-            self._of(key).path.rmdir()
-
-    def remove(self, key: str) -> None:
-        """Remove a workspace with all that is in it; links are removed and not followed. Blocks on disk."""
-        with _explained(key, "removed"), suppress(FileNotFoundError):
-            shutil.rmtree(self._of(key).path)
-
-    def obstacle(self) -> Unavailable | None:
-        """What keeps workspaces from being made, as far as that shows without making one. Blocks on disk."""
-        nearest = next(path for path in (self._root, *self._root.parents) if os.path.lexists(path))
-        if os.access(f"{nearest}/.", os.W_OK | os.X_OK):  # the dot: a file, too, is an obstacle
-            return None
-        reason = f"{nearest} cannot be written, so there is no place for the team's files."
-        return Unavailable(reason, "let data_dir in conf.yaml, or MANIPLE_DATA_DIR, be a folder of yours.")
-
-    def _of(self, key: str) -> Workspace:
-        return Workspace(self._root / _directory_name(key), self._max_file_bytes)
-
-
-def _directory_name(key: str) -> str:
-    """A harmless key stays readable on disk; the hash of any other starts with what no such key has."""
-    if _READABLE_KEY.fullmatch(key):
-        return key
-    return "~" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
 def _split(path: str) -> tuple[tuple[str, ...], str]:
@@ -174,4 +166,5 @@ def _explained(path: str, done: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise FileError(f"{path!r} leads through a link or a file; neither is followed.") from error
-        raise FileError(f"{path!r} could not be {done}: {error.strerror}.") from error
+        kind = WorkspaceFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else FileError
+        raise kind(f"{path!r} could not be {done}: {error.strerror}.") from error

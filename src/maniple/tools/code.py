@@ -5,52 +5,73 @@ from collections.abc import Awaitable, Callable
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
+from maniple.sandbox import Completed, Sandbox, Workspaces
+from maniple.sandbox.backend import SILENCE
 from maniple.tools.scope import thread_key
 from maniple.tools.written import changed, stamps, written
 
+_PNG = b"\x89PNG\r\n\x1a\n"
+_MAX_PICTURE_BYTES = 2_000_000
 
-def code_tools(sandbox: Sandbox, workspaces: Workspaces) -> list[BaseTool]:
+Result = tuple[str, list[str]]
+"""What the model reads, and the workspace paths of the figures that were drawn."""
+
+
+def code_tools(
+    sandbox: Sandbox, workspaces: Workspaces, *, packages: str = "", network: str = "No network."
+) -> list[BaseTool]:
     """Both tools. A result names the files that the code wrote; code that fails is a result, too.
 
-    Raises `SandboxError` when it could not be run.
+    `packages` is a sentence on what can be imported beside the standard library, `network` one on what can be
+    reached. Figures are the message's artifact, a list of paths. Raises `SandboxError` when nothing could be
+    run.
     """
 
-    async def workspace() -> Workspace:
-        return await asyncio.to_thread(workspaces.open, thread_key())
-
-    async def run(code: str, call: Callable[..., Awaitable[Completed]]) -> str:
-        place = await workspace()
+    async def run(code: str, call: Callable[..., Awaitable[Completed]]) -> Result:
+        key = thread_key()
+        place = await asyncio.to_thread(workspaces.open, key)
         before = await asyncio.to_thread(stamps, place)
-        completed = await call(code, workspace=place.path)
+        completed = await call(code, key=key, workspace=place)
         after = await asyncio.to_thread(stamps, place)
         files = written(changed(before, after), place)
         # Whoever wrote a file need not print.
-        said = "" if files and _is_silent(completed) else completed.text()
-        return "\n".join(filter(None, (said, files)))
+        said = completed.text(silence="" if files else SILENCE)
+        figures = f"[figures drawn: {', '.join(completed.images)}]" if completed.images else ""
+        return "\n".join(filter(None, (said, figures, files))), list(completed.images)
 
-    async def run_python(code: str) -> str:
+    async def run_python(code: str) -> Result:
         return await run(code, sandbox.run_python)
 
-    async def run_bash(cmd: str) -> str:
+    async def run_bash(cmd: str) -> Result:
         return await run(cmd, sandbox.run_bash)
 
+    descriptions = {
+        "python_repl_tool": "Run Python code. Variables stay for the next call; matplotlib figures are kept. "
+        f"Print what you want to see. {packages} {network}",
+        "bash_tool": f"Run a bash command where Python's files are. {network}",
+    }
+    functions = {"python_repl_tool": run_python, "bash_tool": run_bash}
     return [
         StructuredTool.from_function(
-            coroutine=run_python,
-            name="python_repl_tool",
-            description="Run Python code. Each call starts fresh, without network: print what you need. "
-            "Files in the current directory stay.",
-        ),
-        StructuredTool.from_function(
-            coroutine=run_bash,
-            name="bash_tool",
-            description="Run a bash command. Each call starts fresh, without network. "
-            "Files in the current directory stay.",
-        ),
+            coroutine=functions[name],
+            name=name,
+            description=" ".join(description.split()),
+            response_format="content_and_artifact",
+        )
+        for name, description in descriptions.items()
     ]
 
 
-def _is_silent(completed: Completed) -> bool:
-    ended_well = not completed.timed_out and completed.exit_code == 0
-    return ended_well and not completed.stdout.strip() and not completed.stderr.strip()
+def figure_reader(workspaces: Workspaces) -> Callable[[str], Awaitable[bytes]]:
+    """Read a figure of the thread that is being worked for; nothing for what is no picture of sensible size.
+
+    Raises `FileError`.
+    """
+
+    async def read(path: str) -> bytes:
+        place = await asyncio.to_thread(workspaces.open, thread_key())
+        head = await asyncio.to_thread(place.read, path, _MAX_PICTURE_BYTES)
+        is_picture = head.content.startswith(_PNG) and head.size <= _MAX_PICTURE_BYTES
+        return head.content if is_picture else b""
+
+    return read

@@ -4,8 +4,10 @@ import asyncio
 
 from langchain_core.tools import BaseTool, StructuredTool
 
+from maniple.errors import FileError
 from maniple.sandbox import FileHead, Workspace, Workspaces
 from maniple.tools.scope import thread_key
+from maniple.tools.text_file import decoded
 from maniple.tools.written import printable
 
 _SHOWN_BYTES = 20_000
@@ -21,19 +23,19 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
     async def write_file(path: str, content: str) -> str:
         data = content.encode(errors="replace")
         place = await workspace()
-        await asyncio.to_thread(place.write, path, data)
+        await asyncio.to_thread(workspaces.history(thread_key()).write, place, path, data)
         return f"Wrote {len(data)} bytes to {path}; the user finds it in {place.path}."
 
-    async def read_file(path: str) -> str:
-        return _shown(path, await asyncio.to_thread((await workspace()).read, path, _SHOWN_BYTES))
+    async def read_file(path: str, start_line: int = 1, end_line: int = 0) -> str:
+        return await asyncio.to_thread(_shown, await workspace(), path, start_line, end_line)
 
-    async def list_files() -> str:
-        return _listing(await asyncio.to_thread((await workspace()).files, _LISTED_FILES))
+    async def list_files(path: str = "") -> str:
+        return await asyncio.to_thread(listing, await workspace(), path)
 
     descriptions = {
         write_file: "Write a text file in the workspace, replacing an older one.",
-        read_file: "Read a text file of the workspace.",
-        list_files: "List the files of the workspace with their sizes.",
+        read_file: "Read a text file of the workspace, or lines of it (end_line 0: to its end).",
+        list_files: "List the files of the workspace, or of a directory in it, with their sizes.",
     }
     return [
         StructuredTool.from_function(
@@ -46,26 +48,55 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
     ]
 
 
-def _shown(path: str, head: FileHead) -> str:
-    text = _decoded(head)
-    if text is None:
-        return f"[{path} is a binary file of {head.size} bytes; work on it with Python instead]"
-    if head.size > len(head.content):
-        return f"{text}\n[cut: the first {len(head.content)} of {head.size} bytes]"
-    return text or f"[{path} is empty]"
+def listing(workspace: Workspace, path: str) -> str:
+    """One file a line; a name's unprintable characters are escaped, so that it cannot pose as a line.
 
-
-def _decoded(head: FileHead) -> str | None:
-    """The text, or None for bytes that are none; a character that the cut went through is dropped."""
-    text = head.content.decode(errors="ignore")
-    whole = len(text.encode()) == len(head.content)
-    cut_character = len(head.content) < head.size and len(head.content) - len(text.encode()) < 4
-    return text if "\0" not in text and (whole or cut_character) else None
-
-
-def _listing(files: list[tuple[str, int]]) -> str:
-    """One file a line; a name's unprintable characters are escaped, so that it cannot pose as a line."""
-    lines = [f"{printable(path)} ({size} bytes)" for path, size in files]
+    Blocks on disk. Raises `FileError` for what is no directory.
+    """
+    if not workspace.is_directory(path):
+        raise FileError(f"{path!r} is no directory in the workspace.")
+    files = workspace.files(_LISTED_FILES, path)
+    lines = [f"{printable(name)} ({size} bytes)" for name, size in files]
     if len(files) == _LISTED_FILES:
         lines.append(f"[only the first {_LISTED_FILES} files are listed]")
-    return "\n".join(lines) or "[the workspace is empty]"
+    empty = "[no files]" if path else "[the workspace is empty]"
+    return "\n".join(lines) or empty
+
+
+def _shown(workspace: Workspace, path: str, start_line: int, end_line: int) -> str:
+    if start_line <= 1 and end_line <= 0:
+        return _beginning(path, workspace.read(path, _SHOWN_BYTES))
+    head = workspace.read(path, workspace.max_file_bytes)
+    file = decoded(head.content, is_cut=head.size > len(head.content))
+    if file is None:
+        return _is_binary(path, head)
+    lines, first = file.lines, max(1, start_line)
+    last = len(lines) if end_line <= 0 else min(end_line, len(lines))
+    if first > last:
+        raise FileError(f"{path!r} has {len(lines)} lines; there is nothing from {first} to {end_line}.")
+    text = "\n".join(lines[first - 1 : last])
+    if len(text) > _SHOWN_BYTES:
+        return (
+            f"{text[:_SHOWN_BYTES]}\n[cut: {len(text) - _SHOWN_BYTES} more characters; ask for fewer lines]"
+        )
+    return text
+
+
+def _beginning(path: str, head: FileHead) -> str:
+    is_cut = head.size > len(head.content)
+    file = decoded(head.content, is_cut=is_cut)
+    if file is None:
+        return _is_binary(path, head)
+    if is_cut:
+        lines = file.text.count("\n")
+        return (
+            f"{file.text}\n[cut: the first {len(head.content)} of {head.size} bytes, {lines} whole lines; "
+            f"read on with start_line={lines + 1}]"
+        )
+    if file.encoding != "utf-8":
+        return f"{file.text}\n[the file's encoding is {file.encoding}]"
+    return file.text or f"[{path} is empty]"
+
+
+def _is_binary(path: str, head: FileHead) -> str:
+    return f"[{path} is a binary file of {head.size} bytes; work on it with Python instead]"

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Path
 from fastapi.responses import FileResponse
 
+from maniple.api.attachment import ATTACHMENT, HEADERS
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
 from maniple.api.problems import problems
@@ -16,14 +17,8 @@ from maniple.runs import NotFound
 router = keyed_router("artifacts")
 _ArtifactPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The file")]
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}", re.I)
-_HEADERS = {
-    "content-security-policy": "sandbox",
-    "x-content-type-options": "nosniff",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "private, no-store",
-}
 _FILE = {
-    200: {"description": "The file, as an attachment", "content": {"application/octet-stream": {}}},
+    200: ATTACHMENT,
     206: {"description": "The part of it that a Range header asks for"},
     416: {"description": "There is no such part"},
 }
@@ -46,4 +41,4 @@ async def read_artifact(artifact_id: _ArtifactPath, service: ServiceOf, caller: 
         raise NotFound("The content of this artifact is gone.") from error
     known = _MEDIA_TYPE.fullmatch(artifact.media_type)
     media_type = artifact.media_type if known else "application/octet-stream"
-    return FileResponse(path, media_type=media_type, filename=artifact.name, headers=_HEADERS)
+    return FileResponse(path, media_type=media_type, filename=artifact.name, headers=HEADERS)

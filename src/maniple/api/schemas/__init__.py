@@ -9,6 +9,7 @@ from maniple.api.schemas.asking import (
     RunBody,
     ThreadId,
 )
+from maniple.api.schemas.files import StoredFile, StoredFiles, ThreadFile, ThreadFiles
 from maniple.api.schemas.service import Health, Missing, Problem, Readiness, Ready, TeamMember, TeamMembers
 from maniple.api.schemas.telling import (
     ArtifactView,
@@ -48,9 +49,13 @@ __all__ = [
     "RunBody",
     "RunStub",
     "RunView",
+    "StoredFile",
+    "StoredFiles",
     "TeamMember",
     "TeamMembers",
     "ThreadDetail",
+    "ThreadFile",
+    "ThreadFiles",
     "ThreadId",
     "ThreadPage",
     "ThreadStatus",

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from maniple.agents.compact import PROMPT_ONLY, language_of, spoken_in, worked
 from maniple.agents.context import within_window
 from maniple.agents.cut_answers import marked
-from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced
+from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced, given, with_files
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
 from maniple.graph.history import summarised
@@ -24,6 +24,7 @@ from maniple.graph.state import RunOptions, State, caller_of, conversation_of, r
 from maniple.llms import Shape, ask, ask_for, capabilities_of, prompting_of
 from maniple.prompts import read_examples, render
 from maniple.text import without_thoughts
+from maniple.tools.uploaded import NamedFiles
 from maniple.types import Worker
 
 HANDOFF_TOOL: dict[str, Any] = {
@@ -87,11 +88,14 @@ class CoordinatorNode:
     available: Sequence[Worker] = field(default=())
     max_clarifications: int = 0
     """How many questions the user is asked about one request."""
+    files: NamedFiles | None = None
 
     async def __call__(
         self, state: State, runtime: Runtime[Any]
     ) -> Command[Literal["planner", "clarify", "__end__"]]:
         options = RunOptions.of(runtime, state)
+        files = await self.files() if self.files is not None else []
+        state = cast("State", {**state, "files": files})
         try:
             async with current_meter().in_time():
                 heard = await self._heard(state, options)
@@ -104,6 +108,7 @@ class CoordinatorNode:
             "feedback": "",
             "next": heard.sorted_for,
             "request": heard.request,
+            "files": files,
             **heard.summary,
         }
         answer = heard.answer
@@ -149,13 +154,15 @@ class CoordinatorNode:
     ) -> list[BaseMessage]:
         team = options.enabled(self.available)
         prompt = render("coordinator", tools=tools, may_ask=may_ask, team=team, locale=options.locale)
-        return [SystemMessage(prompt + fenced(caller_of(state))), *conversation_of(state)]
+        addition = fenced(caller_of(state)) + given(state.get("files") or ())
+        return [SystemMessage(prompt + addition), *conversation_of(state)]
 
     async def _compact(self, state: State, options: RunOptions) -> _Heard:
         """Sort the request, and reply when it is small talk."""
         request = request_of(state)
         pairs = [(question, Sorted(**sort).model_dump_json()) for question, sort in read_examples()["route"]]
-        messages = [SystemMessage(render("compact/coordinator")), *worked(pairs), HumanMessage(request)]
+        asked = HumanMessage(with_files(request, state.get("files") or ()))
+        messages = [SystemMessage(render("compact/coordinator")), *worked(pairs), asked]
         sort, _ = await within_window(
             self.model, messages, lambda shown: ask_for(self.model, shown, SORTED), kept=PROMPT_ONLY
         )

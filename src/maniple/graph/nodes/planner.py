@@ -12,7 +12,7 @@ from langgraph.types import Command
 from maniple.agents import briefs, shortened
 from maniple.agents.compact import examples_for, language_of, worked
 from maniple.agents.context import within_window
-from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced
+from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced, given, with_files
 from maniple.errors import BudgetExhausted, PlanError, SearchError
 from maniple.graph.limits import current_meter, report_alone
 from maniple.graph.plan import Plan, Progress
@@ -93,7 +93,7 @@ class PlannerNode:
         prompt = render(
             "planner", members=briefs(members), max_steps=self.max_steps, team=members, locale=locale
         )
-        system = SystemMessage(prompt + fenced(caller_of(state)))
+        system = SystemMessage(prompt + fenced(caller_of(state)) + given(state.get("files") or ()))
         messages: list[BaseMessage] = [system, *conversation_of(state)]
         if options.search_before_planning and self.search is not None:
             messages.append(HumanMessage(await _found(self.search, request_of(state))))
@@ -112,7 +112,7 @@ def _compact_messages(state: State, options: RunOptions, members: Sequence[Worke
     pairs = [(question, Plan.model_validate(plan).as_text()) for question, plan in examples]
     prompt = render("compact/planner", members=members, language=language)
     system = SystemMessage(prompt + fenced(caller_of(state), COMPACT_CALLER_CHARACTERS))
-    return [system, *worked(pairs), HumanMessage(request)]
+    return [system, *worked(pairs), HumanMessage(with_files(request, state.get("files") or ()))]
 
 
 async def _plan(

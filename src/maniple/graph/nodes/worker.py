@@ -19,6 +19,8 @@ from maniple.types import Worker
 
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
 REASON_CHARACTERS = 300
+AT_FILES = ("coder", "file_manager")
+"""Who works in the workspace."""
 _NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
 
 
@@ -98,6 +100,7 @@ def _task(state: State, progress: Progress, step: TrackedStep, team: Sequence[st
         team=team,
         locale=state.get("locale") or "",
         caller=caller_of(state) if step.agent_name == "reporter" else "",
+        files=(state.get("files") or ()) if step.agent_name in AT_FILES else (),
     )
 
 

@@ -1,0 +1,151 @@
+"""The files of a conversation: put there by the user, or made by the team."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import Path, Request, Response
+from starlette.datastructures import UploadFile
+from starlette.requests import ClientDisconnect
+
+from maniple.api.attachment import ATTACHMENT, OpenFileResponse
+from maniple.api.auth import CallerOf
+from maniple.api.doors import keyed_router
+from maniple.api.problems import problems
+from maniple.api.schemas import StoredFile, StoredFiles, ThreadFile, ThreadFiles, ThreadId
+from maniple.api.state import ServiceOf
+from maniple.api.threads import owned
+from maniple.errors import FileError
+from maniple.runs import NotFound
+from maniple.sandbox import Stored, Workspaces
+
+router = keyed_router("files")
+MOST_FILES = 100
+LISTED_FILES = 1_000
+_ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
+_FilePath = Annotated[str, Path(max_length=4_096, description="The file's path in the workspace")]
+_BINARY = {"type": "string", "format": "binary"}
+_MULTIPART: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"files": {"type": "array", "items": _BINARY, "minItems": 1}},
+                    "required": ["files"],
+                }
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "/api/threads/{thread_id}/files",
+    status_code=201,
+    summary="Put files into a conversation",
+    openapi_extra=_MULTIPART,
+    responses=problems(404),
+)
+async def upload_files(
+    thread_id: _ThreadPath, request: Request, service: ServiceOf, caller: CallerOf
+) -> StoredFiles:
+    """Put files where the team works; the next run is told of them.
+
+    Each is stored under the last part of its name, without control characters and leading dots; one of the
+    same name is replaced. All of them are stored, or none where there is no room.
+    """
+    # Before the body is read: nobody fills the disk for a conversation that is not there.
+    await owned(service.store, thread_id, caller.owner)
+    async with _files(request) as files:
+        stored = await asyncio.to_thread(_store, service.workspaces, thread_id, files)
+    try:
+        await owned(service.store, thread_id, caller.owner)
+    except NotFound:
+        await asyncio.to_thread(service.workspaces.remove, thread_id)  # it was deleted meanwhile
+        raise
+    return StoredFiles(files=[StoredFile.of(thread_id, one) for one in stored])
+
+
+@router.get("/api/threads/{thread_id}/files", summary="List a conversation's files", responses=problems(404))
+async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadFiles:
+    """What is in the workspace now; files whose names are no text are left out."""
+    await owned(service.store, thread_id, caller.owner)
+
+    def read() -> ThreadFiles:
+        found = service.workspaces.files(thread_id, LISTED_FILES + 1).found
+        uploaded = {one.path for one in service.workspaces.uploads(thread_id).known()}
+        files = [
+            ThreadFile.of(thread_id, path, size, is_upload=path in uploaded)
+            for path, size in found[:LISTED_FILES]
+            if _is_text(path)
+        ]
+        return ThreadFiles(files=files, has_more=len(found) > LISTED_FILES)
+
+    return await asyncio.to_thread(read)
+
+
+@router.get(
+    "/api/threads/{thread_id}/files/{path:path}",
+    summary="Read a conversation's file",
+    response_class=Response,
+    responses={200: ATTACHMENT, **problems(404)},
+)
+async def read_file(
+    thread_id: _ThreadPath, path: _FilePath, service: ServiceOf, caller: CallerOf
+) -> OpenFileResponse:
+    """The file as an attachment, as it is now; links are not followed."""
+    await owned(service.store, thread_id, caller.owner)
+    try:
+        file = await asyncio.to_thread(service.workspaces.of(thread_id).open, path)
+    except FileError as error:
+        raise NotFound(str(error)) from error
+    return OpenFileResponse(file, path.rpartition("/")[2])
+
+
+@router.delete(
+    "/api/threads/{thread_id}/files/{path:path}",
+    status_code=204,
+    summary="Delete a conversation's file",
+    response_class=Response,
+    responses=problems(404),
+)
+async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceOf, caller: CallerOf) -> None:
+    """Remove one file from the workspace; what a run kept of it as an artifact stays."""
+    await owned(service.store, thread_id, caller.owner)
+    try:
+        await asyncio.to_thread(service.workspaces.of(thread_id).delete, path)
+    except FileError as error:
+        raise NotFound(str(error)) from error
+    await asyncio.to_thread(service.workspaces.uploads(thread_id).forget, path)
+
+
+@asynccontextmanager
+async def _files(request: Request) -> AsyncIterator[list[tuple[str, BinaryIO]]]:
+    """Yield the names and the contents of the files in the body; large ones wait on disk, not in memory."""
+    try:
+        async with request.form(max_files=MOST_FILES, max_fields=MOST_FILES) as form:
+            sent = [one for _, one in form.multi_items() if isinstance(one, UploadFile)]
+            files = [(one.filename or "", one.file) for one in sent if one.filename or one.size]
+            if not files:
+                raise FileError(
+                    "There is no file in it: send multipart/form-data whose parts have a filename."
+                )
+            yield files
+    except ClientDisconnect as error:
+        raise FileError("The upload broke off; send it again.") from error
+
+
+def _store(workspaces: Workspaces, thread_id: str, files: list[tuple[str, BinaryIO]]) -> list[Stored]:
+    workspaces.open(thread_id)
+    return workspaces.uploads(thread_id).add(files)
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

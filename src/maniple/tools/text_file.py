@@ -1,0 +1,106 @@
+"""Text as it stands in a file: its encoding and line ends are kept when it is changed."""
+
+import codecs
+from dataclasses import dataclass, replace
+
+from maniple.errors import FileError
+from maniple.text import whole
+
+LINE_CHARACTERS = 1_000
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_ONE_BYTE = "windows-1252"
+_TEXT_CONTROLS = b"\t\n\r\f\x1b"
+# Of a text in a language with Latin letters; in a binary file bytes of all kinds are alike.
+_LEAST_ASCII = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """What a file says (`text`, with its line ends), and how it is written: `bom` first, then `encoding`."""
+
+    text: str
+    encoding: str = "utf-8"
+    bom: bytes = b""
+
+    @property
+    def newline(self) -> str:
+        """How most of its lines end."""
+        return "\r\n" if self.text.count("\r\n") * 2 > self.text.count("\n") else "\n"
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines without their ends; a line end at the end of the file begins no further one."""
+        lines = self.text.split("\n")
+        return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+    def saying(self, text: str) -> "TextFile":
+        """Return a file that is written alike and says something else."""
+        return replace(self, text=text)
+
+    def ended_alike(self, text: str) -> str:
+        """Return new lines for this file, ended as its own are."""
+        return text.replace("\r\n", "\n").replace("\n", self.newline)
+
+    def content(self) -> bytes:
+        """Return its bytes; raises `FileError` for a character that its encoding does not have."""
+        try:
+            return self.bom + whole(self.text).encode(self.encoding)
+        except UnicodeEncodeError as error:
+            missing = error.object[error.start]
+            raise FileError(
+                f"The file is written in {self.encoding}, which has no {missing!r}. Use other characters, or "
+                "write the whole file anew as UTF-8."
+            ) from None
+
+
+def decoded(content: bytes, *, is_cut: bool = False) -> TextFile | None:
+    """Return the text of a file, None if it is binary.
+
+    It may be UTF-8, UTF-16 with its mark, or what Windows wrote before those. Of a beginning that was cut
+    (`is_cut`), half a character at the end is left out.
+    """
+    for bom, encoding in _BOMS:
+        if content.startswith(bom):
+            text = _text(content[len(bom) :], encoding, is_cut)
+            return None if text is None else TextFile(text, encoding, bom)
+    text = _text(content, "utf-8", is_cut)
+    if text is not None:
+        return None if "\0" in text else TextFile(text)
+    text = _text(content, _ONE_BYTE, is_cut) if _looks_written(content) else None
+    return None if text is None else TextFile(text, _ONE_BYTE)
+
+
+def numbered(lines: list[str], first: int = 1, most_characters: int = 20_000) -> str:
+    """Return `lines`, the first of which has number `first`, with their numbers; as many as fit."""
+    shown: list[str] = []
+    for number, line in enumerate(lines, start=first):
+        row = f"{number:>5}\t{_shortened(line)}"
+        most_characters -= len(row) + 1
+        if most_characters < 0:
+            shown.append(f"[cut: lines {number} to {first + len(lines) - 1} are not shown]")
+            break
+        shown.append(row)
+    return "\n".join(shown)
+
+
+def _shortened(line: str) -> str:
+    if len(line) <= LINE_CHARACTERS:
+        return line
+    return f"{line[:LINE_CHARACTERS]}… [{len(line) - LINE_CHARACTERS} more characters]"
+
+
+def _text(content: bytes, encoding: str, is_cut: bool) -> str | None:
+    try:
+        return codecs.getincrementaldecoder(encoding)().decode(content, final=not is_cut)
+    except UnicodeDecodeError:
+        return None
+
+
+def _looks_written(content: bytes) -> bool:
+    ascii_bytes = sum(32 <= byte < 127 or byte in _TEXT_CONTROLS for byte in content)
+    controls = any(byte < 32 and byte not in _TEXT_CONTROLS for byte in content)
+    return not controls and ascii_bytes >= _LEAST_ASCII * len(content)

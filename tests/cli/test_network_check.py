@@ -1,0 +1,35 @@
+"""What the doctor says of the hosts that sandboxed code may reach."""
+
+import pytest
+
+from maniple.cli.network_check import check_network
+from maniple.config import Settings
+from maniple.config.settings import FetchSettings, SandboxSettings
+
+pytestmark = pytest.mark.anyio
+
+
+def allowing(*hosts: str, private: tuple[str, ...] = ()) -> Settings:
+    sandbox = SandboxSettings(network="allowlist", allow_hosts=hosts)
+    return Settings(sandbox=sandbox, fetch=FetchSettings(allow_private=private))
+
+
+async def test_of_hosts_that_lead_to_allowed_addresses_there_is_nothing_to_say() -> None:
+    settings = allowing("localhost:8080", "*.example.org", private=("127.0.0.0/8", "::1/128"))
+    assert await check_network(settings) == []
+
+
+async def test_one_that_leads_inside_is_a_warning_with_the_setting() -> None:
+    (finding,) = await check_network(allowing("localhost", "*.example.org"))
+    assert finding.status == "warning"
+    assert finding.detail.startswith("localhost has an address that is not public")
+    assert "fetch.allow_private" in finding.remedy
+
+
+async def test_a_port_that_is_never_connected_to_is_a_warning() -> None:
+    (finding,) = await check_network(allowing("localhost:25", private=("127.0.0.0/8", "::1/128")))
+    assert "names a port that no web server uses" in finding.detail
+
+
+async def test_without_an_allowlist_there_is_nothing_to_say() -> None:
+    assert await check_network(Settings()) == []

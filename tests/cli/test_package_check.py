@@ -1,0 +1,122 @@
+"""What the doctor says of the packages that sandboxed code has."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from maniple.cli.doctor import examine, prepare
+from maniple.cli.package_check import check_packages
+from maniple.config import Settings
+from maniple.config.settings import SandboxSettings
+from maniple.sandbox import programs
+from tests.sandbox.wheels import offline_index, write_wheel
+
+pytestmark = pytest.mark.anyio
+
+
+class Heard:
+    """Keeps what is said while packages are prepared."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        self.words.append(text)
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the only packages are; the sandbox has none by itself."""
+    monkeypatch.setattr("maniple.sandbox.environment._lines", lambda name: ())
+    return offline_index(tmp_path, monkeypatch)
+
+
+def settings_in(folder: Path, *packages: str, **more: object) -> Settings:
+    sandbox = SandboxSettings.model_validate({"packages": packages, **more})
+    return Settings(data_dir=folder / "data", cache_dir=folder / "cache", sandbox=sandbox)
+
+
+async def test_packages_that_are_not_there_are_a_warning_with_the_command(tmp_path: Path) -> None:
+    finding = await check_packages(settings_in(tmp_path), Heard(), build=False)
+    assert finding.status == "warning"
+    assert finding.detail == "not prepared. Sandboxed code has Python's own library only."
+    assert "maniple doctor" in finding.remedy
+    assert not (tmp_path / "cache").exists()
+
+
+async def test_they_are_installed_tried_and_named(tmp_path: Path, wheels: Path) -> None:
+    write_wheel(wheels, "tiny", "2.3")
+    heard = Heard()
+    finding = await check_packages(settings_in(tmp_path, "tiny"), heard, build=True)
+    assert (finding.status, finding.remedy) == ("ok", "")
+    assert finding.detail.startswith(f"tiny 2.3, in {tmp_path}/cache/sandbox/")
+    assert "the sandbox's packages: making a virtual environment" in heard.words
+
+    again = Heard()
+    assert await check_packages(settings_in(tmp_path, "tiny"), again, build=False) == finding
+    assert again.words == []
+
+
+async def test_one_that_cannot_be_imported_is_a_warning_with_its_reason(tmp_path: Path, wheels: Path) -> None:
+    write_wheel(wheels, "broken", source="import nothing_of_that_name\n")
+    finding = await check_packages(settings_in(tmp_path, "broken"), Heard(), build=True)
+    assert finding.status == "warning"
+    assert finding.detail.startswith("broken cannot be imported: ModuleNotFoundError")
+    assert finding.remedy.startswith(f"Delete {tmp_path}/cache/sandbox/")
+
+
+async def test_what_pip_cannot_find_is_a_warning(tmp_path: Path, wheels: Path) -> None:
+    finding = await check_packages(settings_in(tmp_path, "nowhere"), Heard(), build=True)
+    assert finding.status == "warning"
+    assert "No matching distribution found for nowhere" in finding.detail
+
+
+@pytest.mark.parametrize("backend", ["docker", "off"])
+async def test_none_are_prepared_for_code_that_does_not_run_here(backend: str, tmp_path: Path) -> None:
+    finding = await check_packages(settings_in(tmp_path, backend=backend), Heard(), build=True)
+    assert (finding.status, finding.detail) == (
+        "ok",
+        f"none are prepared here: sandbox.backend is {backend}",
+    )
+
+
+async def test_none_are_prepared_for_a_sandbox_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(programs._PACKAGES, "no-such-program", "nothing")
+    finding = await check_packages(settings_in(tmp_path), Heard(), build=True)
+    assert (finding.status, finding.detail) == ("ok", "not prepared, for there is no sandbox")
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(("build", "status"), [(True, "ok"), (False, "warning")])
+async def test_the_doctor_prepares_them_unless_it_is_told_not_to(
+    build: bool, status: str, tmp_path: Path, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_wheel(wheels, "tiny")
+    file = tmp_path / "conf.yaml"
+    file.write_text(
+        f"data_dir: {tmp_path / 'data'}\ncache_dir: {tmp_path / 'cache'}\nembedded:\n  enabled: false\n"
+        "sandbox:\n  packages: [tiny]\n"
+    )
+    await examine(file, as_json=True, build=build)
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [check["status"] for check in checks if check["name"] == "packages"] == [status]
+
+
+async def test_they_can_be_prepared_alone_with_a_status_that_says_how_it_went(
+    tmp_path: Path, wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text(f"cache_dir: {tmp_path / 'cache'}\nsandbox:\n  packages: [tiny]\n")
+    assert await prepare(file) == 1
+    assert "No matching distribution found for tiny" in capsys.readouterr().out
+
+    write_wheel(wheels, "tiny")
+    assert await prepare(file) == 0
+    place = capsys.readouterr().out.strip().rpartition(", in ")[2]
+    assert Path(place, "bin/python").exists()  # noqa: ASYNC240 - setup.sh looks for it, too
+
+    file.write_text("sandbox: 1\n")
+    assert await prepare(file) == 1

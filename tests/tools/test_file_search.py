@@ -1,0 +1,85 @@
+"""`search_files`: found by name and by line, in bounded time and words."""
+
+import time
+from pathlib import Path
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from maniple.errors import FileError
+from maniple.sandbox import Workspace, Workspaces
+from maniple.tools.file_search import file_search_tool
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    return Workspaces(tmp_path).open("local")
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> BaseTool:
+    return file_search_tool(Workspaces(tmp_path))
+
+
+async def test_names_and_lines_are_found_with_their_places(search: BaseTool, place: Workspace) -> None:
+    place.write("src/sums.py", b"def add(a, b):\n    return a + b\n")
+    place.write("notes.txt", "Größe der sums\r\n".encode("cp1252"))
+    place.write("picture.png", b"\x89PNG\0sums")
+    assert await search.ainvoke({"pattern": "sums|^def "}) == (
+        "notes.txt:1: Größe der sums\nsrc/sums.py\nsrc/sums.py:1: def add(a, b):"
+    )
+    assert await search.ainvoke({"pattern": "(?i)GRÖSSE|größe"}) == "notes.txt:1: Größe der sums"
+    assert await search.ainvoke({"pattern": "nowhere"}) == "[nothing found in 3 files]"
+
+
+async def test_path_and_glob_narrow_the_search(search: BaseTool, place: Workspace) -> None:
+    for name in ("a.py", "src/a.py", "src/deep/a.py", "src/a.txt"):
+        place.write(name, b"here\n")
+    for arguments, found in (
+        ({"path": "src"}, ["src/a.py:1: here", "src/a.txt:1: here", "src/deep/a.py:1: here"]),
+        ({"glob": "*.txt"}, ["src/a.txt:1: here"]),
+        ({"glob": "**/*.txt"}, ["src/a.txt:1: here"]),
+        ({"glob": "src/deep/*"}, ["src/deep/a.py:1: here"]),
+        ({"path": "src", "glob": "*.md"}, ["[nothing found in 0 files]"]),
+    ):
+        assert (await search.ainvoke({"pattern": "here", **arguments})).split("\n") == found
+    for path in ("nowhere", "a.py", "../.."):
+        with pytest.raises(FileError):
+            await search.ainvoke({"pattern": "here", "path": path})
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "a*a*a*a*a*a*a*b", "(?:a?){900}a{900}"])
+async def test_a_hostile_pattern_does_not_hang(search: BaseTool, place: Workspace, pattern: str) -> None:
+    place.write("long", (b"a" * 10_000 + b"!\n") * 20)
+    begun = time.monotonic()
+    await search.ainvoke({"pattern": pattern})
+    assert time.monotonic() - begun < 8
+
+
+@pytest.mark.parametrize("pattern", ["[", "(?=look)", r"(a)\1", "a{1001}", "(a{1000}){1000}", "\udcff("])
+async def test_a_pattern_that_is_none_is_refused_with_words(search: BaseTool, pattern: str) -> None:
+    with pytest.raises(FileError, match=r"The pattern does not work here: .* RE2"):
+        await search.ainvoke({"pattern": pattern})
+
+
+async def test_what_is_found_is_cut_and_cannot_pose_as_a_line(search: BaseTool, place: Workspace) -> None:
+    place.write("many", b"x\n" * 500)
+    place.write("wide", b"y" * 900 + b"\x1b[31m\n")
+    (place.path / "z\nforged").touch()
+    lines = (await search.ainvoke({"pattern": "x"})).split("\n")
+    assert (len(lines), lines[-1]) == (101, "[only the first 100 are shown; narrow the pattern]")
+    assert await search.ainvoke({"pattern": "yy"}) == f"wide:1: {'y' * 200}"
+    assert await search.ainvoke({"pattern": "forged"}) == "z\\nforged"
+
+
+async def test_a_link_is_not_followed(search: BaseTool, place: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret words")
+    (place.path / "file").symlink_to(tmp_path / "outside" / "secret")
+    (place.path / "folder").symlink_to(tmp_path / "outside")
+    (place.path / "hard").hardlink_to(tmp_path / "outside" / "secret")
+    assert "words" not in await search.ainvoke({"pattern": "secret"})
+    with pytest.raises(FileError):
+        await search.ainvoke({"pattern": "secret", "path": "folder"})
