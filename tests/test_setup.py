@@ -41,6 +41,9 @@ echo "$*" >> "$LOG/python"
 case "$*" in
   *"-m venv .venv")
     mkdir -p .venv/bin && touch .venv/pyvenv.cfg && cp "$0" .venv/bin/python ;;
+  *"doctor --packages")
+    [ ! -f "$LOG/offline" ] || { echo "There is no network."; exit 1; }
+    touch "$LOG/packages"; echo "numpy 2.4.6, in $LOG/packages" ;;
   *"-m pip"*)
     [ ! -f "$LOG/answer" ] || case "$*" in *"[local]"*) cat "$LOG/answer" >&2; exit 1 ;; esac
     [ ! -f "$LOG/killed" ] || kill -9 0
@@ -129,6 +132,29 @@ def test_a_second_set_up_installs_nothing_and_says_nothing(clone: Clone) -> None
     assert not any("-m pip" in line for line in clone.asked("python"))
 
 
+def test_what_sandboxed_code_can_import_is_installed_once(clone: Clone) -> None:
+    assert "numpy" in clone.set_up()[1]
+    assert clone.asked("python")[-1].endswith("/maniple doctor --packages")
+    assert clone.set_up("dev")[0] == 0
+    assert not any("doctor" in line for line in clone.asked("python"))
+    (clone.log / "packages").unlink()
+    assert "installing what sandboxed code can import" in clone.set_up()[1], "they were deleted"
+
+
+def test_packages_that_cannot_be_had_are_told_once_and_done_without(clone: Clone) -> None:
+    (clone.log / "offline").touch()
+    status, said = clone.set_up()
+    assert (status, clone.is_marked_done) == (0, True)
+    assert "There is no network. To try again: .venv/bin/maniple doctor" in said
+    assert clone.set_up() == (0, "")
+
+
+def test_without_a_sandbox_no_packages_are_installed_for_it(clone: Clone) -> None:
+    for name in ("bwrap", "apt-get"):
+        (clone.log / "bin" / name).unlink()
+    assert "installing what sandboxed code" not in clone.set_up()[1]
+
+
 def test_what_the_tests_need_is_installed_on_top_and_serves_running_too(clone: Clone) -> None:
     clone.set_up()
     assert "done after" in clone.set_up("dev")[1]
@@ -144,7 +170,7 @@ def test_a_machine_that_the_engine_has_no_package_for_gets_the_rest_and_is_told_
     assert (status, clone.is_marked_done) == (0, True)
     assert "no embedded model" in said
     assert "BASIC_API_KEY" in said
-    assert clone.asked("python")[-1].endswith("install -e .")
+    assert [line for line in clone.asked("python") if "-m pip" in line][-1].endswith("install -e .")
     assert clone.set_up() == (0, "")
 
 

@@ -17,6 +17,7 @@ from maniple.errors import ConfigError
 from maniple.llms.embedded.files import QWEN_CODER
 from maniple.llms.embedded.remedy import INSTALL_ENGINE
 from maniple.sandbox import open_sandbox
+from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import open_search
 from maniple.types import Unavailable
 
@@ -84,10 +85,19 @@ def check_model_file(settings: Settings, needed: bool) -> Finding:
 
 async def check_sandbox(settings: Settings) -> Finding:
     """Start the sandbox and let code try to get out of it."""
-    async with open_sandbox(settings.sandbox) as sandbox:
+    own = settings.sandbox
+    async with open_sandbox(own) as sandbox:
         if isinstance(sandbox, Unavailable):
             return Finding("sandbox", "warning", f"{sandbox.reason} Code is not run.", sandbox.remedy)
-    return Finding("sandbox", "ok", f"{settings.sandbox.backend} withstood its probes")
+    if own.backend == "unsafe-local":
+        return Finding("sandbox", "warning", UNSAFE, "Set sandbox.backend: bubblewrap in conf.yaml.")
+    shown = "withstood its probes" if own.backend in ("bubblewrap", "docker") else "ran a line of Python"
+    network = f"only {', '.join(own.allow_hosts)}" if own.network == "allowlist" else "none"
+    detail = f"{own.backend} {shown}; network: {network}"
+    if own.packages and own.backend != "bubblewrap":
+        missing = f"{detail}; packages are the image's or template's, and sandbox.packages adds none there"
+        return Finding("sandbox", "warning", missing, "Build an image or template that has them.")
+    return Finding("sandbox", "ok", detail)
 
 
 async def check_search(settings: Settings) -> Finding:

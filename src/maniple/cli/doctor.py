@@ -7,21 +7,25 @@ from rich.console import Console
 
 from maniple.cli import checks, endpoint_checks
 from maniple.cli.findings import Finding, as_json_line, can_answer, print_findings
+from maniple.cli.network_check import check_network
+from maniple.cli.package_check import check_packages
 from maniple.cli.probing import check_capabilities
 from maniple.cli.screens import Screens
+from maniple.cli.untrusted import clean
 from maniple.config import Settings
 
 
-async def examine(config: Path | None, *, as_json: bool, probe: bool = False) -> int:
+async def examine(config: Path | None, *, as_json: bool, probe: bool = False, build: bool = False) -> int:
     """Look at everything, print what was found to stdout, and return the program's status.
 
-    `probe` also asks the models what they can do, which costs calls.
+    `probe` also asks the models what they can do, which costs calls; `build` first installs the packages
+    that sandboxed code is to have, unless they are there.
     """
     findings = [checks.check_python()]
     finding, settings = checks.check_settings(config)
     findings.append(finding)
     if settings is not None:
-        findings += [*checks.check_notices(settings), *await _check_all(settings)]
+        findings += [*checks.check_notices(settings), *await _check_all(settings, build=build)]
         if probe and can_answer(findings):
             findings += await _probe(settings)
     if as_json:
@@ -29,6 +33,23 @@ async def examine(config: Path | None, *, as_json: bool, probe: bool = False) ->
     else:
         print_findings(findings, Console())
     return 0 if can_answer(findings) else 1
+
+
+async def prepare(config: Path | None) -> int:
+    """Install and try the packages of the sandbox, look at nothing else, and return 0 if all is well."""
+    finding, settings = checks.check_settings(config)
+    if settings is not None:
+        finding = await _check_packages(settings, build=True)
+    print(clean(" ".join(filter(None, (finding.detail, finding.remedy)))))
+    return 0 if finding.status == "ok" else 1
+
+
+async def _check_packages(settings: Settings, *, build: bool) -> Finding:
+    progress = Screens.of_this_process().progress()
+    try:
+        return await check_packages(settings, progress, build=build)
+    finally:
+        progress.close()
 
 
 async def _probe(settings: Settings) -> list[Finding]:
@@ -39,14 +60,16 @@ async def _probe(settings: Settings) -> list[Finding]:
         progress.close()
 
 
-async def _check_all(settings: Settings) -> list[Finding]:
-    models, *others = await asyncio.gather(
+async def _check_all(settings: Settings, *, build: bool) -> list[Finding]:
+    models, sandbox, network, *others = await asyncio.gather(
         _check_models(settings),
         checks.check_sandbox(settings),
+        check_network(settings),
+        _check_packages(settings, build=build),
         checks.check_search(settings),
         checks.check_browser(settings),
     )
-    return [*models, *others, *await asyncio.to_thread(checks.check_folders, settings)]
+    return [*models, sandbox, *network, *others, *await asyncio.to_thread(checks.check_folders, settings)]
 
 
 async def _check_models(settings: Settings) -> list[Finding]:

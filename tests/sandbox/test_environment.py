@@ -1,0 +1,127 @@
+"""Which environment belongs to which settings, and which may go."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from maniple.config.settings import SandboxSettings
+from maniple.sandbox.disuse import KEPT_SECONDS, remove_unused
+from maniple.sandbox.environment import (
+    Environment,
+    find_environment,
+    installed_packages,
+    usable_environment,
+)
+
+
+def found(cache_dir: Path, **settings: object) -> Environment:
+    environment = find_environment(SandboxSettings.model_validate(settings), cache_dir)
+    assert environment is not None
+    return environment
+
+
+def test_the_same_settings_have_the_same_environment_whatever_else_they_say(tmp_path: Path) -> None:
+    assert found(tmp_path) == found(tmp_path, timeout_seconds=5, packages=[])
+    assert found(tmp_path).path.is_relative_to(tmp_path / "sandbox")
+
+
+def test_other_packages_have_another_one(tmp_path: Path) -> None:
+    more = found(tmp_path, packages=["polars"])
+    assert more.path != found(tmp_path).path
+    assert {"polars", *found(tmp_path).requirements} == set(more.requirements)
+    assert more.constraints == (), "what polars needs is not known"
+
+
+def test_a_package_takes_the_place_of_the_one_of_its_name(tmp_path: Path) -> None:
+    requirements = found(tmp_path, packages=["NumPy<2", "yfinance"]).requirements
+    assert [one for one in requirements if "numpy" in one.lower()] == ["NumPy<2"]
+    assert [one for one in requirements if one.startswith("yfinance")] == ["yfinance"]
+
+
+def test_what_the_coder_was_promised_is_in_it(tmp_path: Path) -> None:
+    names = {one.partition("==")[0] for one in found(tmp_path).requirements}
+    assert {"numpy", "pandas", "matplotlib", "yfinance"} <= names
+    assert all("==" in one for one in (*found(tmp_path).requirements, *found(tmp_path).constraints))
+
+
+@pytest.mark.parametrize("backend", ["docker", "daytona", "e2b", "off"])
+def test_code_that_runs_elsewhere_has_none_here(backend: str, tmp_path: Path) -> None:
+    assert find_environment(SandboxSettings.model_validate({"backend": backend}), tmp_path) is None
+
+
+def test_a_python_with_packages_of_its_own_keeps_them(tmp_path: Path) -> None:
+    python = tmp_path / "venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    (tmp_path / "venv/pyvenv.cfg").touch()
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.getuid():
+            folder.chmod(folder.stat().st_mode | 0o011)
+    assert find_environment(SandboxSettings(python=python), tmp_path) is None
+
+
+def test_what_is_installed_is_told_only_when_it_stands(tmp_path: Path) -> None:
+    environment = found(tmp_path)
+    assert (environment.stands, installed_packages(SandboxSettings(), tmp_path)) == (False, ())
+    stand(environment)
+    assert installed_packages(SandboxSettings(), tmp_path) == ("numpy 2.4.6",)
+
+
+def test_while_added_packages_are_not_installed_there_are_those_that_were_there_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    adding = SandboxSettings(packages=("polars",))
+    assert usable_environment(adding, tmp_path) is None
+    stand(found(tmp_path))
+    assert usable_environment(adding, tmp_path) == found(tmp_path)
+    assert "sandbox.packages are not installed: run `maniple doctor`" in caplog.text
+    stand(found(tmp_path, packages=["polars"]))
+    assert usable_environment(adding, tmp_path) == found(tmp_path, packages=["polars"])
+
+
+def stand(environment: Environment, age_seconds: float = 0) -> None:
+    environment.path.mkdir(parents=True)
+    environment.mark_ready({"numpy": "2.4.6"})
+    then = time.time() - age_seconds
+    os.utime(environment.path / "ready.json", (then, then))
+
+
+def test_the_font_list_is_one_file_at_a_time_and_readable_by_all(tmp_path: Path) -> None:
+    environment = found(tmp_path)
+    stand(environment)
+    assert environment.font_list() is None
+    for content in (b"{}", b'{"_version": "3"}'):
+        environment.keep_font_list("fontlist-v3.json", content)
+    fonts = environment.font_list()
+    assert fonts is not None
+    assert (fonts.name, fonts.read_bytes()) == ("fontlist-v3.json", b'{"_version": "3"}')
+    assert [oct(path.stat().st_mode & 0o777) for path in fonts.parent.iterdir()] == ["0o644"]
+
+
+def test_one_that_nobody_used_for_a_month_goes_and_the_others_stay(tmp_path: Path) -> None:
+    old, held, used = (found(tmp_path, packages=[name]) for name in ("old", "held", "used"))
+    stand(old, KEPT_SECONDS + 60)
+    stand(held, KEPT_SECONDS + 60)
+    stand(used, KEPT_SECONDS - 60)
+    (old.path.parent / "abc.part").mkdir()
+    with held.held() as holds:
+        os.utime(held.path / "ready.json", (0, 0))  # a server that began a month ago
+        remove_unused(old.path.parent)
+    assert (holds, held.stands, used.stands) == (True, True, True)
+    assert sorted(old.path.parent.iterdir()) == sorted((held.path, used.path))
+
+
+def test_using_one_makes_it_new_again(tmp_path: Path) -> None:
+    environment = found(tmp_path)
+    stand(environment, KEPT_SECONDS + 60)
+    with environment.held():
+        pass
+    remove_unused(environment.path.parent)
+    assert environment.stands
+
+
+def test_what_does_not_stand_cannot_be_held(tmp_path: Path) -> None:
+    with found(tmp_path).held() as holds:
+        assert not holds

@@ -1,0 +1,143 @@
+"""The packages that the coder was promised, as setup.sh prepares them, inside the real sandbox."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from maniple.config import Settings
+from maniple.config.settings import FetchSettings, SandboxSettings
+from maniple.crawler import AddressGuard
+from maniple.egress import Exit
+from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
+from maniple.sandbox.environment import find_environment, installed_packages
+from tests.crawler.web import Reply, Site, open_site
+from tests.sandbox.wheels import write_wheel
+
+pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
+
+ALLOWED = "127.0.0.2"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """As for all tests, but for a whole module: its tests share a server."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def site(anyio_backend: str) -> AsyncIterator[Site]:
+    async with open_site({"/": Reply("through")}, ALLOWED) as site:
+        yield site
+
+
+@pytest.fixture
+async def fitted(site: Site) -> AsyncIterator[Sandbox]:
+    """With the prepared packages, and a way to the site alone."""
+    guard = AddressGuard(FetchSettings(allow_private=(f"{ALLOWED}/32",)))
+
+    async def resolve(host: str, port: int, /) -> str:
+        return await guard.resolve(ALLOWED if host == "site.test" else host, port)
+
+    settings = SandboxSettings(
+        network="allowlist", allow_hosts=(f"site.test:{site.port}",), timeout_seconds=60
+    )
+    cache_dir = Settings().cache_dir
+    environment = find_environment(settings, cache_dir)
+    if environment is None or not environment.stands:
+        pytest.fail("The tests need the sandbox's packages: run `.venv/bin/maniple doctor --packages`.")
+    leads = Exit(resolve, asyncio.open_connection)
+    async with open_sandbox(settings, cache_dir=cache_dir, leads=leads) as sandbox:
+        if isinstance(sandbox, Unavailable):
+            pytest.fail(f"The tests need a working sandbox. {sandbox}")
+        yield sandbox
+
+
+CALCULATIONS = {
+    "numpy": ("import numpy; int((numpy.ones((500, 500)) @ numpy.ones((500, 500))).sum())", "125000000"),
+    "pandas": ("import pandas; pandas.DataFrame({'a': [1, 2]}).a.sum().item()", "3"),
+    "pandas in Excel": (
+        "import pandas; pandas.DataFrame({'a': [1, 2]}).to_excel('a.xlsx'); len(pandas.read_excel('a.xlsx'))",
+        "2",
+    ),
+    "pandas in Markdown": ("import pandas; pandas.DataFrame({'a': [1]}).to_markdown()[:1]", "'|'"),
+    "yfinance": ("import yfinance; yfinance.Ticker('MSFT').ticker", "'MSFT'"),
+    "beautifulsoup4": ("from bs4 import BeautifulSoup; BeautifulSoup('<p>x', 'lxml').p.text", "'x'"),
+    "pillow": ("from PIL import Image; Image.new('RGB', (2, 2)).size", "(2, 2)"),
+}
+
+
+@pytest.mark.parametrize(("code", "value"), CALCULATIONS.values(), ids=CALCULATIONS.keys())
+async def test_what_the_coder_was_promised_works(
+    code: str, value: str, fitted: Sandbox, workspace: Workspace
+) -> None:
+    completed = await fitted.run_python(code, key="t", workspace=workspace)
+    assert completed.value == value, completed.text()
+    assert completed.stderr == ""
+
+
+async def test_what_matplotlib_and_seaborn_draw_is_kept(fitted: Sandbox, workspace: Workspace) -> None:
+    code = (
+        "import matplotlib.pyplot as p, seaborn; seaborn.lineplot(x=[1, 2], y=[2, 1]); p.title('ü'); p.show()"
+    )
+    completed = await fitted.run_python(code, key="t", workspace=workspace)
+    assert completed.stderr == "", "no warning of fonts or of folders that cannot be written"
+    assert len(completed.images) == 1
+    assert workspace.read(completed.images[0], 8).content == b"\x89PNG\r\n\x1a\n"
+
+
+async def test_matplotlib_finds_its_list_of_fonts(fitted: Sandbox, workspace: Workspace) -> None:
+    environment = find_environment(SandboxSettings(), Settings().cache_dir)
+    assert environment is not None
+    assert environment.font_list(), "made by `maniple doctor`"
+    code = "import logging; logging.basicConfig(level='INFO'); import matplotlib.font_manager"
+    completed = await fitted.run_python(code, key="t", workspace=workspace)
+    assert "generated new fontManager" not in completed.text()
+
+
+WAYS = {
+    "requests": "import requests; requests.get('http://{place}/').text",
+    "curl_cffi, which yfinance uses": "import curl_cffi; curl_cffi.get('http://{place}/').text",
+    "pandas": "import pandas; pandas.read_csv('http://{place}/').columns[0]",
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+async def test_they_reach_a_named_host(way: str, fitted: Sandbox, site: Site, workspace: Workspace) -> None:
+    code = way.format(place=f"site.test:{site.port}")
+    completed = await fitted.run_python(code, key="t", workspace=workspace)
+    assert completed.value == "'through'", completed.text()
+
+
+async def test_pip_finds_the_way_too(fitted: Sandbox, site: Site, workspace: Workspace) -> None:
+    index = f"http://site.test:{site.port}/simple"
+    command = f"pip download --retries 0 --index-url {index} --trusted-host site.test nothing-there"
+    completed = await fitted.run_bash(command, key="t", workspace=workspace)
+    assert completed.exit_code == 1
+    assert ("GET", "/simple/nothing-there/") in [(method, path) for method, path, _ in site.requests]
+
+
+async def test_its_packages_are_told_by_name_and_version(fitted: Sandbox, workspace: Workspace) -> None:
+    told = dict(one.split(" ") for one in installed_packages(SandboxSettings(), Settings().cache_dir))
+    code = "import numpy, pandas, yfinance; [m.__version__ for m in (numpy, pandas, yfinance)]"
+    completed = await fitted.run_python(code, key="t", workspace=workspace)
+    assert completed.value == repr([told[name] for name in ("numpy", "pandas", "yfinance")])
+
+
+async def test_what_pip_installs_is_there_at_once_and_ends_with_the_session(
+    fitted: Sandbox, site: Site, workspace: Workspace, tmp_path: Path
+) -> None:
+    wheel = write_wheel(tmp_path, "tiny")
+    site.pages["/simple/tiny/"] = Reply(f'<a href="/{wheel.name}">{wheel.name}</a>')
+    site.pages[f"/{wheel.name}"] = Reply(wheel.read_bytes(), content_type="application/zip")
+    index = f"--index-url http://site.test:{site.port}/simple --trusted-host site.test"
+    absent = await fitted.run_python("import tiny", key="t", workspace=workspace)
+    assert "No module named 'tiny'" in absent.stderr
+    installed = await fitted.run_bash(f"pip install {index} tiny", key="t", workspace=workspace)
+    assert "Successfully installed tiny-1.0" in installed.stdout, installed.text()
+    there = await fitted.run_python("import tiny; tiny.VERSION", key="t", workspace=workspace)
+    assert there.value == "'1.0'", there.text()
+    beside = await fitted.run_bash("python -c 'import tiny; tiny.main()'", key="t", workspace=workspace)
+    assert beside.stdout == "tiny /opt/python/bin/python\n", beside.text()
+    assert workspace.files(10) == []
