@@ -6,10 +6,10 @@ from maniple.config.model_settings import (
     ModelsSettings,
 )
 from maniple.config.run_settings import BudgetSettings, RunsSettings, StoreSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.settings import (
     BrowserSettings,
     FetchSettings,
-    SandboxSettings,
     SearchSettings,
     ServerSettings,
     Settings,

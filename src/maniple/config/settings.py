@@ -13,6 +13,7 @@ from pydantic import Field, PrivateAttr
 
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
 from maniple.config.run_settings import RunsSettings, StoreSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.section import Section
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
 from maniple.config.values import (
@@ -65,19 +66,6 @@ class FetchSettings(Section):
     jina_api_key: ApiKey = None
 
 
-class SandboxSettings(Section):
-    """Where code that a model wrote runs."""
-
-    backend: Literal["bubblewrap", "off"] = "bubblewrap"
-    python: UserPath | None = None
-    timeout_seconds: float = Field(default=30, gt=0)
-    memory_mb: int = Field(default=512, gt=0)
-    processes: int = Field(default=64, gt=0)
-    disk_mb: int = Field(default=100, gt=0)
-    output_bytes: int = Field(default=65_536, gt=1024)
-    concurrent: int = Field(default=8, gt=0)
-
-
 class BrowserSettings(Section):
     """The browser worker's Chromium."""
 
@@ -97,6 +85,8 @@ class ServerSettings(Section):
     port: int = Field(default=8000, ge=0, le=65535)
     cors_origins: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=1_000_000, gt=0)
+    max_upload_bytes: int = Field(default=25_000_000, gt=0)
+    """Of the files that one request puts into a conversation; each waits on disk meanwhile."""
     ping_seconds: float = Field(default=15, gt=0)
     max_runs: int = Field(default=100, gt=0)
     """Runs that work at once; more of them wait for a place."""

@@ -58,6 +58,10 @@ LIBRARIES: Mapping[str, Keys] = {
     "OTEL_EXPORTER_OTLP_ENDPOINT": ("telemetry", "otlp_endpoint"),
     "OTEL_EXPORTER_OTLP_HEADERS": ("telemetry", "otlp_headers"),
     "OTEL_SERVICE_NAME": ("telemetry", "service_name"),
+    "DOCKER_HOST": ("sandbox", "docker_host"),
+    "DAYTONA_API_KEY": ("sandbox", "daytona_api_key"),
+    "DAYTONA_API_URL": ("sandbox", "daytona_api_url"),
+    "E2B_API_KEY": ("sandbox", "e2b_api_key"),
 }
 """Variables of libraries below us, which from `.env` alone would not reach them.
 
@@ -65,7 +69,7 @@ Apart from `ALIASES`: these libraries read many more, and none of those is a sli
 """
 
 PREFIX = "MANIPLE_"
-_LIST_KEYS = {"members", "allow_private", "cors_origins", "approval"}
+_LIST_KEYS = {"members", "allow_private", "cors_origins", "approval", "packages", "allow_hosts"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,96 @@
+"""What can be set of the place where code that a model wrote runs."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from maniple.config.section import Section
+from maniple.config.values import ApiKey, EndpointUrl, OptionalText, UserPath
+
+BACKENDS = ("bubblewrap", "docker", "daytona", "e2b", "unsafe-local", "off")
+"""Every value of `sandbox.backend`."""
+
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*(:(?P<port>\d{{1,5}}))?")
+
+
+def _is_backend(name: object) -> object:
+    if name is False:  # YAML reads a bare off as no
+        return "off"
+    if isinstance(name, str) and name not in BACKENDS and name.casefold() in ("local", "unsafe", "none"):
+        raise ValueError(
+            "code would run unprotected, with the server's own rights: if that is meant, write unsafe-local; "
+            "else choose bubblewrap, docker, daytona or e2b, or off for running no code at all"
+        )
+    return name
+
+
+def _is_package(text: str) -> str:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        raise ValueError(
+            f"{text[:60]!r} is no package of PyPI; write its name, with or without a version: openpyxl>=3.1"
+        ) from None
+    if requirement.url:
+        raise ValueError(f"{requirement.name} must come from PyPI and not from an address; name a version")
+    return text
+
+
+def _is_host(text: str) -> str:
+    host = text.casefold()
+    found = _HOST.fullmatch(host)
+    if found is None or not 0 < int(found["port"] or 443) < 65_536:
+        raise ValueError(
+            f"{text[:60]!r} is no host; write its bare name, such as pypi.org, *.yahoo.com or pypi.org:443"
+        )
+    return host
+
+
+Backend = Annotated[
+    Literal["bubblewrap", "docker", "daytona", "e2b", "unsafe-local", "off"], BeforeValidator(_is_backend)
+]
+Package = Annotated[str, AfterValidator(_is_package)]
+AllowedHost = Annotated[str, AfterValidator(_is_host)]
+
+
+class SandboxSettings(Section):
+    """Where code that a model wrote runs, and what it may use up there."""
+
+    backend: Backend = "bubblewrap"
+    python: UserPath | None = None
+    """The interpreter inside bubblewrap and of unsafe-local."""
+    timeout_seconds: float = Field(default=30, gt=0)
+    """Of one call."""
+    memory_mb: int = Field(default=512, gt=0)
+    processes: int = Field(default=64, gt=0)
+    disk_mb: int = Field(default=100, gt=0)
+    output_bytes: int = Field(default=65_536, gt=1024)
+    """Of each stream of one call; head and tail are kept."""
+    concurrent: int = Field(default=8, gt=0)
+    """Sessions at once, over all threads."""
+    idle_seconds: float = Field(default=600, gt=0)
+    """After how long without a call a thread's session ends, and its variables with it."""
+    packages: tuple[Package, ...] = ()
+    """Packages of PyPI besides those that are there anyway."""
+    network: Literal["none", "allowlist"] = "none"
+    allow_hosts: tuple[AllowedHost, ...] = ()
+    """What the allowlist names: `pypi.org`, `*.yahoo.com`, `host:port`."""
+    image: OptionalText = None
+    """The container's image, for docker and daytona; each has a default of its own."""
+    template: OptionalText = None
+    """The template of e2b; without one its code interpreter."""
+    docker_host: OptionalText = None
+    """Where Docker's engine listens, such as `unix:///run/user/1000/docker.sock`."""
+    daytona_api_key: ApiKey = None
+    daytona_api_url: EndpointUrl = None
+    e2b_api_key: ApiKey = None
+
+    @model_validator(mode="after")
+    def _allowlist_names_hosts(self) -> "SandboxSettings":
+        if self.network == "allowlist" and not self.allow_hosts:
+            raise ValueError("network: allowlist needs allow_hosts, such as [pypi.org]")
+        return self

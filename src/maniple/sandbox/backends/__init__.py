@@ -1,0 +1,1 @@
+"""The techniques besides bubblewrap; each imports its SDK only when it is chosen."""

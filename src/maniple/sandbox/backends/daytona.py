@@ -1,0 +1,282 @@
+"""Daytona's cloud, or one's own: one of its sandboxes a thread, Python in its code interpreter.
+
+Its own limits of memory, processors and disk are those of the snapshot or image.
+"""
+
+import asyncio
+import math
+import secrets
+import shlex
+import warnings
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.errors import FileError, SandboxError
+from maniple.sandbox.backends import shell
+from maniple.sandbox.backends.afterwards import AFTERWARDS, keeping_value, read_afterwards
+from maniple.sandbox.mirror import Stamp
+from maniple.sandbox.remote import End, Flood, Machine, Output, RemoteSession
+from maniple.sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from daytona import AsyncDaytona, AsyncSandbox, OutputMessage
+    from daytona_toolbox_api_client_async import InterpreterContext
+
+_START_SECONDS = 60
+_BUILD_SECONDS = 600  # an image is built at its first use
+_STOP_SECONDS = 10
+
+
+class DaytonaBackend:
+    """Starts sandboxes at Daytona."""
+
+    name = "daytona"
+
+    def __init__(self, client: "AsyncDaytona", settings: SandboxSettings) -> None:
+        self._client = client
+        self._settings = settings
+
+    async def start(self, workspace: Workspace) -> RemoteSession:
+        """Start a sandbox; files go there with the first call."""
+        with _explained():
+            sandbox = await self._create()
+            async with _kept(sandbox):
+                made = await sandbox.process.exec(_in_bash(shell.make_workspace()))
+                directory = made.result.strip()
+                context = await sandbox.code_interpreter.create_context(cwd=directory)
+        machine = DaytonaMachine(sandbox, context, directory)
+        return RemoteSession(machine, workspace, self._settings)
+
+    async def _create(self) -> "AsyncSandbox":
+        from daytona import CreateSandboxFromImageParams, CreateSandboxFromSnapshotParams
+
+        wanted: dict[str, Any] = {
+            "language": "python",
+            "labels": {"made-by": "maniple"},
+            "env_vars": {"MPLBACKEND": "Agg"},
+            # One that was forgotten stops by itself, and is deleted with that.
+            "ephemeral": True,
+            "auto_stop_interval": math.ceil(self._settings.idle_seconds / 60) + 1,
+        }
+        if self._settings.network == "none":
+            wanted["network_block_all"] = True
+        else:
+            wanted["domain_allow_list"] = ",".join(self._settings.allow_hosts)
+        if self._settings.image:
+            image = CreateSandboxFromImageParams(image=self._settings.image, **wanted)
+            return await self._client.create(image, timeout=_BUILD_SECONDS)
+        return await self._client.create(CreateSandboxFromSnapshotParams(**wanted), timeout=_START_SECONDS)
+
+
+class DaytonaMachine(Machine):
+    """One sandbox of Daytona."""
+
+    def __init__(self, sandbox: "AsyncSandbox", context: "InterpreterContext", directory: str) -> None:
+        self._sandbox = sandbox
+        self._context = context
+        self._directory = directory
+
+    async def python(self, code: str, output: Output) -> End:
+        """Run code in the interpreter's context, and ask afterwards what it came to."""
+        with _explained(output):
+            result = await self._sandbox.code_interpreter.run_code(
+                keeping_value(code),
+                context=self._context,
+                on_stdout=lambda piece: output.hear("stdout", piece.output),
+                on_stderr=lambda piece: output.hear("stderr", piece.output),
+                timeout=0,
+            )
+            if result.error is not None:
+                trace = result.error.traceback or f"{result.error.name}: {result.error.value}"
+                output.hear("stderr", trace)
+            value, figures = await self._afterwards()
+        return End(int(result.error is not None), value, figures)
+
+    async def bash(self, command: str, output: Output) -> End:
+        """Run a command; the whole of it is killed when this is cancelled."""
+        from daytona import SessionExecuteRequest
+
+        mark = secrets.token_hex(8)
+        process = self._sandbox.process
+        line = f"cd {shlex.quote(self._directory)} && {shell.MARK}={mark} {_in_bash(command)} </dev/null"
+        with _explained():
+            await process.create_session(mark)
+            try:
+                request = SessionExecuteRequest(command=line, run_async=True)
+                started = await process.execute_session_command(mark, request)
+                await self._follow(mark, started.cmd_id, output)
+                ended = await process.get_session_command(mark, started.cmd_id)
+            finally:
+                await asyncio.shield(process.delete_session(mark))
+        return End(137 if ended.exit_code is None else int(ended.exit_code) % 256)
+
+    async def _follow(self, mark: str, command: str, output: Output) -> None:
+        """Hear a command to its end; one that floods, and one that is cancelled, is killed."""
+        flooded = asyncio.Event()
+
+        def hear(stream: Literal["stdout", "stderr"], text: str) -> None:
+            try:
+                output.hear(stream, text)
+            except Flood:
+                flooded.set()
+
+        logs = asyncio.create_task(
+            self._sandbox.process.get_session_command_logs_async(
+                mark, command, lambda text: hear("stdout", text), lambda text: hear("stderr", text)
+            )
+        )
+        flood = asyncio.create_task(flooded.wait())
+        try:
+            await asyncio.wait({logs, flood}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            flood.cancel()
+            # Killed before the listening ends: the SDK takes its time to close a stream that goes on.
+            if not logs.done():
+                await asyncio.shield(self._printed(shell.kill_call(mark)))
+                await asyncio.wait({logs}, timeout=_STOP_SECONDS)
+                logs.cancel()
+        if flooded.is_set():
+            raise Flood
+        await logs
+
+    async def restart_python(self) -> None:
+        """Take a new context, and with it a new interpreter."""
+        interpreter = self._sandbox.code_interpreter
+        with _explained():
+            await interpreter.delete_context(self._context)
+            self._context = await interpreter.create_context(cwd=self._directory)
+
+    async def stay(self) -> None:
+        """Let the sandbox live for another idle time."""
+        with _explained():
+            await self._sandbox.refresh_activity()
+
+    async def close(self) -> None:
+        """Delete the sandbox."""
+        from daytona import DaytonaNotFoundError
+
+        with _explained():
+            try:
+                await self._sandbox.delete(timeout=_STOP_SECONDS)
+            except DaytonaNotFoundError:
+                return
+
+    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
+        """The files of the working directory."""
+        return shell.read_listing(await self._printed(shell.list_files(self._directory, limit)))
+
+    async def fetch(self, path: str, limit_bytes: int) -> bytes:
+        """One file, as it streams in."""
+        from aiohttp import ClientError
+        from daytona import DaytonaError
+
+        content = bytearray()
+        try:
+            stream = await self._sandbox.fs.download_file_stream(f"{self._directory}/{path}")
+            async with aclosing(stream):  # type: ignore[type-var]  # it is a generator, whatever it is declared as
+                async for piece in stream:
+                    content += piece
+                    if len(content) > limit_bytes:
+                        raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be kept.")
+        except (DaytonaError, ClientError):
+            raise FileError(f"{path!r} could not be read in the sandbox.") from None
+        return bytes(content)
+
+    async def put(self, files: Sequence[tuple[str, bytes]]) -> None:
+        """Write files, and the directories above them."""
+        from daytona import FileUpload
+
+        folders = sorted({str(PurePosixPath(self._directory, path).parent) for path, _ in files})
+        await self._printed(f"mkdir -p -- {shlex.join(folders)}")
+        with _explained():
+            await self._sandbox.fs.upload_files(
+                [FileUpload(content, f"{self._directory}/{path}") for path, content in files]
+            )
+
+    async def remove(self, paths: Sequence[str]) -> None:
+        """Remove files."""
+        for command in shell.remove_files(self._directory, paths):
+            await self._printed(command)
+
+    async def _afterwards(self) -> tuple[str, tuple[bytes, ...]]:
+        told: list[str] = []
+
+        def hear(piece: "OutputMessage") -> None:
+            told.append(piece.output)
+
+        await self._sandbox.code_interpreter.run_code(
+            AFTERWARDS, context=self._context, on_stdout=hear, timeout=10
+        )
+        return read_afterwards("".join(told))
+
+    async def _printed(self, command: str) -> str:
+        with _explained():
+            return (await self._sandbox.process.exec(_in_bash(command))).result
+
+
+def _in_bash(command: str) -> str:
+    # Without it a command goes to the first of zsh, bash and sh that is there.
+    return f"bash -c {shlex.quote(command)}"
+
+
+@asynccontextmanager
+async def _kept(sandbox: "AsyncSandbox") -> AsyncIterator[None]:
+    """End a new sandbox again when it cannot be prepared."""
+    try:
+        yield
+    except BaseException:  # a cancellation, too, must not leave a sandbox that costs money
+        await asyncio.shield(sandbox.delete())
+        raise
+
+
+@asynccontextmanager
+async def open_daytona(settings: SandboxSettings) -> AsyncIterator[DaytonaBackend]:
+    """Open a client of the service; raises `SandboxError`."""
+    with _explained():
+        from daytona import AsyncDaytona, DaytonaConfig
+
+        key = settings.daytona_api_key.get_secret_value() if settings.daytona_api_key else None
+        with warnings.catch_warnings():
+            # It warns that it does not read an address from .env: we do.
+            warnings.simplefilter("ignore")
+            client = AsyncDaytona(DaytonaConfig(api_key=key, api_url=settings.daytona_api_url))
+    try:
+        yield DaytonaBackend(client, settings)
+    finally:
+        await client.close()
+
+
+@contextmanager
+def _explained(output: Output | None = None) -> Iterator[None]:
+    """Turn what the SDK raises into a sentence that says what to do."""
+    from daytona import (
+        DaytonaAuthenticationError,
+        DaytonaConnectionError,
+        DaytonaError,
+        DaytonaNotFoundError,
+        DaytonaRateLimitError,
+    )
+
+    try:
+        yield
+    except DaytonaError as error:
+        if output is not None and output.is_flooded:  # which the SDK has wrapped into an error of its own
+            raise Flood from None
+        match error:
+            case DaytonaAuthenticationError():
+                raise SandboxError("Daytona refused the key; correct DAYTONA_API_KEY in .env.") from None
+            case DaytonaRateLimitError():
+                words = "Daytona allows no more requests now; wait, or lower `sandbox.concurrent`."
+                raise SandboxError(words) from None
+            case DaytonaNotFoundError():
+                words = (
+                    f"Daytona does not have it (any more): {error}. Run the code again; see `sandbox.image`."
+                )
+                raise SandboxError(words) from None
+            case DaytonaConnectionError():
+                words = "Daytona cannot be reached: check the network and DAYTONA_API_URL."
+                raise SandboxError(words) from error
+        raise SandboxError(f"Daytona could not do it: {error}.") from error
