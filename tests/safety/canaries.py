@@ -20,6 +20,7 @@ CANARIES = {
             *("Basic", "BasicUrl", "Spare", "SpareUrl", "Reasoning", "Vision", "HubUrl"),
             *("Tavily", "TavilyUrl", "Jina", "Proxy", "ProxyUrl"),
             *("OtlpBearer", "OtlpPlain", "OtlpUrl", "LangSmith", "LangSmithUrl"),
+            *("Daytona", "DaytonaUrl", "DockerUrl", "E2b"),
         )
     )
 }
@@ -49,6 +50,7 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
         },
         "embedded": {"hub_url": f"{site_url}/?token={CANARIES['HubUrl']}"},
         "runs": {"approval": ["bash_tool"]},
+        "sandbox": {"docker_host": _with_user("tcp://127.0.0.1:9", "DockerUrl")},
         "logging": {"level": "DEBUG", "format": "json"},
         "telemetry": {
             "otlp_endpoint": _with_user(site_url, "OtlpUrl"),
@@ -70,6 +72,9 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
         REASONING_API_KEY=CANARIES["Reasoning"],
         TAVILY_API_KEY=CANARIES["Tavily"],
         LANGSMITH_API_KEY=CANARIES["LangSmith"],
+        DAYTONA_API_KEY=CANARIES["Daytona"],
+        DAYTONA_API_URL=_with_user(site_url, "DaytonaUrl"),
+        E2B_API_KEY=CANARIES["E2b"],
     )
 
 

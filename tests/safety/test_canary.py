@@ -117,7 +117,12 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
             gathered.keep_output(["chat", ALL], env, home)
             model.reset(script)
             gathered.keep_output(["chat", "--json", ALL], env, home)
-        for words in (["db", "export"], ["db", "check"], ["doctor"], ["doctor", "--json"]):
+        for words in (
+            ["db", "export"],
+            ["db", "check"],
+            ["doctor", "--no-build"],
+            ["doctor", "--json", "--no-build"],
+        ):
             gathered.keep_output(words, env, home)
     yield gathered
 

@@ -5,6 +5,7 @@ import pytest
 
 from maniple.config.settings import SandboxSettings
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
+from tests.sandbox.thread import Thread
 
 
 @pytest.fixture
@@ -29,3 +30,15 @@ async def hasty_sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
         if isinstance(sandbox, Unavailable):
             pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
+
+
+@pytest.fixture
+def thread(sandbox: Sandbox, workspace: Workspace) -> Thread:
+    """Calls of a thread in that sandbox."""
+    return Thread(sandbox, workspace)
+
+
+@pytest.fixture
+def hasty(hasty_sandbox: Sandbox, workspace: Workspace) -> Thread:
+    """Calls of a thread that have two seconds."""
+    return Thread(hasty_sandbox, workspace)

@@ -13,6 +13,11 @@ from pathlib import Path
 from maniple.sandbox.account import give_away
 
 
+def descriptors() -> set[str]:
+    """This process's open ones."""
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
 def new_marker() -> str:
     """A word that stands in the command line of one process in the world."""
     return f"marker-{secrets.token_hex(8)}"

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -9,13 +10,13 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_python_prints_what_it_computes(sandbox: Sandbox, workspace: Workspace) -> None:
-    completed = await sandbox.run_python("print(1 + 3)", workspace=workspace.path)
+    completed = await sandbox.run_python("print(1 + 3)", key="thread", workspace=workspace)
     assert (completed.exit_code, completed.stdout, completed.stderr) == (0, "4\n", "")
     assert completed.text() == "4"
 
 
 async def test_a_traceback_shows_the_failing_line(sandbox: Sandbox, workspace: Workspace) -> None:
-    completed = await sandbox.run_python("print('before')\n1 / 0", workspace=workspace.path)
+    completed = await sandbox.run_python("print('before')\n1 / 0", key="thread", workspace=workspace)
     text = completed.text()
     assert text.startswith("before\n[stderr]\nTraceback")
     assert "1 / 0" in text
@@ -26,31 +27,36 @@ async def test_a_traceback_shows_the_failing_line(sandbox: Sandbox, workspace: W
 async def test_bash_runs_pipelines_and_reports_their_exit_code(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
-    completed = await sandbox.run_bash("seq 5 | paste -sd+ | tee sum; exit 3", workspace=workspace.path)
+    completed = await sandbox.run_bash(
+        "seq 5 | paste -sd+ | tee sum; exit 3", key="thread", workspace=workspace
+    )
     assert (completed.exit_code, completed.stdout) == (3, "1+2+3+4+5\n")
 
 
 async def test_a_command_that_does_not_exist_is_a_result(sandbox: Sandbox, workspace: Workspace) -> None:
-    completed = await sandbox.run_bash("no-such-command", workspace=workspace.path)
+    completed = await sandbox.run_bash("no-such-command", key="thread", workspace=workspace)
     assert completed.exit_code == 127
     assert "no-such-command" in completed.stderr
 
 
 async def test_a_process_ended_by_a_signal_names_it(sandbox: Sandbox, workspace: Workspace) -> None:
     completed = await sandbox.run_python(
-        "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", workspace=workspace.path
+        "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", key="thread", workspace=workspace
     )
-    assert completed.text() == "[stderr]\nSegmentation fault\n[exit code 139, SIGSEGV]"
+    assert completed.text() == (
+        "[exit code 139, SIGSEGV]\n"
+        "[The Python process ended: variables and background processes are gone; files are kept.]"
+    )
 
 
 async def test_unicode_passes_both_ways(sandbox: Sandbox, workspace: Workspace) -> None:
     code = "text = 'naïve 汉字 🦀'\nprint(text, len(text))"
-    assert (await sandbox.run_python(code, workspace=workspace.path)).stdout == "naïve 汉字 🦀 10\n"
-    assert (await sandbox.run_bash("echo 'ß → ∞'", workspace=workspace.path)).stdout == "ß → ∞\n"
+    assert (await sandbox.run_python(code, key="thread", workspace=workspace)).stdout == "naïve 汉字 🦀 10\n"
+    assert (await sandbox.run_bash("echo 'ß → ∞'", key="thread", workspace=workspace)).stdout == "ß → ∞\n"
 
 
 async def test_output_that_is_no_text_is_still_shown(sandbox: Sandbox, workspace: Workspace) -> None:
-    completed = await sandbox.run_bash(r"printf 'a\377b'", workspace=workspace.path)
+    completed = await sandbox.run_bash(r"printf 'a\377b'", key="thread", workspace=workspace)
     assert completed.stdout == "a\N{REPLACEMENT CHARACTER}b"
 
 
@@ -65,42 +71,52 @@ async def test_output_that_is_no_text_is_still_shown(sandbox: Sandbox, workspace
 async def test_code_that_is_hard_to_write_down_is_a_result(
     sandbox: Sandbox, workspace: Workspace, code: str, said: str
 ) -> None:
-    completed = await sandbox.run_python(code, workspace=workspace.path)
+    completed = await sandbox.run_python(code, key="thread", workspace=workspace)
     assert said in completed.text()
 
 
 async def test_files_stay_in_the_workspace_between_python_and_bash(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
-    await sandbox.run_python("open('note.txt', 'w').write('kept')", workspace=workspace.path)
-    completed = await sandbox.run_bash("pwd; cat note.txt; rm note.txt", workspace=workspace.path)
+    await sandbox.run_python("open('note.txt', 'w').write('kept')", key="thread", workspace=workspace)
+    completed = await sandbox.run_bash("pwd; cat note.txt; rm note.txt", key="thread", workspace=workspace)
     assert completed.stdout == "/workspace\nkept"
     assert list(workspace.path.iterdir()) == []
 
 
-async def test_variables_and_private_files_do_not_stay(sandbox: Sandbox, workspace: Workspace) -> None:
-    await sandbox.run_bash("export KEPT=1; touch /tmp/kept", workspace=workspace.path)
-    completed = await sandbox.run_bash("echo ${KEPT:-gone}; ls /tmp", workspace=workspace.path)
-    assert completed.stdout == "gone\n"
+async def test_what_a_command_exports_does_not_stay_and_private_files_do(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    await sandbox.run_bash("export KEPT=1; touch /tmp/kept", key="thread", workspace=workspace)
+    completed = await sandbox.run_bash("echo ${KEPT:-gone}; ls /tmp", key="thread", workspace=workspace)
+    assert completed.stdout == "gone\nkept\n"
+    await sandbox.stop("thread")
+    assert (await sandbox.run_bash("ls /tmp", key="thread", workspace=workspace)).stdout == ""
 
 
 async def test_a_module_in_the_workspace_can_be_imported(sandbox: Sandbox, workspace: Workspace) -> None:
     workspace.write("helper.py", b"answer = 42")
-    completed = await sandbox.run_python("import helper; print(helper.answer)", workspace=workspace.path)
+    completed = await sandbox.run_python(
+        "import helper; print(helper.answer)", key="thread", workspace=workspace
+    )
     assert completed.stdout == "42\n"
 
 
 async def test_a_program_that_waits_for_input_gets_its_end(sandbox: Sandbox, workspace: Workspace) -> None:
-    completed = await sandbox.run_python("input('name? ')", workspace=workspace.path)
+    completed = await sandbox.run_python("input('name? ')", key="thread", workspace=workspace)
     assert "EOFError" in completed.stderr
 
 
-async def test_sixteen_calls_at_once_are_all_right(sandbox: Sandbox, workspace: Workspace) -> None:
-    calls = [sandbox.run_python(f"print({number} ** 2)", workspace=workspace.path) for number in range(16)]
+async def test_sixteen_threads_at_once_are_all_right(sandbox: Sandbox, workspace: Workspace) -> None:
+    calls = [
+        sandbox.run_python(f"print({number} ** 2)", key=f"thread {number}", workspace=workspace)
+        for number in range(16)
+    ]
     results = await asyncio.gather(*calls)
     assert [result.stdout for result in results] == [f"{number**2}\n" for number in range(16)]
 
 
 async def test_a_sandbox_that_cannot_start_says_why(sandbox: Sandbox, workspace: Workspace) -> None:
     with pytest.raises(SandboxError, match=r"could not run the code: bwrap: .*missing"):
-        await sandbox.run_python("print(1)", workspace=workspace.path / "missing")
+        missing = replace(workspace, path=workspace.path / "missing")
+        await sandbox.run_python("print(1)", key="thread", workspace=missing)

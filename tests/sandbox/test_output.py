@@ -12,7 +12,7 @@ async def test_long_output_keeps_its_head_and_tail_and_names_the_rest(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     code = "print('first')\nprint('x' * 1_000_000)\nprint('last')"
-    completed = await sandbox.run_python(code, workspace=workspace.path)
+    completed = await sandbox.run_python(code, key="thread", workspace=workspace)
     assert completed.stdout.startswith("first\nxxx")
     assert completed.stdout.endswith("xxx\nlast\n")
     assert f"\n[… {6 + 1_000_001 + 5 - 4096} bytes cut …]\n" in completed.stdout
@@ -23,7 +23,7 @@ async def test_an_endless_writer_is_stopped_with_little_to_show_for_it(
 ) -> None:
     tracemalloc.start()
     try:
-        completed = await hasty_sandbox.run_bash("yes | tee /dev/stderr", workspace=workspace.path)
+        completed = await hasty_sandbox.run_bash("yes | tee /dev/stderr", key="thread", workspace=workspace)
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -58,13 +58,19 @@ async def test_a_character_between_head_and_tail_survives() -> None:
         (Completed(0, "", "", 0.1), "[no output; print what you want to see]"),
         (Completed(0, "a\n", "b\n", 0.1), "a\n[stderr]\nb"),
         (Completed(1, "", "", 0.1), "[exit code 1]"),
+        (Completed(0, "a", "", 2.34, value="4"), "a\n4\n[took 2.3 seconds]"),
+        (
+            Completed(137, "", "", 4.0, timed_out=True, lost="Everything was stopped."),
+            "[timeout: stopped after 4 seconds; it had printed nothing]\n[Everything was stopped.]",
+        ),
         (
             Completed(137, "so far\n", "", 30.02, timed_out=True),
-            "so far\n[timeout: stopped after 30 seconds; above is what it printed until then]",
+            "so far\n[timeout: stopped after 30 seconds; above is what it printed until then; "
+            "Python's variables are kept]",
         ),
         (
             Completed(137, "", "", 30.02, timed_out=True),
-            "[timeout: stopped after 30 seconds; it had printed nothing]",
+            "[timeout: stopped after 30 seconds; it had printed nothing; Python's variables are kept]",
         ),
     ],
 )

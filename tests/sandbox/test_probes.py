@@ -2,16 +2,29 @@
 
 import os
 import shutil
+import signal
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from maniple.config.settings import SandboxSettings
-from maniple.sandbox import Unavailable, account, bubblewrap, open_sandbox
+from maniple.sandbox import FileHead, Unavailable, Workspace, account, bubblewrap, open_sandbox
+from tests.sandbox.host import as_process_one
 
 pytestmark = pytest.mark.anyio
+
+# Of the four that a server may take to be ready, on a machine that others use too.
+_MOST_SECONDS = 2
+_WITH_THE_HOSTS_PROCESSES = """
+  changed=()
+  for each in "$@"; do
+    if [[ $each == --proc ]]; then changed+=(--ro-bind /proc); else changed+=("$each"); fi
+  done
+  set -- "${changed[@]}"
+"""
 
 
 @pytest.fixture
@@ -25,15 +38,20 @@ def directory() -> Iterator[Path]:
 
 @pytest.fixture
 def with_bwrap(directory: Path) -> Callable[[str], str]:
-    """A search path on which `bwrap`, when it is to isolate, runs `body` first; $BWRAP is the real one."""
+    """A search path on which `bwrap`, when it is to isolate, runs `body` first; $BWRAP is the real one.
 
-    def install(body: str) -> str:
+    `outer` is run by the one that root's sandbox has around it.
+    """
+
+    def install(body: str, outer: str = ":") -> str:
         script = directory / "bwrap"
         real = shutil.which("bwrap")
         script.write_text(f"""#!/bin/bash
 BWRAP={real}
 if [[ $1 == --unshare-all ]]; then
   {body}
+else
+  {outer}
 fi
 exec $BWRAP "$@"
 """)
@@ -109,13 +127,55 @@ async def test_forbidden_user_namespaces_are_explained(with_bwrap: Callable[[str
         ('set -- "${@/--as=*/--core=0}"', "take more memory than its limit"),
         ('set -- "${@/--remount-ro/--dir}"', "write to the root directory"),
         ('set -- "${@/--seccomp/--sync-fd}"', "open a socket to the hypervisor"),
+        (_WITH_THE_HOSTS_PROCESSES, "share more memory than its limit among its processes"),
     ],
 )
 async def test_a_leaking_sandbox_is_refused_by_name(
     with_bwrap: Callable[[str], str], flaw: str, escape: str
 ) -> None:
     refusal = await _refusal(SandboxSettings(), with_bwrap(flaw))
-    assert refusal.startswith(f"Code in the sandbox could {escape}")
+    assert refusal.startswith("Code in the sandbox could ")
+    assert escape in refusal
+    assert "To mend it: apt-get install" in refusal
+
+
+def _end(orphans: Iterable[int]) -> None:
+    for orphan in orphans:
+        os.kill(orphan, signal.SIGKILL)
+        os.waitpid(orphan, 0)
+
+
+async def test_a_sandbox_that_a_daemon_outlives_is_refused(with_bwrap: Callable[..., str]) -> None:
+    # Of the arguments that bind lives together, each becomes one that does nothing here.
+    unbound = 'for each in --die-with-parent --as-pid-1; do set -- "${@/#$each/--new-session}"; done'
+    outer = f'{unbound}; set -- "${{@/#--unshare-pid/--unshare-ipc}}"'
+    inner = f'{unbound}; set -- --unshare-user --unshare-net --unshare-ipc --unshare-uts "${{@:2}}"'
+    with as_process_one() as children:
+        try:
+            refusal = await _refusal(SandboxSettings(), with_bwrap(inner, outer))
+        finally:
+            _end(map(int, children()))
+    assert "leave a process behind that outlives it" in refusal
+
+
+async def test_a_workspace_that_follows_planted_links_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(workspace: Workspace, path: str, max_bytes: int) -> FileHead:
+        content = (workspace.path / path).read_bytes()
+        return FileHead(content[:max_bytes], len(content))
+
+    monkeypatch.setattr(Workspace, "read", read)
+    refusal = await _refusal(SandboxSettings())
+    for planted in ("planted", "planted-folder/canary"):
+        assert f"lead the server's own eyes out of the workspace ({planted})" in refusal
+
+
+async def test_the_probes_are_quick(tmp_path: Path) -> None:
+    async with open_sandbox(SandboxSettings()) as sandbox:  # the second time nothing is read from disk
+        assert not isinstance(sandbox, Unavailable), str(sandbox)
+    began = time.monotonic()
+    async with open_sandbox(SandboxSettings()) as sandbox:
+        assert not isinstance(sandbox, Unavailable), str(sandbox)
+        assert time.monotonic() - began < _MOST_SECONDS
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has nothing to drop")

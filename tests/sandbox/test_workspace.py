@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maniple.errors import FileError
+from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox import FileHead, Files, Workspace, Workspaces
 from maniple.sandbox.beneath import components
 
@@ -72,6 +72,42 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     workspace = Workspaces(tmp_path, max_file_bytes=10).open("a")
     with pytest.raises(FileError, match="11 bytes; the limit is 10"):
         workspace.write("a", b"x" * 11)
+
+
+def test_all_files_together_stay_within_the_quota(tmp_path: Path) -> None:
+    workspace = Workspaces(tmp_path, max_bytes=10).open("a")
+    workspace.write("sub/a", b"x" * 8)
+    with pytest.raises(WorkspaceFull, match=r"holds 8 bytes and may hold 10: 3 more.*sandbox\.disk_mb"):
+        workspace.write("b", b"x" * 3)
+    workspace.write("sub/a", b"y" * 10)
+    workspace.delete("sub/a")
+    workspace.write("b", b"x" * 10)
+    assert workspace.files(10) == [("b", 10)]
+
+
+def test_a_program_that_is_replaced_stays_one_and_gains_nothing_else(workspace: Workspace) -> None:
+    workspace.write("run.sh", b"old")
+    (workspace.path / "run.sh").chmod(0o4775)
+    workspace.write("run.sh", b"new")
+    assert (workspace.path / "run.sh").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_draft_that_a_crash_left_is_not_listed(workspace: Workspace) -> None:
+    (workspace.path / ".maniple-0123456789abcdef").write_bytes(b"half")
+    workspace.write(".hidden", b"x")
+    assert workspace.files(10) == [(".hidden", 1)]
+
+
+def test_only_a_file_or_a_link_itself_is_deleted(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (workspace.path / "link").symlink_to(tmp_path / "secret")
+    workspace.write("directory/file", b"x")
+    workspace.delete("link")
+    workspace.delete("directory/file")
+    for path, words in (("directory", "is a directory"), ("link", "There is no file"), ("../a", "without")):
+        with pytest.raises(FileError, match=words):
+            workspace.delete(path)
+    assert (tmp_path / "secret").read_text() == "secret"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ This file is sent into the sandbox as text and must stand alone: only the standa
 maniple. The module that sends it adds a last line, `print_escapes(...)` with what to try.
 """
 
+import fcntl
 import os
 import resource
 import signal
@@ -70,10 +71,37 @@ def _process_limit_holds(limit: int) -> bool:
     return False
 
 
+def _leave_daemon() -> None:
+    """A process that has left this one's session and hears no signal holds a lock in the workspace."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        if os.fork() == 0:
+            lock = os.open("daemon", os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.write(lock, b"held")
+            while True:
+                signal.pause()
+        os._exit(0)
+    os.waitpid(child, 0)
+    while not (Path("daemon").exists() and Path("daemon").stat().st_size):
+        os.sched_yield()
+
+
+def _plant_links(canary: str) -> None:
+    Path("planted").symlink_to(canary)
+    Path("planted-folder").symlink_to(Path(canary).parent)
+
+
 def print_escapes(
     canary: str, tcp: tuple[str, int], abstract: str, variables: set[str], processes: int
 ) -> None:
-    """`canary` is a host file's path, `tcp` and `abstract` are listeners on the host."""
+    """`canary` is a host file's path, `tcp` and `abstract` are listeners on the host.
+
+    Leaves a daemon and links, which the host looks for when this sandbox has ended.
+    """
     attempts: dict[str, Callable[[], object]] = {
         "read /etc/shadow": Path("/etc/shadow").read_bytes,
         "read /etc/passwd": Path("/etc/passwd").read_bytes,
@@ -93,4 +121,6 @@ def print_escapes(
         print(f"see the environment variables {', '.join(sorted(strange))}")
     if not _process_limit_holds(processes):
         print(f"start more than {processes} processes")
+    _plant_links(canary)
+    _leave_daemon()
     print("end of probes")

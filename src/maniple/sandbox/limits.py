@@ -1,0 +1,67 @@
+"""What the processes of one sandbox may take together, and what a model reads when they take more."""
+
+from dataclasses import dataclass
+
+from maniple.sandbox.disk import MAX_LEVELS, DiskUse
+from maniple.sandbox.usage import Usage
+
+STOPPED = "so everything was stopped: variables are gone"
+_KEPT = f"{STOPPED}, the files are still there"
+_MEGABYTE = 1024**2
+# bwrap, its first process, and the shell that sets the limits.
+_OWN_PROCESSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`files` counts folders too. Each method gives a sentence for the model, or "" within the limits."""
+
+    memory_mb: int
+    processes: int
+    disk_mb: int
+    files: int = 20_000
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.memory_mb * _MEGABYTE
+
+    @property
+    def disk_bytes(self) -> int:
+        return self.disk_mb * _MEGABYTE
+
+    def too_much(self, usage: Usage) -> str:
+        """Of memory or processes."""
+        if usage.memory_bytes > self.memory_bytes:
+            return (
+                f"The code used more than {self.memory_mb} MB of memory together, {STOPPED}. "
+                "Work on smaller pieces, and with fewer processes at a time."
+            )
+        if usage.processes > self.processes + _OWN_PROCESSES:
+            return f"The code ran more than {self.processes} processes at once, {STOPPED}. Start fewer."
+        return ""
+
+    def too_full(self, found: DiskUse, unlinked_bytes: int, allowed: tuple[int, int]) -> str:
+        """The workspace; `allowed` are the bytes and entries that are, for now, no overrun."""
+        size, entries = allowed
+        if found.too_deep:
+            return f"A folder in the workspace lies below more than {MAX_LEVELS} others, {_KEPT}."
+        if found.entries > entries:
+            return (
+                f"There are more than {self.files} files and folders in the workspace, {_KEPT}. "
+                "Remove what is not needed, and put many small things into one file."
+            )
+        if found.size_bytes + unlinked_bytes <= size:
+            return ""
+        if unlinked_bytes > found.size_bytes:
+            return (
+                f"Files that were removed and are still open take more than {self.disk_mb} MB, {_KEPT}. "
+                "Close files when they are removed."
+            )
+        return (
+            f"The files in the workspace take more than {self.disk_mb} MB, {_KEPT}. "
+            f"Among the largest: {_named(found)}. Remove what is not needed, and write less."
+        )
+
+
+def _named(found: DiskUse) -> str:
+    return ", ".join(f"{path[-100:]!r} ({size / _MEGABYTE:.1f} MB)" for path, size in found.largest)

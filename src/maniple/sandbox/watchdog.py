@@ -1,0 +1,180 @@
+"""Holds the processes of a sandbox together to limits that the kernel applies to each of them alone.
+
+One thread looks at every sandbox ten times a second, and at its files twice a second or when the disk
+fills; at a quiet one half as often. A control group would do this better, but only where the server was
+given a part of the tree; this works everywhere. It does not see what the kernel keeps for a process besides
+its pages, which the limits on processes and open files bound.
+"""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from maniple.sandbox.disk import measure
+from maniple.sandbox.limits import STOPPED, Limits
+from maniple.sandbox.usage import Inside, Usage, find_inside
+
+_INTERVAL_SECONDS = 0.1
+_DISK_SECONDS = 0.5
+# One that takes the same as at the last look, as most do that wait for their next call.
+_QUIET_TIMES_LONGER = 2
+# A sandbox that makes looking expensive is looked at less often: for a third, a fifth of the time.
+_MEMORY_SHARE, _DISK_SHARE = 3, 5
+# A program that starts another shares its memory with it for a moment, and the kernel counts it twice.
+_LOOKS, _AGAIN_SECONDS = 3, 0.025
+_START_SECONDS = 10.0
+# Code is let into a workspace that is over its limit, to tidy up; but not for ever more.
+_UNTIDY = 20
+# Of the limit: when as much has gone from the disk, files are looked at before their time.
+_SUSPICIOUS_SHARE = 4
+
+
+class Watch:
+    """A sandbox that is looked at. `stop` it when it has ended; twice is nothing."""
+
+    def __init__(
+        self, leader: int, workspace: Path, limits: Limits, on_overrun: Callable[[str], None]
+    ) -> None:
+        self._leader = leader
+        self._workspace = workspace
+        self._limits = limits
+        self._on_overrun = on_overrun
+        self._loop = asyncio.get_running_loop()
+        # Whoever looks holds it, so that no descriptor is closed under its eyes.
+        self._looking = threading.Lock()
+        self._inside: Inside | None = None
+        self._usage = Usage(0, 0)
+        self._overruns = 0
+        self._free_bytes = 0
+        self._allowed = (_UNTIDY * limits.disk_bytes, _UNTIDY * limits.files)
+        self._began = self._due = self._disk_due = time.monotonic()
+        self._is_stopped = False
+        self.is_over = False
+
+    def stop(self) -> None:
+        """Look no more; does not wait for a look that is under way."""
+        self.is_over = self._is_stopped = True
+        self._release()
+
+    def look(self) -> None:
+        """Compare what is due with the limits; blocks. At an overrun the event loop is told, once."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        with self._looking:
+            reason = "" if self.is_over else self._judged(now)
+        if reason:
+            self.is_over = True
+            with suppress(RuntimeError):  # the loop has ended, and the sandbox with it
+                self._loop.call_soon_threadsafe(self._tell, reason)
+        if self.is_over:
+            self._release()
+
+    def _release(self) -> None:
+        if self._looking.acquire(blocking=False):
+            inside, self._inside = self._inside, None
+            if inside is not None:
+                inside.close()
+            self._looking.release()
+
+    def _tell(self, reason: str) -> None:
+        if not self._is_stopped:
+            self._on_overrun(reason)
+
+    def _judged(self, now: float) -> str:
+        try:
+            return self._overrun(now)
+        except Exception as error:  # noqa: BLE001  a thread that died would let everything through
+            return f"The sandbox's limits could not be watched ({error}), {STOPPED}."
+
+    def _overrun(self, now: float) -> str:
+        self._inside = self._inside or find_inside(self._leader)
+        if self._inside is None:
+            late = now - self._began > _START_SECONDS
+            return f"The sandbox's limits could not be watched, {STOPPED}." if late else ""
+        usage = self._inside.usage(self._limits.memory_bytes)
+        longer = _QUIET_TIMES_LONGER if usage == self._usage else 1
+        self._usage = usage
+        reason = self._too_much(usage)
+        pause = _AGAIN_SECONDS if self._overruns else longer * _INTERVAL_SECONDS
+        self._due = now + max(pause, _MEMORY_SHARE * (time.monotonic() - now))
+        if not reason and (now >= self._disk_due or self._disk_shrinks()):
+            began = time.monotonic()
+            reason = self._too_full(self._inside)
+            self._disk_due = now + max(longer * _DISK_SECONDS, _DISK_SHARE * (time.monotonic() - began))
+        return reason
+
+    def _too_much(self, usage: Usage) -> str:
+        """At several looks in a row."""
+        reason = self._limits.too_much(usage)
+        self._overruns = self._overruns + 1 if reason else 0
+        return reason if self._overruns >= _LOOKS else ""
+
+    def _disk_shrinks(self) -> bool:
+        """Whether somebody, perhaps this sandbox, has written much since the last look."""
+        return self._free_bytes - _free_bytes(self._workspace) > self._limits.disk_bytes / _SUSPICIOUS_SHARE
+
+    def _too_full(self, inside: Inside) -> str:
+        self._free_bytes = _free_bytes(self._workspace)
+        found = measure(self._workspace, *self._allowed)
+        unlinked = inside.unlinked_bytes(self._workspace.stat().st_dev)
+        reason = self._limits.too_full(found, unlinked, self._allowed)
+        # What was over the limit already may become less, and not more again.
+        self._allowed = (
+            max(self._limits.disk_bytes, found.size_bytes),
+            max(self._limits.files, found.entries),
+        )
+        return reason
+
+
+def _free_bytes(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bfree * found.f_frsize
+
+
+class Watchdog:
+    """Looks at every sandbox from a thread of its own, which sleeps while there is none."""
+
+    def __init__(self) -> None:
+        self._watches: list[Watch] = []
+        self._changed = threading.Event()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def watch(
+        self, pid: int, workspace_path: Path, limits: Limits, on_overrun: Callable[[str], None]
+    ) -> Watch:
+        """Look at the sandbox that process `pid` has started, until the result's `stop`.
+
+        Called on the event loop, on which `on_overrun` is called too, once, with a sentence for the model.
+        """
+        watch = Watch(pid, workspace_path, limits, on_overrun)
+        self._watches.append(watch)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="sandbox-watchdog", daemon=True)
+            self._thread.start()
+        self._changed.set()
+        return watch
+
+    def close(self) -> None:
+        """Stop every watch and end the thread; waits for the look that is under way."""
+        self._closed = True
+        self._changed.set()
+        if self._thread is not None:
+            self._thread.join()
+        for watch in self._watches:
+            watch.stop()
+
+    def _run(self) -> None:
+        while not self._closed:
+            for watch in [*self._watches]:
+                if watch.is_over:
+                    self._watches.remove(watch)
+                else:
+                    watch.look()
+            if self._changed.wait(_AGAIN_SECONDS if self._watches else None):
+                self._changed.clear()

@@ -1,0 +1,147 @@
+"""The filter's verdicts on both machines, by a reading of its instructions as the kernel reads them."""
+
+import errno
+import os
+import socket
+import struct
+
+import pytest
+
+from maniple.errors import SandboxError
+from maniple.sandbox import syscalls
+from maniple.sandbox.seccomp import filter_program
+
+ALLOWED = 0x7FFF0000
+MACHINES = list(syscalls.MACHINES)
+
+
+def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
+    """0 for a call that is let through, else its error."""
+    told = syscalls.MACHINES[machine] if architecture is None else architecture
+    data = struct.pack("=IIQ6Q", number, told, 0, *arguments, *[0] * (6 - len(arguments)))
+    program = list(struct.iter_unpack("=HBBI", filter_program(machine)))
+    value, at = 0, 0
+    while at < len(program):
+        code, if_true, if_false, operand = program[at]
+        at += 1
+        if code == 0x20:
+            (value,) = struct.unpack_from("=I", data, operand)
+        elif code == 0x06:
+            return 0 if operand == ALLOWED else operand & 0xFFFF
+        else:
+            passed = {0x15: value == operand, 0x35: value >= operand, 0x45: bool(value & operand)}[code]
+            at += if_true if passed else if_false
+    raise AssertionError("the program ran past its end")
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def column(machine: str) -> int:
+    return MACHINES.index(machine)
+
+
+def test_what_is_known_to_lead_out_is_listed() -> None:
+    others = {"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"}
+    views = {
+        "mount",
+        "umount2",
+        "pivot_root",
+        "chroot",
+        "unshare",
+        "setns",
+        "move_mount",
+        "open_tree",
+        "fsopen",
+    }
+    kernel = {"bpf", "userfaultfd", "perf_event_open", "kexec_load", "init_module", "open_by_handle_at"}
+    uncounted = {"keyctl", "shmget", "semget", "msgget", "memfd_create", "memfd_secret"}
+    unseen = {"clone3", "io_uring_setup", "openat2"}
+    assert others | views | kernel | uncounted | unseen <= {*syscalls.REFUSED, *syscalls.ABSENT}
+
+
+def test_every_listed_call_is_refused(machine: str, column: int) -> None:
+    for table, error in ((syscalls.REFUSED, errno.EPERM), (syscalls.ABSENT, errno.ENOSYS)):
+        for name, numbers in table.items():
+            number = numbers[column]
+            assert number is None or verdict(machine, number) == error, name
+
+
+def test_what_is_not_listed_is_let_through(machine: str, column: int) -> None:
+    listed = {
+        numbers[column]
+        for numbers in (
+            *syscalls.REFUSED.values(),
+            *syscalls.ABSENT.values(),
+            *syscalls.SOCKETS.values(),
+            syscalls.PERSONALITY,
+        )
+    }
+    refused = {number for number in range(480) if verdict(machine, number, 0, 0)}
+    assert refused <= listed
+
+
+def test_only_three_socket_families_are_left(machine: str, column: int) -> None:
+    allowed = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6}
+    for numbers in syscalls.SOCKETS.values():
+        number = numbers[column]
+        assert number is not None
+        for family in range(64):
+            assert verdict(machine, number, family) == (0 if family in allowed else errno.EAFNOSUPPORT)
+
+
+def test_a_clone_may_make_threads_and_processes_but_no_namespace(machine: str, column: int) -> None:
+    clone = syscalls.CLONE[column]
+    assert clone is not None
+    threads, child = 0x3D0F00, 17
+    assert verdict(machine, clone, threads) == verdict(machine, clone, child) == 0
+    for bit in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+        assert verdict(machine, clone, bit | child) == errno.EPERM
+
+
+def test_no_file_gets_the_bits_that_lend_its_owners_rights(machine: str, column: int) -> None:
+    for name, (numbers, mode) in syscalls.MODES.items():
+        number = numbers[column]
+        if number is not None:
+            before = [0o7777] * mode
+            assert verdict(machine, number, *before, 0o1777) == 0, name
+            for bits in (0o4755, 0o2755):
+                assert verdict(machine, number, *before, bits) == errno.EPERM, name
+    for name, (numbers, flags) in syscalls.OPENS.items():
+        number = numbers[column]
+        if number is not None:
+            before = [0o7777] * flags
+            # Without O_CREAT nobody reads the mode, and anything may stand there.
+            assert verdict(machine, number, *before, os.O_RDWR, 0o4755) == 0, name
+            assert verdict(machine, number, *before, os.O_CREAT, 0o755) == 0, name
+            for making in (os.O_CREAT, os.O_TMPFILE):
+                assert verdict(machine, number, *before, making, 0o4755) == errno.EPERM, name
+
+
+def test_nothing_is_typed_into_a_terminal(machine: str, column: int) -> None:
+    ioctl = syscalls.IOCTL[column]
+    assert ioctl is not None
+    # The kernel reads 32 bits of the request, whatever stands above them.
+    for request in (0x5412, 0x541C, 1 << 32 | 0x5412):
+        assert verdict(machine, ioctl, 0, request) == errno.EPERM
+    assert verdict(machine, ioctl, 0, 0x5401) == 0
+
+
+def test_a_personality_may_be_asked_for_and_not_changed(machine: str, column: int) -> None:
+    personality = syscalls.PERSONALITY[column]
+    assert personality is not None
+    assert verdict(machine, personality, 0xFFFFFFFF) == 0
+    assert verdict(machine, personality, 0x0040000) == errno.EPERM
+
+
+def test_calls_in_another_machines_language_do_not_exist(machine: str) -> None:
+    assert verdict(machine, 1, architecture=0x40000003) == errno.ENOSYS
+    assert verdict(machine, 0x40000000 | 1) == errno.ENOSYS
+
+
+def test_an_unknown_machine_has_no_filter_and_so_no_sandbox() -> None:
+    with pytest.raises(SandboxError, match="no system-call filter for s390x machines"):
+        filter_program("s390x")
