@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 
-from bench import endurance, framework, persistence, replay, server
+from bench import endurance, framework, persistence, replay, sandbox, server
 
 AT_MOST = {
     "model_calls": 5,
@@ -15,6 +15,10 @@ AT_MOST = {
     "memory_ready_mb": 160,
     "persistence_ratio": 1.15,
     "growth_mb_in_50_runs": 5,
+    "sandbox_start_ratio": 3,
+    "sandbox_first_answer_ratio": 3,
+    "warm_call_over_exec_ms": 5,
+    "sandboxes_32_mb": 1_200,
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,
@@ -33,13 +37,14 @@ def main() -> int:
         finally:
             model.terminate()
     for name, value in figures.items():
-        print(f"{name:24} {value:10}  {_limit(name, value)}")
+        print(f"{name:26} {value:10}  {_limit(name, value)}")
     return 1 if any("MISSED" in _limit(name, value) for name, value in figures.items()) else 0
 
 
 async def _measure(base_url: str) -> dict[str, float]:
     figures = await framework.measure(base_url)
     figures |= await endurance.measure(base_url)
+    figures |= await sandbox.measure()
     return figures | await replay.measure(base_url)
 
 

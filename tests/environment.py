@@ -6,7 +6,10 @@ from pathlib import Path
 from maniple.config.sources import ALIASES, PREFIX
 
 # What the libraries below us read by themselves, too.
-_PREFIXES = (PREFIX, "OPENAI_", "AZURE_OPENAI_", "LANGCHAIN_", "LANGSMITH_", "LANGGRAPH_", "OTEL_")
+_PREFIXES = (
+    *(PREFIX, "OPENAI_", "AZURE_OPENAI_", "LANGCHAIN_", "LANGSMITH_", "LANGGRAPH_", "OTEL_"),
+    *("DOCKER_", "DAYTONA_", "E2B_"),
+)
 _TERMINAL = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES"}
 
 

@@ -17,6 +17,7 @@ ManipleError
     ├── SearchError      no search provider answered
     ├── BrowserError     the browser could not do what was asked
     └── FileError        a workspace file could not be read or written
+        └── WorkspaceFull    there is no room for it
 """
 
 from typing import Literal
@@ -154,6 +155,14 @@ class BrowserError(ToolFailure):
 
 class FileError(ToolFailure):
     """A workspace file could not be read or written."""
+
+    code = "file_refused"
+
+
+class WorkspaceFull(FileError):
+    """The workspace, or the disk that it is on, has no room for it."""
+
+    code = "workspace_full"
 
 
 def failure_words(error: BaseException) -> str:

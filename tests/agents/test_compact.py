@@ -155,7 +155,7 @@ async def test_a_program_that_only_writes_a_file_is_done_and_the_report_says_whe
         assert it.server.stats["calls"] == 4, "the program is not asked for again"
     line = f"[files written: notes.txt; the user finds them in {tmp_path / 't'}]"
     assert (tmp_path / "t" / "notes.txt").read_text(encoding="utf-8") == "hello"
-    assert data(frames, "tool_call_result")[0]["tool_result"] == line
+    assert data(frames, "tool_call_result")[0]["tool_result"] == f"5\n{line}", "the value, then the file"
     assert frames[-1][1]["messages"][-1]["content"] == f"The file was written.\n\n{line}"
 
 

@@ -1,12 +1,13 @@
 """Files that a run leaves are kept for its clients."""
 
 import hashlib
+import io
 
 import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.redaction import Redactor
-from maniple.runs import Rules, RunRequest, open_engine
+from maniple.runs import Rules, RunRequest, Workplace, open_engine
 from maniple.sandbox import Workspaces
 from maniple.store import open_store
 from tests.openai_server import SIMPLE
@@ -24,7 +25,11 @@ async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
         open_engine(
-            it.team, store, kind="server", rules=Rules(redactor=Redactor([KEY])), workspaces=workspaces
+            it.team,
+            store,
+            kind="server",
+            rules=Rules(redactor=Redactor([KEY])),
+            workplace=Workplace(workspaces),
         ) as engine,
     ):
         made = []
@@ -53,9 +58,26 @@ async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):
     async with (
         open_store(None, tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind="server", workspaces=workspaces) as engine,
+        open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
         frames = checked(await told(engine, run_id))
     assert data(frames, "artifact") == []
     assert frames[-1][0] == "final_session_state"
+
+
+async def test_many_uploads_and_one_bad_name_hide_nothing_that_was_made(tmp_path):
+    workspaces = Workspaces(tmp_path / "workspaces")
+    workspace = workspaces.open("t")
+    workspaces.uploads("t").add((f"{number:03}", io.BytesIO(b"given")) for number in range(120))
+    workspace.write("made.txt", b"made")
+    workspace.write("005", b"taken")  # as long as it was
+    (workspace.path / "bad\udcff").write_bytes(b"x")
+    async with (
+        open_store(None, tmp_path / "artifacts", server=True) as store,
+        scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
+        open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
+    ):
+        run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
+        frames = checked(await told(engine, run_id))
+    assert [one["name"] for one in data(frames, "artifact")] == ["005", "made.txt"]

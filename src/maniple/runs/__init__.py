@@ -13,7 +13,7 @@ from maniple.runs.open import open_engine
 from maniple.runs.quota import DailyLimit
 from maniple.runs.recovery import recover_run
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
-from maniple.runs.rules import Limits, Rules, Telemetry, rules_of
+from maniple.runs.rules import Limits, Rules, Telemetry, Workplace, rules_of
 
 __all__ = [
     "Accepted",
@@ -31,6 +31,7 @@ __all__ = [
     "Telemetry",
     "ThreadBusy",
     "TooManyRuns",
+    "Workplace",
     "WrongPlanChange",
     "open_engine",
     "recover_run",

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,6 +48,7 @@ class Driver:
     telemetry: Telemetry
     quotas: Quotas
     outputs: Outputs | None = None
+    release: Callable[[str], Awaitable[None]] | None = None
     _order: ThreadTurns = field(default_factory=ThreadTurns)
     _turns: ThreadTurns = field(default_factory=ThreadTurns)
 
@@ -183,6 +184,9 @@ class Driver:
         try:
             await self.recorder.settled()
             if active.log.failure is None and (active.ended or not active.suspended):
+                if active.status == "cancelled" and self.release is not None:
+                    # Before its end is kept: from then on the next run on the thread may begin.
+                    await self.release(active.record.thread_id)
                 await self._keep_end(active)
         except StoreError as error:
             active.log.close(error)

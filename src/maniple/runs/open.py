@@ -11,9 +11,8 @@ from maniple.runs.left_behind import recover, watching
 from maniple.runs.outputs import Outputs
 from maniple.runs.quota import Quotas
 from maniple.runs.recorder import open_recorder
-from maniple.runs.rules import Rules, Telemetry
+from maniple.runs.rules import Rules, Telemetry, Workplace
 from maniple.runs.slots import FairSlots
-from maniple.sandbox import Workspaces
 from maniple.store import Store
 
 Kind = Literal["server", "chat"]
@@ -27,21 +26,22 @@ async def open_engine(
     kind: Kind,
     rules: Rules | None = None,
     telemetry: Telemetry | None = None,
-    workspaces: Workspaces | None = None,
+    workplace: Workplace | None = None,
 ) -> AsyncIterator[InProcessEngine]:
     """Open the engine of a "server", which goes on with what an earlier one left behind, or of a "chat".
 
-    A chat takes up what was left behind when its person wants it (`recover_run`). With `workspaces`, the
-    files that a run leaves in its thread's are kept as artifacts. On leaving, runs under way are brought to
-    a checkpoint, from which the next process goes on.
+    A chat takes up what was left behind when its person wants it (`recover_run`). On leaving, runs under way
+    are brought to a checkpoint, from which the next process goes on.
     """
-    rules, telemetry = rules or Rules(), telemetry or Telemetry()
+    rules, telemetry, workplace = rules or Rules(), telemetry or Telemetry(), workplace or Workplace()
     async with open_recorder(store.events, telemetry.metrics) as recorder:
         slots = FairSlots(rules.working)
         if telemetry.metrics is not None:
             telemetry.metrics.watch_queue(lambda: slots.waiting)
+        workspaces = workplace.workspaces
         outputs = Outputs(store, workspaces, rules.redactor) if workspaces is not None else None
-        driver = Driver(team, store, recorder, slots, rules, telemetry, Quotas(store), outputs)
+        quotas = Quotas(store)
+        driver = Driver(team, store, recorder, slots, rules, telemetry, quotas, outputs, workplace.release)
         engine = InProcessEngine(store, driver, kind=kind, rules=rules)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(engine.drain)

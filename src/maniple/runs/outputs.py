@@ -29,33 +29,53 @@ class Outputs:
     async def collect(self, run: RunRecord) -> AsyncIterator[ArtifactMade]:
         """Keep each file that no run of the thread has left before with the same content, and tell of it.
 
-        A run's end does not depend on it: what cannot be kept is logged and stays in the workspace.
+        What is as the user uploaded it is none. A run's end does not depend on it: what cannot be kept is
+        logged and stays in the workspace.
         """
         try:
-            files = await asyncio.to_thread(self.workspaces.files, run.thread_id, MOST_FILES)
+            given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).known)
+            most = MOST_FILES + len(given)
+            files = await asyncio.to_thread(self.workspaces.files, run.thread_id, most)
             earlier = await self.store.artifacts.of_thread(run.thread_id) if files.found else []
             known = {(artifact.name, artifact.sha256) for artifact in earlier}
+            uploads = {(upload.path, upload.sha256) for upload in given}
             workspace = Workspace(files.folder, MOST_BYTES)
             left = MOST_BYTES
             for path, size in files.found:
                 if "__pycache__" in path.split("/") or size > left:
                     continue
-                left -= size
-                if artifact := await self._keep(run, workspace, path, known):
+                content = await _content(workspace, path, left)
+                if content is None or (path, _sha256(content)) in uploads:
+                    continue
+                left -= len(content)
+                if artifact := await self._keep(run, path, content, known):
                     yield _made(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be kept: %s", error)
 
     async def _keep(
-        self, run: RunRecord, workspace: Workspace, path: str, known: set[tuple[str, str]]
+        self, run: RunRecord, path: str, content: bytes, known: set[tuple[str, str]]
     ) -> Artifact | None:
-        head = await asyncio.to_thread(workspace.read, path, MOST_BYTES)
-        content = self.redactor.same_length(head.content)
+        content = self.redactor.same_length(content)
         name = self.redactor.text(path.rpartition("/")[2])
-        if (name, hashlib.sha256(content).hexdigest()) in known:
+        if (name, _sha256(content)) in known:
             return None
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return await self.store.artifacts.add(run, name, media_type, content)
+
+
+async def _content(workspace: Workspace, path: str, most_bytes: int) -> bytes | None:
+    """Return what a file holds; None for one that has grown meanwhile, or is none of an ordinary kind."""
+    try:
+        head = await asyncio.to_thread(workspace.read, path, most_bytes)
+    except FileError as error:
+        _LOG.warning("A file of the run could not be kept: %s", error)
+        return None
+    return head.content if head.size == len(head.content) else None
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _made(artifact: Artifact) -> ArtifactMade:

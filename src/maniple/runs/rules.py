@@ -1,6 +1,6 @@
 """How runs are driven."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from maniple.agents.budget import Budget, Prices, prices_of
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.redaction import Redactor
+from maniple.sandbox import Workspaces
 
 if TYPE_CHECKING:
     from maniple.telemetry.metrics import Metrics
@@ -33,6 +34,16 @@ class Telemetry:
 
     metrics: "Metrics | None" = None
     callbacks: Callable[[str, str], Sequence[BaseCallbackHandler]] = _untraced
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where the code of threads works."""
+
+    workspaces: Workspaces | None = None
+    """What a run leaves in its thread's is kept as artifacts."""
+    release: Callable[[str], Awaitable[None]] | None = None
+    """Stops what still works for a thread, by its id, when its run was cancelled or it is deleted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The composition root: the one place where settings become objects."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +31,8 @@ class Runtime:
     """One sentence for each thing that is absent, with how to get it."""
     missing: Mapping[Worker, str] = field(default_factory=dict)
     """Why a worker lacks what it works with."""
+    release: Callable[[str], Awaitable[None]] | None = None
+    """Stops what still works for a thread: its sandbox."""
 
 
 @asynccontextmanager
@@ -63,11 +65,12 @@ async def open_runtime(
                 team.max_clarifications,
             ),
             search=equipment.search,
+            files=equipment.files,
             checkpointer=checkpointer,
         )
         borrowed = () if answering.embedded else _borrowed(models)
         notices = (*settings.notices, *borrowed, *equipment.notices)
-        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing)
+        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing, equipment.release)
 
 
 @asynccontextmanager

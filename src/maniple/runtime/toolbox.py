@@ -1,6 +1,7 @@
 """Open what the workers' tools need, and note what is absent."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -9,17 +10,28 @@ from langchain_core.tools import BaseTool
 from maniple.browser import open_browser
 from maniple.config import Settings
 from maniple.crawler import AddressGuard, Crawler
+from maniple.egress import Exit
+from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces, open_sandbox
+from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider, open_search
 from maniple.tools.browser import browser_tool
-from maniple.tools.code import code_tools
+from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.crawl import crawl_tool
+from maniple.tools.editor import editor_tool
+from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools
 from maniple.tools.search import search_tool
+from maniple.tools.uploaded import NamedFiles, uploaded_files
 from maniple.types import Unavailable, Worker
 
-WORKSPACES = "workspaces"
+_FOLDER = "workspaces"
+
+
+def workspaces_of(settings: Settings) -> Workspaces:
+    """Return the threads' workspaces where and as large as `settings` say."""
+    return Workspaces(settings.data_dir / _FOLDER, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +41,29 @@ class Equipment:
     toolbox: Toolbox
     search: SearchProvider | None
     notices: tuple[str, ...]
+    files: NamedFiles | None = None
+    """Names what the user put into the workspace."""
+    release: Callable[[str], Awaitable[None]] | None = None
+    """Stops the sandbox of a thread."""
 
 
 async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
     """Open search, sandbox and browser on `stack`; none of them must be there."""
     search = await stack.enter_async_context(open_search(settings.search))
-    sandbox = await stack.enter_async_context(open_sandbox(settings.sandbox))
     resolve = AddressGuard(settings.fetch).resolve
+    leads = Exit(resolve, asyncio.open_connection)
+    sandbox = await stack.enter_async_context(
+        open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
+    )
     browser = await stack.enter_async_context(open_browser(settings.browser, resolve))
-    workspaces = Workspaces(settings.data_dir / WORKSPACES)
+    workspaces = workspaces_of(settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
     tools: dict[Worker, list[BaseTool]] = {
         "researcher": [crawl_tool(Crawler(settings.fetch))],
         "coder": [],
         "browser": [],
-        "file_manager": [] if obstacle else file_tools(workspaces),
+        "file_manager": [] if obstacle else _file_manager(workspaces),
     }
     missing: dict[Worker, str] = {}
     provider = None if isinstance(search, Unavailable) else search
@@ -57,9 +76,20 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     if isinstance(sandbox, Unavailable) or obstacle:
         missing["coder"] = str(sandbox if isinstance(sandbox, Unavailable) else obstacle)
     else:
-        tools["coder"] = code_tools(sandbox, workspaces)
+        packages = await asyncio.to_thread(packages_sentence, settings)
+        words = {"packages": packages, "network": network_sentence(settings)}
+        tools["coder"] = [*code_tools(sandbox, workspaces, **words), editor_tool(workspaces)]
     if isinstance(browser, Unavailable):
         missing["browser"] = str(browser)
     else:
         tools["browser"] = [browser_tool(browser)]
-    return Equipment(Toolbox(tools, missing), provider, tuple(dict.fromkeys(missing.values())))
+    files = None if obstacle else uploaded_files(workspaces)
+    toolbox = Toolbox(tools, missing, figure_reader(workspaces))
+    unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
+    notices = tuple(dict.fromkeys((*unsafe, *missing.values())))
+    release = None if isinstance(sandbox, Unavailable) else sandbox.stop
+    return Equipment(toolbox, provider, notices, files, release)
+
+
+def _file_manager(workspaces: Workspaces) -> list[BaseTool]:
+    return [*file_tools(workspaces), file_search_tool(workspaces), editor_tool(workspaces)]

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
 from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
+from maniple.agents.pictures import Pictures, ReadFigure
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.tools.ask import ask_tools
@@ -21,6 +24,8 @@ class Toolbox:
 
     tools: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
     missing: Mapping[Worker, str] = field(default_factory=dict)
+    figures: ReadFigure | None = None
+    """Reads what the coder's tools drew."""
 
     def of(self, name: Worker) -> list[BaseTool]:
         """Return the worker's tools; the reporter has none."""
@@ -55,9 +60,16 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
                 model,
                 [*toolbox.of(name), *questions] if toolbox.of(name) else [],
                 max_model_calls=settings.max_model_calls_per_step,
-                middleware=[CutAnswers()],
+                middleware=_middleware(name, toolbox),
             )
     return workers
+
+
+def _middleware(name: Worker, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any]]:
+    """Return what a worker has beside the usual."""
+    if name == "coder" and toolbox.figures is not None:
+        return [CutAnswers(), Pictures(toolbox.figures)]
+    return [CutAnswers()]
 
 
 def _compact(name: Worker, model: BaseChatModel, toolbox: Toolbox) -> Agent | None:

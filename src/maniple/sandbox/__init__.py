@@ -1,19 +1,31 @@
 """Runs code and shell commands that a model wrote where they can harm nobody, or not at all."""
 
-from maniple.sandbox.backend import Completed, Sandbox
-from maniple.sandbox.bubblewrap import BubblewrapSandbox
+from maniple.sandbox.backend import Backend, Completed, OnOutput, Session
+from maniple.sandbox.bubblewrap import BubblewrapBackend
+from maniple.sandbox.history import History
 from maniple.sandbox.probes import open_sandbox
-from maniple.sandbox.workspace import FileHead, Files, Workspace, Workspaces
+from maniple.sandbox.sessions import Sandbox
+from maniple.sandbox.uploads import Stored, Upload, Uploads, file_name
+from maniple.sandbox.workspace import FileHead, Workspace
+from maniple.sandbox.workspaces import Files, Workspaces
 from maniple.types import Unavailable
 
 __all__ = [
-    "BubblewrapSandbox",
+    "Backend",
+    "BubblewrapBackend",
     "Completed",
     "FileHead",
     "Files",
+    "History",
+    "OnOutput",
     "Sandbox",
+    "Session",
+    "Stored",
     "Unavailable",
+    "Upload",
+    "Uploads",
     "Workspace",
     "Workspaces",
+    "file_name",
     "open_sandbox",
 ]

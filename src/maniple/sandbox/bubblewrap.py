@@ -1,32 +1,32 @@
-"""The bubblewrap backend: one fresh sandbox a call.
+"""The bubblewrap backend: one sandbox a thread, which lives as long as its session.
 
     nice, choom        the server's event loop and memory come first
     bwrap, sh, setpriv only when the server is root: show the workspace at a place that every user can
                        reach (bwrap as another user could not enter /root), then stop being root
     bwrap              new namespaces, an empty file system with /usr read-only, the system-call filter
     prlimit            limits, set in here because they count per user namespace, not per host user
-    sh                 process 1, whose end is the end of everything started beside it
-    python or bash     reads the code from a file that only this sandbox has
+    python             the worker, process 1, whose end is the end of everything started beside it
 
-Both bwraps end with their parent, so nothing of this outlives the server. What is not here yet: limits
-over a call's processes together (a cgroup or a watchdog), a processor share that holds where the kernel
-groups tasks by session (`nice` counts only within one), and state between calls.
+Both bwraps end with their parent, so nothing of this outlives the server. What is not here yet: a processor
+share that holds where the kernel groups tasks by session (`nice` counts only within one).
 """
 
-import asyncio
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import FileIO
 from pathlib import Path
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.account import sandbox_account
-from maniple.sandbox.backend import Completed
-from maniple.sandbox.process import run_process
+from maniple.sandbox.fittings import ADDED_PACKAGES, Fittings
+from maniple.sandbox.network import INNER_FORWARDER, forwarder_program
 from maniple.sandbox.programs import SYSTEM_PATH, Programs
 from maniple.sandbox.seccomp import filter_program
+from maniple.sandbox.session import WorkerSession
+from maniple.sandbox.workers import Launch, start_worker, worker_files
+from maniple.sandbox.workspace import Workspace
 
 WORKSPACE = "/workspace"
 ENVIRONMENT = {
@@ -41,84 +41,111 @@ ENVIRONMENT = {
     "PYTHONPATH": WORKSPACE,
     "PYTHONSAFEPATH": "1",
 }
-_STAGED = "/tmp/workspace"
-_CODE = "/run/maniple/snippet"
+_STAGED = "/tmp/shown"
+_INSIDE = "/run/maniple"
 _SYSTEM_DIRECTORIES = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SYSTEM_FILES = (
     *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
 )
 
 
-class BubblewrapSandbox:
-    """Runs each call in its own namespaces; at most `settings.concurrent` at a time, in order of arrival."""
+class BubblewrapBackend:
+    """Gives each session namespaces of its own."""
 
-    def __init__(self, settings: SandboxSettings, programs: Programs) -> None:
-        """Raises `SandboxError` where there is no system-call filter for this machine."""
+    name = "bubblewrap"
+
+    def __init__(
+        self, settings: SandboxSettings, programs: Programs, fittings: Fittings | None = None
+    ) -> None:
+        """Blocks on disk; raises `SandboxError` where there is no system-call filter for this machine."""
         self._settings = settings
         self._programs = programs
         self._filter = filter_program()
+        self._fittings = fittings = fittings or Fittings()
+        worker = worker_files(programs.python, _INSIDE)
+        self._worker_names = tuple(worker)
+        self._sources = dict(worker)
+        if fittings.way_out is not None:
+            self._sources[Path(INNER_FORWARDER).name] = forwarder_program()
+        self._python = fittings.python or programs.python
+        self.variables = fittings.variables(ENVIRONMENT)
+        """The environment of the code inside."""
+        self._shown = tuple(fittings.shown())
         self._system_mounts = tuple(_system_mounts(programs.python_prefixes()))
-        self._slots = asyncio.Semaphore(settings.concurrent)
 
-    async def run_python(self, code: str, *, workspace: Path) -> Completed:
-        return await self._run(self._programs.python, code, workspace)
-
-    async def run_bash(self, command: str, *, workspace: Path) -> Completed:
-        return await self._run(self._programs.bash, command, workspace)
-
-    async def _run(self, interpreter: str, code: str, workspace: Path) -> Completed:
-        async with self._slots:
-            with ExitStack() as files:
-                # A lone surrogate becomes the escape that means the same in a string literal.
-                source = files.enter_context(_memory_file(code.encode(errors="backslashreplace")))
-                rules = files.enter_context(_memory_file(self._filter))
-                status = files.enter_context(_memory_file())
-                inherited = (source.fileno(), rules.fileno(), status.fileno())
-                completed = await self._spawn(self._command(interpreter, workspace, *inherited), inherited)
-                # bwrap notes an exit code only for a program that it managed to start.
-                if b'"exit-code"' not in os.pread(status.fileno(), 65_536, 0) and not completed.timed_out:
-                    raise SandboxError(f"The sandbox could not run the code: {completed.stderr.strip()}")
-                return completed
-
-    async def _spawn(self, argv: list[str], inherited: Iterable[int]) -> Completed:
+    async def start(self, workspace: Workspace) -> WorkerSession:
         try:
-            return await run_process(
-                argv,
-                inherited=inherited,
-                timeout_seconds=self._settings.timeout_seconds,
-                output_bytes=self._settings.output_bytes,
-            )
+            return await self._start(workspace)
         except OSError as error:
             raise SandboxError(f"The sandbox could not be started: {error}") from error
 
-    def _command(self, interpreter: str, workspace: Path, source: int, rules: int, status: int) -> list[str]:
+    async def _start(self, workspace: Workspace) -> WorkerSession:
+        with ExitStack() as files:
+            rules = files.enter_context(_memory_file(self._filter)).fileno()
+            status = files.enter_context(_memory_file()).fileno()
+            sources = {
+                name: files.enter_context(_memory_file(text)).fileno() for name, text in self._sources.items()
+            }
+
+            def command(control: int, calls: int) -> list[str]:
+                isolation = [*self._isolation(workspace.path), "--seccomp", str(rules)]
+                for name, source in sources.items():
+                    isolation += ["--ro-bind-data", str(source), f"{_INSIDE}/{name}"]
+                isolation += ["--remount-ro", "/", "--json-status-fd", str(status), "--"]
+                return [*isolation, *self._limits(), *self._worker(control, calls)]
+
+            def why_not(printed: str) -> str:
+                # bwrap notes an exit code only for a program that it managed to start.
+                if b'"exit-code"' not in os.pread(status, 65_536, 0):
+                    return f"The sandbox could not run the code: {printed}"
+                where = "check the limits and `sandbox.python` in the settings"
+                return f"Python could not start in the sandbox; {where}. It said: {printed}"
+
+            launch = Launch(command, inherited=(rules, status, *sources.values()), why_not=why_not)
+            return await start_worker(launch, self._settings, workspace)
+
+    def _isolation(self, workspace: Path) -> list[str]:
         programs = self._programs
         account = sandbox_account()
         argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
-        visible = str(workspace)
+        shown = [(str(workspace), WORKSPACE), *self._shown]
         if account is not None:
             # With a process namespace of its own: a root without capabilities, as bwrap's is, may not
             # signal the other user's processes when it dies, but the kernel ends a namespace whole.
             argv += [programs.bwrap, "--die-with-parent", "--unshare-pid", "--as-pid-1"]
-            argv += ["--dev-bind", "/", "/", "--tmpfs", "/tmp", "--bind", visible, _STAGED, "--"]
-            argv += [*self._init(), programs.setpriv, f"--reuid={account.uid}", f"--regid={account.gid}"]
-            argv += ["--clear-groups", "--pdeathsig=keep", "--"]
-            visible = _STAGED
+            argv += ["--dev-bind", "/", "/", "--tmpfs", "/tmp"]
+            for number, (path, inner) in enumerate(shown):
+                argv += ["--bind", path, f"{_STAGED}-{number}"]
+                shown[number] = (f"{_STAGED}-{number}", inner)
+            argv += ["--", *self._init(), programs.setpriv, f"--reuid={account.uid}"]
+            argv += [f"--regid={account.gid}", "--clear-groups", "--pdeathsig=keep", "--"]
         argv += [programs.bwrap, *_ISOLATION, *self._system_mounts, *self._private_mounts()]
-        argv += ["--bind", visible, WORKSPACE, "--chdir", WORKSPACE]
-        argv += ["--ro-bind-data", str(source), _CODE, "--remount-ro", "/"]
-        argv += ["--seccomp", str(rules), "--json-status-fd", str(status), "--"]
-        return [*argv, *self._limits(), *self._init(), interpreter, _CODE]
+        for name, value in self.variables.items():
+            argv += ["--setenv", name, value]
+        for path, inner in shown[1:]:
+            argv += ["--ro-bind", path, inner]
+        if self._fittings.way_out is not None:
+            argv += ["--dir", ADDED_PACKAGES]
+        return [*argv, "--bind", shown[0][0], WORKSPACE, "--chdir", WORKSPACE]
+
+    def _worker(self, control: int, calls: int) -> list[str]:
+        worker, interpreter = (f"{_INSIDE}/{name}" for name in self._worker_names)
+        # Neither the workspace nor what lies in site-packages has a say in how the worker itself starts.
+        python = [self._python, "-I", "-S", "-B"]
+        if self._fittings.way_out is not None:
+            python = [*self._fittings.way_out.command(self._programs.sh, self._python), *python]
+        return [*python, worker, str(control), str(calls), interpreter, self._programs.bash]
 
     def _init(self) -> list[str]:
-        """Process 1 of a namespace; bwrap's own is left to the host's process 1, which may not reap it."""
+        """Process 1 of the outer namespace; bwrap's own is left to the host's, which may not reap it."""
         return [self._programs.sh, "-c", '"$@"; exit $?', "init"]
 
     def _private_mounts(self) -> list[str]:
         # These live in memory, outside every process's own limit.
         size = str(self._settings.memory_mb * 1024 * 1024 // 8)
         shared = ["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-        return ["--proc", "/proc", *shared, "--size", size, "--tmpfs", "/tmp"]
+        # Whoever could write in /proc could write into the worker's memory.
+        return ["--proc", "/proc", "--remount-ro", "/proc", *shared, "--size", size, "--tmpfs", "/tmp"]
 
     def _limits(self) -> list[str]:
         settings = self._settings
@@ -137,7 +164,6 @@ _ISOLATION = (
     # --unshare-all alone would go on without a user namespace.
     *("--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
     *("--die-with-parent", "--as-pid-1", "--new-session"),
-    *(word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)),
 )
 
 

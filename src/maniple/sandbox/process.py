@@ -1,120 +1,102 @@
-"""Runs one process tree to its end, its timeout or its cancellation, and leaves nothing of it."""
+"""A tree of processes whose lives hang on its leader's, from its start to its end."""
 
 import asyncio
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from io import FileIO
-from pathlib import Path
 
-from maniple.sandbox.backend import Completed
-from maniple.sandbox.output import Capture, captured_pipe
-
-# How long the kernel may take to end a killed tree, and then to close its pipes.
+# How long the kernel may take to end a killed tree.
 _DEATH_SECONDS = 1.0
 
 
-async def run_process(
-    argv: Sequence[str], *, inherited: Iterable[int], timeout_seconds: float, output_bytes: int
-) -> Completed:
-    """Run `argv` with an empty environment, no input and the `inherited` descriptors.
+class Tree:
+    """A program that binds its children's lives to its own, as bwrap does with --die-with-parent."""
 
-    The program must bind its children's lives to its own, as bwrap does with --die-with-parent.
-    Raises `OSError` when it cannot be started.
-    """
-    started = time.monotonic()
-    async with captured_pipe(output_bytes) as (out_end, out), captured_pipe(output_bytes) as (err_end, err):
-        with out_end, err_end:
-            process = _start(argv, out_end, err_end, inherited)
-        end = asyncio.ensure_future(_wait(process))
-        timed_out = False
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await asyncio.shield(end)
-        except TimeoutError:
-            timed_out = True
-        finally:
-            # Until `end` is done nobody has waited for the process, so its id is still its own.
-            if not end.done():
-                _kill(process.pid)
-            await asyncio.shield(asyncio.ensure_future(_settle(process.pid, end, (out, err))))
-        code = -signal.SIGKILL if process.returncode is None else process.returncode
-        return Completed(
-            exit_code=code if code >= 0 else 128 - code,
-            stdout=out.text(),
-            stderr=err.text(),
-            seconds=time.monotonic() - started,
-            timed_out=timed_out,
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        out: int,
+        err: int,
+        inherited: Iterable[int],
+        environment: Mapping[str, str],
+    ) -> None:
+        """Start it without input in a session of its own; raises `OSError` when that fails.
+
+        Not asyncio's subprocess: that one can be cancelled between the fork and the moment we know whom to
+        kill. Not in a worker thread: "parent" in die-with-parent means the thread that forked.
+        """
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=environment,
+            cwd="/",
+            pass_fds=tuple(inherited),
+            start_new_session=True,
         )
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        """Done when the leader has ended and is no zombie."""
+        try:
+            self._descriptor = os.pidfd_open(self._process.pid)
+        except OSError:
+            self._kill_group()
+            self._process.wait()
+            raise
+        self._loop.add_reader(self._descriptor, self._reap)
 
+    @property
+    def pid(self) -> int:
+        """The leader's; its own until `ended` is done."""
+        return self._process.pid
 
-def _start(
-    argv: Sequence[str], out_end: FileIO, err_end: FileIO, inherited: Iterable[int]
-) -> subprocess.Popen[bytes]:
-    """Start a process group.
+    async def kill(self) -> None:
+        """End every process and wait for the leader's end, two seconds at most; harmless afterwards."""
+        # Until `ended` nobody has waited for the process, so its id is still its own.
+        for kill in (self._kill_children, self._kill_group):
+            if not self.ended.done():
+                kill()
+                await asyncio.wait({self.ended}, timeout=_DEATH_SECONDS)
 
-    Not asyncio's subprocess: that one can be cancelled between the fork and the moment we know whom to
-    kill. Not in a worker thread: "parent" in die-with-parent means the thread that forked.
-    """
-    return subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=out_end,
-        stderr=err_end,
-        env={},
-        cwd="/",
-        pass_fds=tuple(inherited),
-        start_new_session=True,
-    )
+    def _kill_children(self) -> None:
+        """Kill what the leader waits for, so that it lives to reap it; with no child yet, its whole group.
 
+        Were the leader killed first, its child would be left to the host's process 1, which in a container
+        is often the server and reaps nothing.
+        """
+        children = _children(self.pid)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        if not children:
+            self._kill_group()
 
-async def _wait(process: subprocess.Popen[bytes]) -> None:
-    """Until the process has ended and is no zombie. Not cancelled but by the event loop's own end."""
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    descriptor = os.pidfd_open(process.pid)
-    loop.add_reader(descriptor, ended.set)
-    try:
-        await ended.wait()
-    except asyncio.CancelledError:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_DEATH_SECONDS)
-
-
-def _kill(leader: int) -> None:
-    """Kill what the leader waits for, so that it lives to reap it; with no child yet, its whole group.
-
-    Were the leader killed first, its child would be left to the host's process 1, which in a container
-    is often the server and reaps nothing.
-    """
-    try:
-        children = Path(f"/proc/{leader}/task/{leader}/children").read_text().split()
-    except OSError:  # a kernel without that file
-        children = []
-    for child in children:
+    def _kill_group(self) -> None:
         with suppress(ProcessLookupError):
-            os.kill(int(child), signal.SIGKILL)
-    if not children:
-        os.killpg(leader, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        # The descriptor says that it has ended, so this does not wait.
+        self._process.wait()
+        self.ended.set_result(None)
 
 
-async def _settle(leader: int, end: asyncio.Future[None], captures: Iterable[Capture]) -> None:
+def _children(process: int) -> list[int]:
+    """The children of a process with one thread; none on a kernel without that file."""
     try:
-        async with asyncio.timeout(_DEATH_SECONDS):
-            await asyncio.shield(end)
-    except TimeoutError:
-        os.killpg(leader, signal.SIGKILL)
-    # The tree's last holder of a pipe closes it by dying; one in an uninterruptible call may not.
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_DEATH_SECONDS):
-            await asyncio.shield(end)
-            for capture in captures:
-                await capture.closed.wait()
+        # Nothing on a disk is read here, so nothing is waited for.
+        descriptor = os.open(f"/proc/{process}/task/{process}/children", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return []
+    try:
+        return [int(child) for child in os.read(descriptor, 4096).split()]
+    except ProcessLookupError:
+        return []
+    finally:
+        os.close(descriptor)

@@ -49,14 +49,14 @@ def find_programs(python: Path | None, search_path: str | None = None) -> Progra
         if path is None:
             return Unavailable(f"`{name}` is not installed.", f"apt-get install -y {package}")
         found[name] = path
-    interpreter = _find_python(python)
+    interpreter = find_python(python)
     if isinstance(interpreter, Unavailable):
         return interpreter
     return Programs(**found, python=str(interpreter))
 
 
-def _find_python(configured: Path | None) -> Path | Unavailable:
-    """The configured one, else this process's base interpreter when it is part of the system."""
+def find_python(configured: Path | None) -> Path | Unavailable:
+    """The configured interpreter, else this process's base one when it is part of the system."""
     if configured is not None:
         if not configured.is_file():
             return Unavailable(f"`sandbox.python` names {configured}, which is no file.", "correct it.")

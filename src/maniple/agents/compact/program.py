@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 from maniple.agents.compact.steps import PROMPT_ONLY, RESULT_CHARACTERS, call_tool, worked
 from maniple.agents.context import within_window
 from maniple.agents.cut_answers import is_cut
-from maniple.agents.task import StepFailed, Task, shortened
+from maniple.agents.task import StepFailed, Task, shortened, with_files
 from maniple.llms import ask
 from maniple.prompts import read_examples, render
 
@@ -33,7 +33,8 @@ class ProgramWriter:
         if self.tool is None:
             raise StepFailed("there is no sandbox in this run, so no code can be executed")
         pairs = [(question, f"```python\n{code}\n```") for question, code in read_examples()["program"]]
-        messages = [SystemMessage(render("compact/coder")), *worked(pairs), HumanMessage(task.request)]
+        request = HumanMessage(with_files(task.request, task.files))
+        messages = [SystemMessage(render("compact/coder")), *worked(pairs), request]
         output = ""
         for number in range(_TRIES):
             answer = await self._written(messages)
@@ -45,9 +46,7 @@ class ProgramWriter:
                     return f"Code run:\n{code}\nOutput: {shortened(output, RESULT_CHARACTERS)}"
             messages += [
                 AIMessage(f"```python\n{code}\n```"),
-                HumanMessage(
-                    f"{_wrong(output)}\nOnly the standard library is there. Reply with corrected code."
-                ),
+                HumanMessage(f"{_wrong(output)}\nReply with corrected code."),
             ]
         raise StepFailed(
             f"the program failed twice: {_last_words(output)}\n{shortened(output, RESULT_CHARACTERS)}"

@@ -1,0 +1,282 @@
+"""The Python of a session: one namespace for all its calls.
+
+Runs inside the sandbox, forked from `worker.py`, and must stand alone: the standard library, and nothing of
+maniple.
+
+    host: ID python LIMIT      {"id": ID, "exit_code": N, "value": TEXT, "images": [PATH, …]}
+          CODE                 `value` has at most LIMIT characters
+"""
+
+# pathlib takes longer to import than all that is needed here.
+# ruff: noqa: PTH103, PTH109, PTH118, PTH123
+
+from __future__ import annotations
+
+# The public modules over those with a line before their names import much that a first call would wait for.
+import _ast
+import _json
+import _signal  # pyright: ignore[reportMissingImports]
+import builtins
+import io
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from importlib.machinery import ModuleSpec
+    from traceback import TracebackException
+    from types import CodeType, FrameType, ModuleType
+    from typing import Any, NoReturn
+
+_FIGURES = "figures"
+_MOST_FIGURES = 10
+_MOST_FIGURE_BYTES = 5_000_000
+_RAISED, _INTERRUPTED = 1, 130
+_ONLY_AST = 0x400
+_SIGINT = 2
+
+
+def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
+    """Run one call after the other until the host closes its end: `read` then gives nothing."""
+    here = sys._getframe()
+    interpreter = Interpreter({each.f_code.co_filename for each in (here, here.f_back) if each})
+    while frame := read():
+        call, _, rest = frame.split(b"\n", 2)
+        limit, code = rest.split(b"\n", 1)
+        exit_code, value, images = interpreter.run(code.decode(), int(limit))
+        said = {"id": _text(call.decode()), "exit_code": str(exit_code), "value": _text(value)}
+        said["images"] = f"[{', '.join(map(_text, images))}]"
+        fields = (f"{_text(key)}: {field}" for key, field in said.items())
+        write(f"{{{', '.join(fields)}}}".encode())
+
+
+_text = _json.encode_basestring_ascii
+
+
+class Interpreter:
+    """Runs code in the module `__main__`."""
+
+    def __init__(self, own_files: set[str]) -> None:
+        """`own_files` are left out of tracebacks."""
+        import site
+
+        self._running = False
+        _signal.signal(_SIGINT, self._interrupt)
+        self._own_files = own_files
+        self._sources: list[tuple[str, str]] = []
+        self._process = os.getpid()
+        self._outputs = [os.dup(1), os.dup(2)]
+        self._streams = [_stream(1), _stream(2)]
+        self._module = type(sys)("__main__")
+        self._calls = 0
+        self._figures = Figures(os.getcwd())
+        sys.modules["__main__"] = self._module
+        sys.argv = [""]
+        # Behind the standard library, so that no file of the code's takes the place of a module of ours.
+        sys.path.append(os.getcwd())
+        site.main()
+        # Where pip puts what the code installs itself.
+        sys.path += filter(None, [os.environ.get("PIP_TARGET")])  # noqa: TID251
+        actions = {"matplotlib.pyplot": self._figures.adopt, "linecache": self._show_sources}
+        sys.meta_path.insert(0, AfterImport(actions))
+        builtins.input = _no_input
+
+    def run(self, code: str, limit: int) -> tuple[int, str, list[str]]:
+        """Run the code as far as it goes: exit code, last value, figures. Nothing that it raises gets out."""
+        self._prepare()
+        value, exit_code = "", 0
+        try:
+            try:
+                self._running = True
+                try:
+                    value = self._evaluate(code, limit)
+                finally:
+                    self._figures.keep()
+            finally:
+                self._running = False
+        except SystemExit as end:
+            exit_code = _exit_code(end)
+        except KeyboardInterrupt as error:
+            exit_code = _INTERRUPTED
+            self._show(error)
+        except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
+            exit_code = _RAISED
+            self._show(error)
+        return self._finish(value, exit_code)
+
+    def _prepare(self) -> None:
+        """Undo what an earlier call may have done to the ways in and out."""
+        self._calls += 1
+        for descriptor, kept in enumerate(self._outputs, 1):
+            os.dup2(kept, descriptor)
+        for number, stream in enumerate(self._streams):
+            if stream.closed:
+                self._streams[number] = _stream(number + 1)
+        sys.stdout, sys.stderr = self._streams
+        _signal.signal(_SIGINT, self._interrupt)
+        self._figures.begin()
+
+    def _finish(self, value: str, exit_code: int) -> tuple[int, str, list[str]]:
+        if ctypes := sys.modules.get("ctypes"):
+            ctypes.CDLL(None).fflush(None)  # what native code printed waits in the C library
+        if os.getpid() != self._process:
+            os._exit(exit_code)  # a child that the code forked and let run on
+        return exit_code, value, self._figures.kept
+
+    def _evaluate(self, code: str, limit: int) -> str:
+        name = f"<call {self._calls}>"
+        self._sources.append((name, code))
+        if linecache := sys.modules.get("linecache"):
+            self._show_sources(linecache)
+        body, last = _split(code, name)
+        names = self._module.__dict__
+        exec(body, names)
+        value = eval(last, names) if last else None
+        if value is None:
+            return ""
+        names["_"] = value
+        return _cut(repr(value), limit)
+
+    def _show_sources(self, linecache: Any) -> None:
+        """Let tracebacks, and whoever else looks for source lines, find those of the calls."""
+        for name, code in self._sources:
+            lines = f"{code}\n".splitlines(keepends=True)
+            linecache.cache[name] = (len(code), None, lines, name)
+        self._sources.clear()
+
+    def _show(self, error: BaseException) -> None:
+        """Write the traceback without our own frames."""
+        try:
+            import traceback
+
+            shown = traceback.TracebackException.from_exception(error)
+            for each in _chain(shown):
+                each.stack[:] = [frame for frame in each.stack if frame.filename not in self._own_files]
+            print("".join(shown.format()), end="", file=sys.stderr)
+        except BaseException as another:  # noqa: BLE001 - an exception may fail to describe itself
+            name, why = type(error).__name__, type(another).__name__
+            os.write(2, f"{name} (it could not be shown: {why})\n".encode())
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._running:
+            raise KeyboardInterrupt
+
+
+def _split(code: str, name: str) -> tuple[CodeType, CodeType | None]:
+    """The statements, and the expression at their end whose value is shown; `;` after it hides it."""
+    tree: Any = compile(code, name, "exec", _ONLY_AST, dont_inherit=True)
+    last = tree.body[-1] if tree.body else None
+    value = None
+    if isinstance(last, _ast.Expr) and not code.rstrip().endswith(";"):
+        del tree.body[-1]
+        value = compile(_ast.Expression(last.value), name, "eval", dont_inherit=True)
+    return compile(tree, name, "exec", dont_inherit=True), value
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
+
+
+def _exit_code(end: SystemExit) -> int:
+    if end.code is None or isinstance(end.code, int):
+        return (end.code or 0) & 0xFF
+    print(end.code, file=sys.stderr)
+    return _RAISED
+
+
+def _chain(shown: TracebackException | None) -> Iterator[TracebackException]:
+    while shown:
+        yield shown
+        shown = shown.__cause__ or shown.__context__
+
+
+def _stream(descriptor: int) -> io.TextIOWrapper:
+    """Unbuffered: what was printed before the process is killed must have left it."""
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]
+
+
+def _no_input(prompt: object = "", /) -> NoReturn:
+    print(prompt, end="")
+    raise EOFError("nobody can type here; write the value into the code")
+
+
+class AfterImport:
+    """An import hook that lets something happen to modules when they are imported."""
+
+    def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
+        self._actions = actions
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Find the modules that something is to happen to as they are found anyway."""
+        action = self._actions.get(name)
+        if action is None:
+            return None
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name, path)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def run(module: ModuleType) -> None:
+            execute(module)
+            action(module)
+
+        spec.loader.exec_module = run
+        return spec
+
+
+class Figures:
+    """Keeps what matplotlib draws as PNG files."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._next = 1
+        self.kept: list[str] = []
+        self._drawn = 0
+
+    def begin(self) -> None:
+        """Forget the figures of the call before."""
+        self.kept = []
+        self._drawn = 0
+
+    def adopt(self, pyplot: Any) -> None:
+        """Let `show` keep and close the figures; without a screen it would only warn."""
+        pyplot.show = lambda *args, **options: self.keep()
+
+    def keep(self) -> None:
+        """Write each open figure into the workspace and close it."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        for number in pyplot.get_fignums():
+            self._drawn += 1
+            if self._drawn <= _MOST_FIGURES:
+                self._write(pyplot.figure(number))
+            pyplot.close(number)
+        if self._drawn > _MOST_FIGURES:
+            print(f"[only the first {_MOST_FIGURES} figures were kept]", file=sys.stderr)
+
+    def _write(self, figure: Any) -> None:
+        content = io.BytesIO()
+        figure.savefig(content, format="png")
+        if content.tell() > _MOST_FIGURE_BYTES:
+            print(f"[a figure of {content.tell()} bytes was not kept; draw it smaller]", file=sys.stderr)
+            return
+        os.makedirs(os.path.join(self._workspace, _FIGURES), exist_ok=True)
+        while True:
+            name = f"{_FIGURES}/figure-{self._next}.png"
+            self._next += 1
+            try:
+                file = open(os.path.join(self._workspace, name), "xb")  # noqa: SIM115
+            except FileExistsError:
+                continue
+            with file:
+                file.write(content.getvalue())
+            self.kept.append(name)
+            return

@@ -1,0 +1,58 @@
+"""An edit is undone by a run that goes on after its server was killed."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.api.inside import numbered
+from tests.openai_server import SIMPLE, call, reply, serving
+from tests.runs.killing import Mortal
+from tests.serving import environment
+from tests.team import data, plan, status, step
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+QUICK = {"MANIPLE_SANDBOX__BACKEND": "off", "MANIPLE_BROWSER__ENABLED": "false"}
+POEM = "roses are red\nviolets are blue\n"
+
+
+def script(*last):
+    made = call("str_replace_editor", command="create", path="poem.txt", file_text=POEM)
+    edit = {"old_str": "red", "new_str": "white"}
+    edited = call("str_replace_editor", command="str_replace", path="poem.txt", **edit)
+    return {
+        **SIMPLE,
+        "by_history": True,
+        "planner": [reply(json.dumps(plan(step("file_manager"), step("reporter"))))],
+        "file_manager": [made, edited, *last],
+    }
+
+
+async def test_undo_works_after_a_kill_and_a_restart(tmp_path):
+    undo = call("str_replace_editor", command="undo_edit", path="poem.txt")
+    with serving(script({"hang": True})) as model:
+        env = environment(model.base_url, tmp_path, **QUICK)
+        async with Mortal(env, tmp_path) as server:
+            async with server.client() as client:
+                thread = (await client.post("/api/threads")).json()["thread_id"]
+                place = tmp_path / "data" / "workspaces" / thread / "poem.txt"
+                started = await client.post(f"/api/threads/{thread}/runs", json={"input": "Write."})
+                await asyncio.to_thread(
+                    model.wait_for, lambda s: s["by_role"].get("file_manager") == 3 and s["active"] == 1, 40
+                )
+            assert place.read_text() == POEM.replace("red", "white")
+            await server.kill()
+            model.reset(script(undo, reply("As it was.")))
+            await server.start()
+            async with server.client() as client:
+                events = await client.get(f"/api/runs/{started.json()['run_id']}/events")
+    frames = [frame for _, frame in numbered(events.text)]
+    assert status(frames) == "completed"
+    results = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert [result.partition("\n")[0] for result in results] == [
+        "Created poem.txt (2 lines).",
+        "Changed poem.txt:",
+        "Undone. poem.txt is as it was:",
+    ]
+    assert place.read_text() == POEM
+    assert [one["name"] for one in data(frames, "artifact")] == ["poem.txt"]

@@ -1,0 +1,32 @@
+"""A sandbox without limits of its own, so that what holds is what the test is about."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_VIEW = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm")
+_RUN = ("--unshare-all", "--die-with-parent", *_VIEW)
+
+
+@contextmanager
+def caged(code: str, workspace: Path, *, nested: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    """Start Python in bubblewrap with the files of `workspace`; `nested` as the server does when it is root.
+
+    The code can say a line on stdout and wait for one on stdin.
+    """
+    bwrap = shutil.which("bwrap")
+    assert bwrap, "The tests need bubblewrap."
+    outside = [bwrap, "--unshare-pid", "--die-with-parent", "--dev-bind", "/", "/", "--"] if nested else []
+    inside = [bwrap, *_RUN, "--bind", str(workspace), "/mnt", "--chdir", "/mnt", "--"]
+    python = getattr(sys, "_base_executable", sys.executable)
+    command = [*outside, *inside, python, "-u", "-c", code]
+    env = {"PATH": os.defpath}
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

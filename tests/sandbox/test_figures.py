@@ -1,0 +1,109 @@
+"""What matplotlib draws is kept in the workspace."""
+
+from pathlib import Path
+
+import pytest
+from platformdirs import user_cache_path
+
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
+from maniple.sandbox.environment import find_environment
+from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
+
+pytestmark = pytest.mark.anyio
+
+_PREPARED = find_environment(SandboxSettings(), user_cache_path("maniple", appauthor=False))
+
+
+@pytest.fixture(autouse=True)
+def fake_matplotlib(workspace: Workspace, request: pytest.FixtureRequest) -> None:
+    if "real" not in request.node.name:
+        plant_fake_matplotlib(workspace)
+
+
+def _figures(workspace: Workspace) -> list[str]:
+    return [path for path, _ in workspace.files(100) if path.endswith(".png")]
+
+
+def _pictures_in(folder: Path) -> list[Path]:
+    return list(folder.glob("*.png"))
+
+
+async def test_a_figure_that_is_open_at_the_end_of_a_call_is_kept(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    completed = await sandbox.run_python(DRAW_ONE, key="t", workspace=workspace)
+    assert completed.images == ("figures/figure-1.png",)
+    assert workspace.read("figures/figure-1.png", 4).content == b"\x89PNG"
+
+
+async def test_a_figure_is_kept_once_and_never_replaces_another(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    workspace.write("figures/figure-2.png", b"the user's own")
+    images = [
+        (await sandbox.run_python(code, key="t", workspace=workspace)).images
+        for code in (DRAW_ONE, "1", DRAW_ONE)
+    ]
+    assert images == [("figures/figure-1.png",), (), ("figures/figure-3.png",)]
+    assert workspace.read("figures/figure-2.png", 20).content == b"the user's own"
+
+
+async def test_showing_keeps_a_figure_and_the_next_begins_empty(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    code = f"{DRAW_ONE}\nplt.show()\nleft = plt.get_fignums()\nplt.plot([1])\nplt.show()\nleft"
+    completed = await sandbox.run_python(code, key="t", workspace=workspace)
+    assert (completed.images, completed.value) == (("figures/figure-1.png", "figures/figure-2.png"), "[]")
+
+
+async def test_figures_of_a_call_that_fails_are_kept_all_the_same(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    failed = await sandbox.run_python(f"{DRAW_ONE}\n1 / 0", key="t", workspace=workspace)
+    assert failed.exit_code == 1
+    assert failed.images == ("figures/figure-1.png",)
+
+
+async def test_too_many_figures_and_too_large_ones_are_left_out_with_words(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    code = "import matplotlib.pyplot as plt\nfor n in range(1, 15): plt.figure(n)"
+    completed = await sandbox.run_python(code, key="t", workspace=workspace)
+    assert len(completed.images) == 10
+    assert "only the first 10 figures were kept" in completed.stderr
+    code = "plt.figure(1).padding = bytes(6_000_000)"
+    completed = await sandbox.run_python(code, key="t", workspace=workspace)
+    assert completed.images == ()
+    assert "was not kept; draw it smaller" in completed.stderr
+    assert len(_figures(workspace)) == 10
+
+
+async def test_a_folder_of_figures_that_leads_elsewhere_is_the_codes_own_loss(
+    sandbox: Sandbox, workspace: Workspace, tmp_path: Path
+) -> None:
+    await sandbox.run_bash(f"ln -s {tmp_path} figures", key="t", workspace=workspace)
+    completed = await sandbox.run_python(DRAW_ONE, key="t", workspace=workspace)
+    assert completed.exit_code == 1
+    assert _figures(workspace) == []
+    assert _pictures_in(tmp_path) == []
+
+
+@pytest.mark.skipif(
+    _PREPARED is None or not _PREPARED.stands, reason="the packages are prepared by `maniple doctor`"
+)
+async def test_a_real_figure_is_drawn_shown_and_kept(workspace: Workspace) -> None:
+    cache_dir = user_cache_path("maniple", appauthor=False)
+    async with open_sandbox(SandboxSettings(), cache_dir=cache_dir) as sandbox:
+        assert not isinstance(sandbox, Unavailable), str(sandbox)
+        code = """
+import matplotlib.pyplot as plt
+plt.plot([1, 4, 9])
+plt.show()
+fig, axes = plt.subplots(2)
+plt.title("second")
+"""
+        completed = await sandbox.run_python(code, key="t", workspace=workspace)
+    assert completed.images == ("figures/figure-1.png", "figures/figure-2.png")
+    assert completed.stderr == ""
+    assert workspace.read("figures/figure-2.png", 4).content == b"\x89PNG"

@@ -1,0 +1,107 @@
+"""What the editor changed can be taken back, also by another process and after a crash."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from maniple.errors import FileError
+from maniple.sandbox import History, Workspace, Workspaces
+from maniple.sandbox.history import EDITED_BYTES, KEPT_BYTES, STEPS_OF_A_FILE
+
+
+@pytest.fixture
+def workspaces(tmp_path: Path) -> Workspaces:
+    return Workspaces(tmp_path / "workspaces")
+
+
+@pytest.fixture
+def place(workspaces: Workspaces) -> Workspace:
+    return workspaces.open("t")
+
+
+@pytest.fixture
+def history(workspaces: Workspaces) -> History:
+    return workspaces.history("t")
+
+
+def held(place: Workspace, path: str = "a") -> bytes:
+    return place.read(path, 10**8).content
+
+
+def test_it_is_kept_beside_the_workspace_and_closed_to_others(
+    workspaces: Workspaces, history: History, place: Workspace
+) -> None:
+    history.write(place, "a", b"one")
+    assert place.files(10) == [("a", 3)]
+    assert not history.folder.is_relative_to(place.path)
+    assert history.folder.stat().st_mode & 0o777 == 0o700
+    workspaces.remove("t")
+    assert not history.folder.exists() and not place.path.exists()
+
+
+def test_a_step_that_never_reached_the_file_is_passed_over(history: History, place: Workspace) -> None:
+    history.write(place, "a", b"one")
+    history.write(place, "a", b"two")
+    # As after a crash between the two: the step is kept, the file is as it was.
+    place.write("a", b"one")
+    assert history.undo(place, "a") == (b"one", None)
+    assert place.is_missing("a")
+
+
+def test_a_file_that_cannot_be_written_leaves_no_step(history: History, place: Workspace) -> None:
+    history.write(place, "a", b"one")
+    with pytest.raises(FileError, match="the limit is"):
+        history.write(place, "a", b"x" * (place.max_file_bytes + 1))
+    assert history.undo(place, "a") == (b"one", None)
+
+
+def test_only_so_many_steps_and_bytes_are_kept(history: History, place: Workspace) -> None:
+    for number in range(STEPS_OF_A_FILE + 5):
+        history.write(place, "a", str(number).encode())
+    for _ in range(STEPS_OF_A_FILE):
+        history.undo(place, "a")
+    assert held(place) == b"4"
+    with pytest.raises(FileError, match="no edit"):
+        history.undo(place, "a")
+    for number in range(KEPT_BYTES // EDITED_BYTES + 5):
+        history.write(place, f"{number}", b"x" * EDITED_BYTES)
+        history.write(place, f"{number}", b"y")
+    assert sum(file.stat().st_size for file in history.folder.iterdir()) <= KEPT_BYTES
+
+
+def test_what_is_too_large_to_be_kept_is_written_and_not_edited(history: History, place: Workspace) -> None:
+    history.write(place, "a", b"one")
+    place.write("a", b"x" * (EDITED_BYTES + 1))
+    with pytest.raises(FileError, match="too many to be edited"):
+        history.change(place, "a", lambda before: before or b"")
+    history.write(place, "a", b"small again")
+    assert held(place) == b"small again"
+    with pytest.raises(FileError, match="no edit"):
+        history.undo(place, "a")
+
+
+def test_names_that_mean_the_same_file_have_one_history(history: History, place: Workspace) -> None:
+    history.write(place, "b/a", b"one")
+    history.write(place, "/workspace/b/./a", b"two")
+    history.undo(place, "b//a")
+    assert held(place, "b/a") == b"one"
+
+
+def _append(root: Path, letter: str) -> None:
+    workspaces = Workspaces(root)
+    place, history = workspaces.open("t"), workspaces.history("t")
+    for _ in range(20):
+        history.change(place, "a", lambda before: (before or b"") + letter.encode())
+
+
+def test_two_processes_that_edit_one_file_lose_nothing(workspaces: Workspaces, place: Workspace) -> None:
+    context = multiprocessing.get_context("spawn")
+    root = place.path.parent
+    workers = [context.Process(target=_append, args=(root, letter)) for letter in "xy"]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    assert sorted(held(place)) == sorted(b"x" * 20 + b"y" * 20)

@@ -1,0 +1,241 @@
+"""Who has a session and for how long: places, turns and idleness."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.errors import SandboxError
+from maniple.sandbox import Backend, Sandbox, Session, Unavailable, Workspace, Workspaces, open_sandbox
+from tests.sandbox.host import all_end, as_process_one, new_marker, stubborn_daemon, watched, word_from_inside
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def _sandbox(**settings: float) -> AsyncIterator[Sandbox]:
+    async with open_sandbox(SandboxSettings.model_validate({"timeout_seconds": 20, **settings})) as sandbox:
+        assert not isinstance(sandbox, Unavailable), str(sandbox)
+        yield sandbox
+
+
+async def test_calls_of_one_thread_follow_one_another(sandbox: Sandbox, workspace: Workspace) -> None:
+    calls = [
+        sandbox.run_python(f"print({number}, [*globals()].count('x')); x = 1", key="t", workspace=workspace)
+        for number in range(5)
+    ]
+    results = await asyncio.gather(*calls)
+    assert [result.stdout for result in results] == ["0 0\n", *(f"{number} 1\n" for number in range(1, 5))]
+
+
+async def test_who_waits_is_let_in_in_the_order_of_coming(workspace: Workspace) -> None:
+    order: list[str] = []
+
+    async def call(sandbox: Sandbox, key: str) -> None:
+        await sandbox.run_bash("true", key=key, workspace=workspace)
+        order.append(key)
+
+    async with _sandbox(concurrent=1) as sandbox:
+        keys = ["a", "b", "c", "d"]
+        await asyncio.gather(*(call(sandbox, key) for key in keys))
+    assert order == keys
+
+
+async def test_a_thread_with_many_calls_keeps_no_other_waiting(workspace: Workspace) -> None:
+    order: list[str] = []
+
+    async def call(sandbox: Sandbox, key: str) -> None:
+        await sandbox.run_bash("true", key=key, workspace=workspace)
+        order.append(key)
+
+    async with _sandbox(concurrent=1) as sandbox:
+        greedy = [asyncio.create_task(call(sandbox, "greedy")) for _ in range(6)]
+        await asyncio.sleep(0)
+        await call(sandbox, "modest")
+        await asyncio.gather(*greedy)
+    assert order.index("modest") <= 6
+    assert sorted(order) == ["greedy"] * 6 + ["modest"]
+
+
+async def test_an_idle_session_makes_room_and_its_thread_is_told(workspace: Workspace) -> None:
+    async with _sandbox(concurrent=1) as sandbox:
+        await sandbox.run_python("x = 1", key="a", workspace=workspace)
+        assert (await sandbox.run_python("2", key="b", workspace=workspace)).value == "2"
+        completed = await sandbox.run_python("'x' in globals()", key="a", workspace=workspace)
+    assert completed.value == "False"
+    assert "others needed the place" in completed.lost
+    assert completed.text().endswith("files are kept.]")
+
+
+async def test_the_session_that_was_idle_for_longest_goes_first(workspace: Workspace) -> None:
+    async with _sandbox(concurrent=2) as sandbox:
+        for key in ("a", "b", "a", "c"):
+            await sandbox.run_python(f"x = {key!r}", key=key, workspace=workspace)
+        kept = await sandbox.run_python("x", key="a", workspace=workspace)
+        lost = await sandbox.run_python("1", key="b", workspace=workspace)
+    assert (kept.value, kept.lost) == ("'a'", "")
+    assert "others needed the place" in lost.lost
+
+
+async def test_a_session_that_nobody_uses_ends(workspace: Workspace) -> None:
+    marker = new_marker()
+    async with _sandbox(idle_seconds=0.2) as sandbox:
+        async with word_from_inside(workspace.path) as word:
+            await sandbox.run_python(stubborn_daemon(marker), key="t", workspace=workspace)
+            assert await word == "started"
+            with watched(marker) as processes:
+                assert len(processes) == 1
+                assert await asyncio.to_thread(all_end, processes, 10)
+        completed = await sandbox.run_python("1", key="t", workspace=workspace)
+    assert "had not been used for a while" in completed.lost
+
+
+async def test_a_session_that_is_used_again_and_again_does_not_end(workspace: Workspace) -> None:
+    async with _sandbox(idle_seconds=3) as sandbox:
+        await sandbox.run_python("x = 1", key="t", workspace=workspace)
+        for _ in range(20):
+            completed = await sandbox.run_python("x", key="t", workspace=workspace)
+            assert (completed.value, completed.lost) == ("1", "")
+
+
+async def test_a_stopped_thread_begins_anew_and_nobody_complains(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    await sandbox.run_python("x = 1", key="t", workspace=workspace)
+    await sandbox.stop("t")
+    await sandbox.stop("t")
+    await sandbox.stop("never begun")
+    completed = await sandbox.run_python("'x' in globals()", key="t", workspace=workspace)
+    assert (completed.value, completed.lost) == ("False", "")
+
+
+async def test_a_thread_whose_files_were_removed_works_in_the_new_ones(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    workspaces = Workspaces(tmp_path)
+    await sandbox.run_bash("echo old > a.txt", key="t", workspace=workspaces.open("t"))
+    workspaces.remove("t")
+    await sandbox.run_bash("echo new > b.txt", key="t", workspace=workspaces.open("t"))
+    assert workspaces.open("t").files(10) == [("b.txt", 4)]
+
+
+async def test_a_limit_that_was_overrun_is_told_by_the_call_under_way(
+    workspace: Workspace, sandbox: Sandbox
+) -> None:
+    async with word_from_inside(workspace.path) as word:
+        code = "open('word', 'w').write('begun')\nwhile True: pass"
+        call = asyncio.create_task(sandbox.run_python(code, key="t", workspace=workspace))
+        assert await word == "begun"
+        sandbox._seats["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
+        completed = await call
+    assert (completed.exit_code, completed.lost) == (137, "Too much of everything.")
+
+
+async def test_a_limit_that_was_overrun_between_two_calls_is_told_by_the_next(
+    workspace: Workspace, sandbox: Sandbox
+) -> None:
+    await sandbox.run_python("x = 1", key="t", workspace=workspace)
+    sandbox._seats["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
+    completed = await sandbox.run_python("'x' in globals()", key="t", workspace=workspace)
+    assert (completed.value, completed.lost) == ("False", "Too much of everything.")
+
+
+async def test_a_sandbox_that_is_closed_ends_its_sessions_and_refuses_calls(workspace: Workspace) -> None:
+    marker = new_marker()
+    async with word_from_inside(workspace.path) as word:
+        async with _sandbox() as sandbox:
+            await sandbox.run_python(stubborn_daemon(marker), key="t", workspace=workspace)
+            assert await word == "started"
+            with watched(marker) as processes:
+                assert len(processes) == 1
+                await sandbox.close()
+                assert all_end(processes, within_seconds=0)
+    with pytest.raises(SandboxError, match="closed"):
+        await sandbox.run_python("1", key="t", workspace=workspace)
+
+
+class _Announced:
+    """A backend that says when it begins to start a session."""
+
+    name = "announced"
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.begun = asyncio.Event()
+
+    async def start(self, workspace: Workspace) -> Session:
+        self.begun.set()
+        return await self._backend.start(workspace)
+
+
+async def test_a_session_that_was_just_beginning_when_the_sandbox_closed_does_not_stay(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    backend = _Announced(sandbox._backend)
+    with as_process_one() as children:
+        closing = Sandbox(backend, SandboxSettings())
+        call = asyncio.create_task(closing.run_python("1", key="t", workspace=workspace))
+        await backend.begun.wait()
+        await closing.close()
+        with pytest.raises(SandboxError, match="closed"):
+            await call
+        assert children() == []
+
+
+def _endless(number: int, marker: str) -> str:
+    """Code that does not end by itself, of a kind for each number."""
+    return (
+        f"open('f{number}', 'w').write('x')\nwhile True: pass",
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)', {marker!r}])",
+        "while True: print('x' * 1000)",
+        "import os\nif os.fork(): os.setsid()\nwhile True: pass",
+    )[number % 4]
+
+
+async def _cancel_two_hundred(sandbox: Sandbox, workspaces: Workspaces, marker: str) -> None:
+    """Begin calls in eight of six threads at a time, and cancel each at a moment of chance."""
+    chance = random.Random(4)
+
+    async def cancelled(number: int) -> None:
+        key = f"t{number % 6}"
+        workspace = workspaces.open(key)
+        if chance.random() < 0.3:
+            call = sandbox.run_bash(f"sleep 60 & sleep 60; : {marker}", key=key, workspace=workspace)
+        else:
+            code = _endless(chance.randrange(4), marker)
+            call = sandbox.run_python(code, key=key, workspace=workspace)
+        task = asyncio.create_task(call)
+        await asyncio.wait({task}, timeout=chance.random() * 0.2)
+        task.cancel()
+        await asyncio.wait({task}, timeout=10)
+        assert task.done()
+
+    for first in range(0, 200, 8):
+        await asyncio.gather(*(cancelled(first + each) for each in range(8)))
+    for number in range(6):
+        await sandbox.stop(f"t{number}")
+    with watched(marker) as processes:
+        assert processes == []
+
+
+def _everything_in(folder: Path) -> set[tuple[str, ...]]:
+    return {path.relative_to(folder).parts for path in folder.rglob("*")}
+
+
+@pytest.mark.timeout(110)
+async def test_two_hundred_cancels_at_random_leave_no_process_and_no_file(tmp_path: Path) -> None:
+    marker = new_marker()
+    workspaces = Workspaces(tmp_path / "workspaces")
+    with as_process_one() as children:
+        async with _sandbox(concurrent=4) as sandbox:
+            await _cancel_two_hundred(sandbox, workspaces, marker)
+        assert children() == []
+    names = _everything_in(tmp_path)
+    assert {parts[0] for parts in names} == {"workspaces"}
+    assert {parts[1] for parts in names if len(parts) > 1} <= {f"t{number}" for number in range(6)}
+    assert {parts[2] for parts in names if len(parts) > 2} <= {f"f{number}" for number in range(4)}
