@@ -147,13 +147,13 @@ async def test_the_researcher_with_a_search_reads_no_page_that_only_the_plan_nam
     assert [one["tool_name"] for one in data(frames, "tool_call")] == ["tavily_search"]
 
 
-async def test_a_program_that_only_writes_a_file_is_done_and_the_report_says_where(sandboxed, tmp_path):
+async def test_a_program_that_only_writes_a_file_is_done_and_the_report_names_it(sandboxed, tmp_path):
     code = "```python\nopen('notes.txt', 'w').write('hello')\n```"
     script = small(sort("coder"), reply(code), reply("The file was written."))
     async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
         frames = await it.run("Write hello into notes.txt", thread_id="t")
         assert it.server.stats["calls"] == 4, "the program is not asked for again"
-    line = f"[files written: notes.txt; the user finds them in {tmp_path / 't'}]"
+    line = "[files written: notes.txt]"
     assert (tmp_path / "t" / "notes.txt").read_text(encoding="utf-8") == "hello"
     assert data(frames, "tool_call_result")[0]["tool_result"] == f"5\n{line}", "the value, then the file"
     assert frames[-1][1]["messages"][-1]["content"] == f"The file was written.\n\n{line}"

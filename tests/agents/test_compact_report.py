@@ -49,8 +49,8 @@ async def test_a_cut_report_says_so_before_what_code_adds():
     assert text == f"# Fo\n\n{CUT_NOTE}\n\n{MISSING}"
 
 
-async def test_where_files_are_is_not_left_to_the_model():
-    line = "[files written: a.txt; the user finds them in /data/t]"
+async def test_which_files_were_written_is_not_left_to_the_model():
+    line = "[files written: a.txt]"
     written = Result("coder", "Write", f"Code run:\n…\nOutput: done\n{line}")
     assert (await report(task(written), reply("Written.")))[0] == f"Written.\n\n{line}"
     repeated = f"Written.\n{line}"

@@ -33,7 +33,7 @@ def code_tools(
         before = await asyncio.to_thread(stamps, place)
         completed = await call(code, key=key, workspace=place)
         after = await asyncio.to_thread(stamps, place)
-        files = written(changed(before, after), place)
+        files = written(changed(before, after))
         # Whoever wrote a file need not print.
         said = completed.text(silence="" if files else SILENCE)
         figures = f"[figures drawn: {', '.join(completed.images)}]" if completed.images else ""

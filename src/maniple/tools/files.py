@@ -24,7 +24,7 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
         data = content.encode(errors="replace")
         place = await workspace()
         await asyncio.to_thread(workspaces.history(thread_key()).write, place, path, data)
-        return f"Wrote {len(data)} bytes to {path}; the user finds it in {place.path}."
+        return f"Wrote {len(data)} bytes to {path}."
 
     async def read_file(path: str, start_line: int = 1, end_line: int = 0) -> str:
         return await asyncio.to_thread(_shown, await workspace(), path, start_line, end_line)

@@ -1,4 +1,4 @@
-"""Which files a call wrote, and where a person finds them."""
+"""Which files a call wrote."""
 
 from collections.abc import Sequence
 
@@ -23,13 +23,13 @@ def changed(before: Stamps, after: Stamps) -> list[str]:
     return sorted(path for path, *_ in after - before if "__pycache__" not in path.split("/"))
 
 
-def written(paths: Sequence[str], workspace: Workspace) -> str:
-    """Return the line that names `paths` and the folder that they are in for the user; "" for none."""
+def written(paths: Sequence[str]) -> str:
+    """Return the line that names `paths`; "" for none. Where they lie is nobody's business but the host's."""
     if not paths:
         return ""
     named = ", ".join(printable(path) for path in paths[:_NAMED_FILES])
     more = f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
-    return f"{WRITTEN}{named}{more}; the user finds them in {workspace.path}]"
+    return f"{WRITTEN}{named}{more}]"
 
 
 def printable(path: str) -> str:
