@@ -5,15 +5,20 @@ from collections.abc import Iterator
 
 from langchain_core.exceptions import ContextOverflowError
 
-# The words of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot,
-# vLLM, SGLang, TGI, llama.cpp, LM Studio, Ollama, LiteLLM and OpenRouter: no two say it alike.
+# The words of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot, Qwen
+# (DashScope), GLM (z.ai), Doubao (Volcengine), ERNIE, SiliconFlow, vLLM, SGLang, TGI, llama.cpp, LM Studio,
+# Ollama, LiteLLM and OpenRouter: no two say it alike.
 _OVERFLOW = re.compile(
     r"context[_ ]length[_ ]exceeded|exceed_context_size|model_context_window_exceeded|ContextWindowExceeded"
     r"|max(?:imum)?[_ ](?:allowed )?(?:model |context |prompt |input |sequence )+length"
     r"|exceeds? (?:the |this |your )?(?:model'?s? |available |maximum |max |configured )*context"
     r"|(?:context (?:size|length|window|limit)|n_ctx)\b.{0,40}\b(?:exceed|too small|overflow|full)"
     r"|(?:greater|longer|larger|more) than (?:the |its )?(?:model'?s? |maximum |max )*context"
-    r"|(?:prompt|input|messages?|request)\b.{0,20}\b(?:is|are) too long|prompt too long|too many input tokens"
+    r"|(?:prompt|input|messages?|request)\b.{0,20}\b(?:is|are) too long|too many input tokens"
+    r"|(?:prompt|input)(?: tokens?)? too long|range of input length should be|max input characters is"
+    r"|too many tokens: (?:the )?(?:total|size)|(?:prompt|total)_tokens \(\d+\) must be less than"
+    r"|tokens when context (?:the )?overflows|(?:model's|configured) context (?:size|length) is (?:only )?\d"
+    r"|prompt exceeds max length|exceed max message tokens|reached (?:its|the) context window limit"
     r"|(?:input|prompt) (?:tokens?|token count|length)\b.{0,60}\bexceed"
     r"|tokens in (?:the )?request.{0,20}(?:more|greater) than"
     r"|reduce the length of (?:the |your )?(?:messages|prompt|input)"
@@ -28,10 +33,14 @@ _TOLD = (
     re.compile(
         r"(?:maximum|max) (?:model |context |prompt |input )*length (?:is|of) (?:only )?(\d[\d,]*)", re.I
     ),
-    re.compile(r"context (?:size|length|window|limit)[^.\d]{0,20}(\d[\d,]*)", re.I),
+    # What MiniMax puts behind "exceeds limit" is the number of its error.
+    re.compile(r"context (?:size|length|window|limit)(?! exceeds limit \()[^.\d]{0,20}(\d[\d,]*)", re.I),
     re.compile(r"n_ctx\W{1,6}(\d+)", re.I),
     re.compile(r"maximum number of (?:input )?tokens allowed \(?(\d[\d,]*)", re.I),
-    re.compile(r"configured limit of (\d[\d,]*)", re.I),
+    re.compile(r"(?:configured|the) limit of (\d[\d,]*)|model token limit: (\d+)", re.I),
+    re.compile(r"input length should be \[\d+, ?(\d+)\]|cannot exceed (\d+) - received", re.I),
+    re.compile(r"max_seq_len \((\d+)\)|max_new_tokens\W{1,3}must be <= (\d+)", re.I),
+    re.compile(r"model with (\d[\d,]*) maximum context", re.I),
 )
 SMALLEST_WINDOW_TOKENS = 256
 
@@ -55,7 +64,7 @@ def window_told(error: BaseException) -> int | None:
         text = _words(one)
         for pattern in _TOLD:
             if found := pattern.search(text):
-                tokens = int(found[1].replace(",", ""))
+                tokens = int(next(filter(None, found.groups())).replace(",", ""))
                 if tokens >= SMALLEST_WINDOW_TOKENS:
                     return tokens
     return None
