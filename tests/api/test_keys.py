@@ -102,6 +102,23 @@ async def test_the_last_key_revoked_leaves_no_open_door_to_other_machines(tmp_pa
             assert (await it.client.get("/api/threads", headers=key)).status_code == 200
 
 
+@pytest.mark.parametrize("server", [{}, {"host": "0.0.0.0", "insecure": True}])
+async def test_the_last_key_revoked_lets_nobody_in_until_the_keys_are_forgotten(tmp_path, model, server):
+    async with inside(model.base_url, tmp_path, server=server) as it:
+        assert (await it.client.get("/api/threads")).status_code == 200
+        key = await it.key("only")
+        keys = it.service.store.keys
+        await keys.revoke((await keys.list())[0].key_id)
+        for headers in ({}, key, {"x-api-key": "mk_wrong"}):
+            assert (await it.client.get("/api/threads", headers=headers)).status_code == 401
+            assert (
+                await it.client.post("/api/chat/stream", json=QUESTION, headers=headers)
+            ).status_code == 401
+            assert (await it.client.get("/healthz", headers=headers)).json()["model"] == ""
+        assert await keys.forget() == 1
+        assert (await it.client.get("/api/threads")).status_code == 200
+
+
 async def test_anothers_object_answers_as_one_that_does_not_exist(it: Inside):
     mine, other = await it.key("mine"), await it.key("other")
     run = await it.run(mine)

@@ -35,6 +35,7 @@ COMMANDS = [
     "serve",
     "doctor",
     "keys add",
+    "keys forget",
     "keys list",
     "keys revoke",
     "db check",

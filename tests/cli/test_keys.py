@@ -26,9 +26,26 @@ async def test_a_key_is_made_listed_and_revoked_while_a_server_has_the_file_open
         assert (status, listed) == (0, f"{key.key_id[:8]}  alice  {words}\n")
 
         status, _, notes = await maniple("keys", "revoke", key.key_id[:8], folder=tmp_path, env=env)
-        assert (status, notes) == (0, f"Key {key.key_id[:8]} of alice is revoked.\n")
+        assert (status, notes.splitlines()[0]) == (0, f"Key {key.key_id[:8]} of alice is revoked.")
         assert await store.keys.find(output.strip()) is None
         assert "revoked just now" in (await maniple("keys", "list", folder=tmp_path, env=env))[1]
+
+
+async def test_the_last_key_revoked_is_told_with_the_ways_on(tmp_path: Path) -> None:
+    env = environment(tmp_path, "")
+
+    async def keys(*arguments: str) -> tuple[int | None, str]:
+        status, _, notes = await maniple("keys", *arguments, folder=tmp_path, env=env)
+        return status, notes
+
+    ids = [(await keys("add", name))[1].split()[1] for name in ("ann", "bob")]
+    assert "lets nobody in" not in (await keys("revoke", ids[0]))[1]
+    assert await keys("forget") == (2, "1 key can still be used. Revoke first: maniple keys revoke ID.\n")
+    told = (await keys("revoke", ids[1]))[1]
+    assert "a server lets nobody in. maniple keys add NAME" in told and "maniple keys forget" in told
+    words = "2 revoked keys forgotten. A server on this machine needs no key now.\n"
+    assert await keys("forget") == (0, words)
+    assert (await keys("list"))[1] == "There are no keys: maniple keys add NAME makes one.\n"
 
 
 async def test_a_key_that_is_not_there_is_not_revoked(tmp_path: Path) -> None:

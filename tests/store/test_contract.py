@@ -247,6 +247,17 @@ async def test_a_key_is_found_by_its_secret_until_it_is_revoked(any_store):
     assert [one.key_id for one in await any_store.keys.list()] == [key.key_id, other.key_id]
 
 
+async def test_keys_are_forgotten_together_and_only_when_none_is_valid(any_store):
+    keys = [(await any_store.keys.add(name))[0] for name in ("one", "two")]
+    await any_store.keys.revoke(keys[0].key_id)
+    assert await any_store.keys.forget() == 0
+    assert [one.key_id for one in await any_store.keys.list()] == [key.key_id for key in keys]
+    await any_store.keys.revoke(keys[1].key_id)
+    assert await any_store.keys.forget() == 2
+    assert await any_store.keys.list() == []
+    assert await any_store.keys.forget() == 0
+
+
 async def test_deleting_a_thread_deletes_all_that_belongs_to_it(any_store):
     run, other = await stored_run(any_store), await stored_run(any_store)
     for one in (run, other):

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from maniple.api.refusals import refuse_run
 from maniple.config import ServerSettings
 from maniple.errors import ManipleError
-from maniple.store import Store, valid_keys
+from maniple.store import Store
 
 OPEN_PATHS = frozenset({"/healthz", "/docs", "/openapi.json"})
 """What is answered without a key.
@@ -32,7 +32,11 @@ class Caller:
 
 
 class KeyGate:
-    """ASGI middleware: where API keys exist, only who has one comes in, before anything more is read."""
+    """ASGI middleware: where API keys were ever made, only who has a valid one comes in.
+
+    Before anything more is read. Keys that were revoked still close the door: who takes the last one away
+    wants nobody in, not everybody.
+    """
 
     def __init__(self, app: ASGIApp, server: ServerSettings) -> None:
         self._app = app
@@ -59,7 +63,7 @@ class KeyGate:
         if key is not None:
             return Caller(key.key_id)
         # Without keys there is no login: what a proxy in front puts into the header is for others.
-        return Caller() if self._is_open and not await valid_keys(store.keys) else None
+        return Caller() if self._is_open and not await store.keys.list() else None
 
 
 def secret_of(headers: Headers) -> str:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from maniple.config import Settings
     from maniple.store import ApiKey, KeyLimits, Store
 
+NOBODY = (
+    "Every key is revoked: a server lets nobody in. maniple keys add NAME makes a new one; "
+    "maniple keys forget serves without keys again."
+)
+
 keys = typer.Typer(name="keys", no_args_is_help=True, help="API keys of the HTTP service.")
 
 
@@ -65,7 +70,10 @@ def revoke_key(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="As listed; its beginning is enough.")],
     config: ConfigOption = None,
 ) -> None:
-    """Make a key useless, at once and for good.
+    """Make a key useless, at once and for good; what it began goes on.
+
+    When none is left, the server lets nobody in until one is made (keys add) or the
+    revoked ones are forgotten (keys forget).
 
     \b
     Examples:
@@ -76,6 +84,23 @@ def revoke_key(
     (conf.yaml, .env).
     """
     finish(_revoke(read_settings(config), key_id))
+
+
+@keys.command("forget")
+def forget_keys(config: ConfigOption = None) -> None:
+    """Forget the revoked keys, to serve without keys again.
+
+    Only when none is valid. What their owners kept stays, and is no client's any more.
+
+    \b
+    Examples:
+      maniple keys forget
+
+    \b
+    Exit status: 0 forgotten, 1 it cannot be stored, 2 a key is valid, or wrong settings
+    (conf.yaml, .env).
+    """
+    finish(_forget(read_settings(config)))
 
 
 async def _add(settings: "Settings", name: str, limits: "KeyLimits") -> int:
@@ -108,12 +133,35 @@ async def _list(settings: "Settings") -> int:
 async def _revoke(settings: "Settings", key_id: str) -> int:
     from maniple.cli.keeping import open_kept
     from maniple.cli.screens import Screens
+    from maniple.store import valid_keys
 
     async with open_kept(settings) as store:
         key = await _found(store, key_id)
         done = await store.keys.revoke(key.key_id)
+        left = await valid_keys(store.keys)
     words = "is revoked" if done else "was revoked before"
-    Screens.of_this_process().note(f"Key {key.key_id[:8]} of {key.name} {words}.")
+    screens = Screens.of_this_process()
+    screens.note(f"Key {key.key_id[:8]} of {key.name} {words}.")
+    if not left:
+        screens.note(NOBODY)
+    return 0
+
+
+async def _forget(settings: "Settings") -> int:
+    from maniple.cli.ending import WrongUsage
+    from maniple.cli.keeping import open_kept
+    from maniple.cli.screens import Screens
+    from maniple.cli.words import counted
+    from maniple.store import valid_keys
+
+    async with open_kept(settings) as store:
+        forgotten = await store.keys.forget()
+        left = await valid_keys(store.keys)
+    if left:
+        raise WrongUsage(f"{counted(left, 'key')} can still be used. Revoke first: maniple keys revoke ID.")
+    Screens.of_this_process().note(
+        f"{counted(forgotten, 'revoked key')} forgotten. A server on this machine needs no key now."
+    )
     return 0
 
 

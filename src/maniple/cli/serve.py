@@ -4,19 +4,20 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
 
 from maniple.cli.keeping import has_valid_key
+from maniple.cli.keys import NOBODY
 from maniple.cli.loading import loading
 from maniple.cli.opening import announce
 from maniple.cli.screens import Screens
 from maniple.cli.words import counted
 from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
-from maniple.store import valid_keys
+from maniple.store import ApiKey
 
 _GRACE_SECONDS = 5
 # The last frames are on their way to the sockets; a stream is cut when the server begins to exit.
@@ -69,7 +70,8 @@ async def serve(settings: Settings) -> int:
                 progress.close()
                 service = app.state.service
                 announce(service.runtime.answering, service.runtime.notices, screens)
-                _say_where(listener, settings.server, screens, keys=await valid_keys(service.store.keys))
+                _say_where(listener, settings.server, screens)
+                _say_to_whom(await service.store.keys.list(), settings.server, screens)
                 await _Server(_configuration(app), service.engine.drain).serve(sockets=[listener])
         finally:
             progress.close()
@@ -127,11 +129,17 @@ def _configuration(app: object) -> uvicorn.Config:
     )
 
 
-def _say_where(listener: socket.socket, server: ServerSettings, screens: Screens, *, keys: int) -> None:
+def _say_where(listener: socket.socket, server: ServerSettings, screens: Screens) -> None:
     port = listener.getsockname()[1]
     shown = f"[{server.host}]" if ":" in server.host else server.host
     screens.note(f"Serving on http://{shown}:{port} (documented at /docs). Ctrl-C stops.")
-    if keys:
-        screens.note(f"Clients need one of {counted(keys, 'API key')} (X-API-Key).", "dim")
+
+
+def _say_to_whom(keys: Sequence[ApiKey], server: ServerSettings, screens: Screens) -> None:
+    valid = sum(key.revoked_at is None for key in keys)
+    if valid:
+        screens.note(f"Clients need one of {counted(valid, 'API key')} (X-API-Key).", "dim")
+    elif keys:
+        screens.note(NOBODY, "red")
     elif not server.is_loopback:
         screens.note("INSECURE: everyone who can reach this address can use the team and your keys.", "red")

@@ -234,6 +234,10 @@ class Keys(Protocol):
         """Make a key useless; says whether it was of use before."""
         ...
 
+    async def forget(self) -> int:
+        """Forget all keys when every one of them is revoked; returns how many, 0 if one is valid."""
+        ...
+
 
 class Checkpoints(Protocol):
     """What may be thrown away of LangGraph's checkpoints."""

@@ -83,3 +83,10 @@ class MemoryKeys:
             return False
         self._content.keys[key_id] = replace(key, revoked_at=time.time())
         return True
+
+    async def forget(self) -> int:
+        if any(key.revoked_at is None for key in self._content.keys.values()):
+            return 0
+        forgotten = len(self._content.keys)
+        self._content.keys.clear()
+        return forgotten

@@ -48,6 +48,12 @@ class SqliteKeys:
         sql = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL RETURNING 1"
         return bool(await self._database.execute(sql, (time.time(), key_id)))
 
+    async def forget(self) -> int:
+        valid = "SELECT 1 FROM api_keys WHERE revoked_at IS NULL"
+        return len(
+            await self._database.execute(f"DELETE FROM api_keys WHERE NOT EXISTS ({valid}) RETURNING 1")
+        )
+
 
 def _key(key_id: str, name: str, kept: str, *rest: object) -> ApiKey:
     created_at, revoked_at, limits = rest
