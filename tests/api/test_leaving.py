@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from maniple.api import sse
+from maniple.api import revocation, sse
 from tests.api.inside import QUESTION, Inside, numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, serving
@@ -74,10 +74,40 @@ async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(it: Inside
         if message is None or message["type"] == stuck_at:
             await asyncio.Event().wait()
 
-    response = sse.event_stream(it.service, run["run_id"], after=0, on_leaving=on_leaving)
+    record = await it.service.engine.status(run["run_id"])
+    response = sse.event_stream(it.service, record, after=0, on_leaving=on_leaving)
     async with asyncio.timeout(5):
         await response({"type": "http", "method": "GET"}, never, never)
     assert left == [run["run_id"]]
+
+
+@pytest.mark.parametrize("script", [HANGING, SLOW], ids=["silent", "talking"])
+async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(it: Inside, model, monkeypatch, script):
+    monkeypatch.setattr(revocation, "ASK_SECONDS", 0.05)
+    model.reset(script)
+    role = "coder" if script is HANGING else "reporter"
+    key = await it.key("somebody")
+    [kept] = await it.service.store.keys.list()
+    run = await it.run(key)
+    path = f"/api/runs/{run['run_id']}/events"
+    asked = (it.client.post("/api/chat/stream", json=QUESTION, headers=key), it.client.get(path, headers=key))
+    answering, following = (asyncio.create_task(one) for one in asked)
+    await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get(role) == 2)
+    await it.service.store.keys.revoke(kept.key_id)
+    async with asyncio.timeout(10):
+        told, followed = (await answering).text, (await following).text
+    for text in (told, followed):
+        assert '"code": "key_revoked"' in text
+        names = [line[7:] for line in text.splitlines() if line.startswith("event: ")]
+        assert names[-3:] == ["error", "end_of_workflow", "final_session_state"]
+        assert "w39" not in text
+    engine = it.service.engine
+    assert (await engine.status(run["run_id"], kept.key_id)).status == "running"
+    if script is SLOW:
+        async with asyncio.timeout(10):
+            newest = [page[-1] async for page in engine.events(run["run_id"])][-1]
+        assert newest.type == "final_session_state"
+        assert (await engine.status(run["run_id"], kept.key_id)).status == "completed"
 
 
 async def test_an_old_client_of_a_server_that_stops_keeps_its_conversation_and_the_run_goes_on(tmp_path):

@@ -10,11 +10,12 @@ from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
 from maniple.api.farewell import farewell
+from maniple.api.revocation import KeyRevoked
 from maniple.api.state import Service
 from maniple.errors import ManipleError, StoreError
 from maniple.events import as_json
 from maniple.runs import Stopping
-from maniple.store import EventRecord
+from maniple.store import EventRecord, RunRecord
 
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}
 LAST_EVENT = "final_session_state"
@@ -37,16 +38,16 @@ STREAM: dict[int | str, dict[str, Any]] = {
 
 def event_stream(
     service: Service,
-    run_id: str,
+    run: RunRecord,
     *,
     after: int,
     on_leaving: Callable[[], Awaitable[object]] | None = None,
 ) -> EventSourceResponse:
     """Return the response that tells of a run, beginning after event number `after`.
 
-    With `on_leaving`, which is awaited when the client goes away (or does not read any more) before the end,
-    the stream is the answer to a request: it is closed properly even when this process stops before the run
-    has ended.
+    When the run's key is revoked it ends, and the run goes on. With `on_leaving`, which is awaited when the
+    client goes away (or does not read any more) before the end, the stream is the answer to a request: it is
+    closed properly even when this process stops before the run has ended.
     """
 
     async def left(_: Message) -> None:
@@ -54,7 +55,7 @@ def event_stream(
             await on_leaving()
 
     return _Stream(
-        _frames(service, run_id, after, is_answer=on_leaving is not None),
+        _frames(service, run, after, is_answer=on_leaving is not None),
         headers=HEADERS,
         media_type="text/event-stream; charset=utf-8",
         sep="\n",
@@ -84,26 +85,27 @@ class _Stream(EventSourceResponse):
                 await self.client_close_handler_callable({"type": "http.disconnect"})
 
 
-async def _frames(service: Service, run_id: str, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
+async def _frames(service: Service, run: RunRecord, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
     with service.metrics.client():
-        async for piece in _told(service, run_id, after, is_answer=is_answer):
+        async for piece in _told(service, run, after, is_answer=is_answer):
             yield piece
 
 
-async def _told(service: Service, run_id: str, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
+async def _told(service: Service, run: RunRecord, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
     newest = ""
     cut: ManipleError | None = None
     try:
-        async for page in service.engine.events(run_id, after):
+        pages = service.engine.events(run.run_id, after)
+        async for page in service.key_watch.pages(run.owner, pages):
             # Many frames in one piece: a long replay is as fast as the network takes it.
             yield b"".join(_frame(record) for record in page)
             newest = page[-1].type
-    except StoreError as error:
+    except (StoreError, KeyRevoked) as error:
         cut = error
     if cut is None and is_answer and newest != LAST_EVENT:
         cut = Stopping("The service is stopping. The run goes on when it is back; follow it by its run_id.")
     if cut is not None:
-        for event in await farewell(service.store.events, run_id, cut):
+        for event in await farewell(service.store.events, run.run_id, cut):
             # Without a number: it is no part of the run's record.
             yield f"event: {event.type}\ndata: {as_json(event)}\n\n".encode()
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from maniple.api.readiness import ModelReach, open_reach
+from maniple.api.revocation import KeyWatch
 from maniple.config import Settings
 from maniple.llms.embedded import Progress
 from maniple.redaction import Redactor
@@ -32,6 +33,7 @@ class Service:
     workspaces: Workspaces
     metrics: Metrics
     redactor: Redactor
+    key_watch: KeyWatch
     reach: ModelReach | None = None
 
 
@@ -56,7 +58,8 @@ async def open_service(settings: Settings, progress: Progress | None = None) -> 
         ) as engine,
     ):
         runtime = replace(runtime, notices=(*runtime.notices, *tracing.notices))
-        yield Service(settings, runtime, store, engine, workspaces, metrics, rules.redactor, reach)
+        watch = KeyWatch(store.keys)
+        yield Service(settings, runtime, store, engine, workspaces, metrics, rules.redactor, watch, reach)
 
 
 async def service_of(request: Request) -> Service:

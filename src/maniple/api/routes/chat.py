@@ -38,7 +38,7 @@ async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -
         if chat.on_disconnect != "continue":
             await engine.cancel(accepted.run.run_id, accepted.run.owner)
 
-    return event_stream(service, accepted.run.run_id, after=accepted.after, on_leaving=leave)
+    return event_stream(service, accepted.run, after=accepted.after, on_leaving=leave)
 
 
 @router.get("/api/team_members", summary="List the team", responses=problems())

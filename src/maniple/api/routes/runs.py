@@ -43,7 +43,7 @@ async def follow_run(
 ) -> EventSourceResponse:
     """The run's events from the beginning, or after a number; ends when the run has ended or waits."""
     run = await service.engine.status(run_id, caller.owner)
-    return event_stream(service, run.run_id, after=max(after, last_event_id))
+    return event_stream(service, run, after=max(after, last_event_id))
 
 
 @router.post("/api/runs/{run_id}/cancel", summary="Cancel a run", responses=problems(404))
