@@ -55,7 +55,7 @@ async def fill(path: Path) -> None:
         try:
             await store.artifacts.add(run, "big", "text/plain", bytes(4_000_000))
         except StoreError as error:
-            tell(artifact=error.code, drafts=len(list((path.parent / "artifacts").iterdir())))
+            tell(artifact=error.code, drafts=len(list((path.parent / "artifacts").glob("[!.]*"))))
         tell(kept=len(await store.events.read(run.run_id, 0, number + 100)) == number)
         (path.parent / "ballast").unlink()
         await store.events.append([(run.run_id, some_events(number + 1, number + 3))])

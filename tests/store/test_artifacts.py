@@ -8,6 +8,8 @@ import time
 import pytest
 
 from maniple.errors import FileError, StoreError
+from maniple.store import open_store
+from maniple.store.files import OWN
 from tests.store.samples import a_run, a_thread, stored_run
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +63,10 @@ async def test_a_name_never_leads_anywhere(any_store, tmp_path, name, kept):
     assert (await any_store.artifacts.open(artifact)).parent == tmp_path / "artifacts"
 
 
+def files_in(folder):
+    return sorted(file.name for file in folder.iterdir() if file.name != OWN)
+
+
 @pytest.fixture
 def planted(tmp_path):
     """What sandboxed code may plant in its workspace to have a file of the host kept."""
@@ -85,7 +91,7 @@ async def test_nothing_but_an_ordinary_file_is_kept(any_store, tmp_path, planted
     with pytest.raises(FileError):
         await any_store.artifacts.add(run, "a", "text/plain", planted / name)
     assert await any_store.artifacts.of_run(run.run_id) == []
-    assert not list((tmp_path / "artifacts").iterdir())
+    assert files_in(tmp_path / "artifacts") == []
 
 
 async def test_content_that_was_swapped_on_disk_is_not_opened(any_store, tmp_path):
@@ -106,7 +112,37 @@ async def test_an_artifact_of_a_deleted_run_leaves_nothing(any_store, tmp_path):
     await any_store.runs.remove(run.run_id)
     with pytest.raises(StoreError):
         await any_store.artifacts.add(run, "a", "text/plain", b"content")
-    assert not list((tmp_path / "artifacts").iterdir())
+    assert files_in(tmp_path / "artifacts") == []
+
+
+async def test_what_lies_in_the_folder_that_databases_shared_is_found_and_deleted_by_its_owner(tmp_path):
+    path, shared, own = tmp_path / "b.db", tmp_path / "artifacts", tmp_path / "b.db.artifacts"
+    async with open_store(path, shared, server=True) as store:
+        run = await stored_run(store)
+        old = await store.artifacts.add(run, "a", "text/plain", b"old")
+    async with open_store(path, own, server=True, earlier=shared) as store:
+        new = await store.artifacts.add(run, "b", "text/plain", b"new")
+        assert await store.check() == []
+        assert (await store.artifacts.open(old)).parent == shared
+        assert (await store.artifacts.open(new)).parent == own
+        await store.runs.remove(run.run_id)
+    assert [*files_in(shared), *files_in(own)] == []
+
+
+async def test_vacuum_leaves_what_was_there_before_the_folder_was_one_databases(store, tmp_path):
+    folder = tmp_path / "artifacts"
+    folder.mkdir()
+    (folder / "anothers").write_bytes(b"precious")
+    os.utime(folder / "anothers", (1, 1))
+    await store.vacuum()
+    assert files_in(folder) == ["anothers"]
+    # What came since is this database's alone.
+    long_ago = time.time() - 2 * 24 * 3600
+    os.utime(folder / OWN, (long_ago - 3600, long_ago - 3600))
+    (folder / "stray").write_bytes(b"of a deleted run")
+    os.utime(folder / "stray", (long_ago, long_ago))
+    await store.vacuum()
+    assert files_in(folder) == ["anothers"]
 
 
 async def test_vacuum_deletes_what_a_crash_left_a_day_ago_and_nothing_else(store, tmp_path):
@@ -119,4 +155,4 @@ async def test_vacuum_deletes_what_a_crash_left_a_day_ago_and_nothing_else(store
     for name in ("old.part", kept.artifact_id):
         os.utime(folder / name, (long_ago, long_ago))
     await store.vacuum()
-    assert {file.name for file in folder.iterdir()} == {"new.part", kept.artifact_id}
+    assert files_in(folder) == sorted(["new.part", kept.artifact_id])

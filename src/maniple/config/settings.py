@@ -118,7 +118,7 @@ class Settings(Section):
     logging: LoggingSettings = LoggingSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     data_dir: UserPath = Field(default_factory=lambda: user_data_path("maniple", appauthor=False))
-    """Threads and runs, artifacts, workspaces."""
+    """Threads and runs, artifacts, workspaces; those of another `store.path` lie beside that file."""
     cache_dir: UserPath = Field(default_factory=lambda: user_cache_path("maniple", appauthor=False))
     """The embedded model (1.1 GB) and what was learned about endpoints; may be deleted at any time."""
     _notices: tuple[str, ...] = PrivateAttr(())

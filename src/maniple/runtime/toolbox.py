@@ -16,6 +16,7 @@ from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider, open_search
+from maniple.store.configured import place_of
 from maniple.tools.browser import browser_tool
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.crawl import crawl_tool
@@ -30,8 +31,9 @@ _FOLDER = "workspaces"
 
 
 def workspaces_of(settings: Settings) -> Workspaces:
-    """Return the threads' workspaces where and as large as `settings` say."""
-    return Workspaces(settings.data_dir / _FOLDER, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
+    """Return the threads' workspaces, which belong to their database, as large as `settings` say."""
+    place = place_of(settings, _FOLDER)
+    return Workspaces(place.folder, place.earlier, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True)

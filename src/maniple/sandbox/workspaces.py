@@ -17,6 +17,7 @@ from maniple.sandbox.workspace import Workspace
 from maniple.types import Unavailable
 
 _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BESIDE = ".beside"
 
 
@@ -29,10 +30,22 @@ class Files:
 
 
 class Workspaces:
-    """Hands out the workspaces beneath `root`, which is made with the first of them."""
+    """Hands out the workspaces beneath `root`, which is made with the first of them.
 
-    def __init__(self, root: Path, *, max_file_bytes: int = 10_000_000, max_bytes: int | None = None) -> None:
+    `earlier` is where those of several databases lay: one that is only there is used there, if its key is an
+    id that only one of them can have given out.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        earlier: Path | None = None,
+        *,
+        max_file_bytes: int = 10_000_000,
+        max_bytes: int | None = None,
+    ) -> None:
         self._root = root.absolute()
+        self._earlier = earlier.absolute() if earlier is not None else None
         self._max_file_bytes = max_file_bytes
         self._max_bytes = max_bytes
 
@@ -86,11 +99,17 @@ class Workspaces:
 
     def of(self, key: str) -> Workspace:
         """The workspace of a thread, which need not be there."""
-        return Workspace(self._root / _directory_name(key), self._max_file_bytes, self._max_bytes)
+        return Workspace(self._root_of(key) / _directory_name(key), self._max_file_bytes, self._max_bytes)
 
     def _beside(self, key: str) -> Path:
         # No key's directory begins with a dot.
-        return self._root / _BESIDE / _directory_name(key)
+        return self._root_of(key) / _BESIDE / _directory_name(key)
+
+    def _root_of(self, key: str) -> Path:
+        earlier = self._earlier
+        if earlier is None or not _UNIQUE_KEY.fullmatch(key) or (self._root / key).exists():
+            return self._root
+        return earlier if (earlier / key).is_dir() else self._root
 
 
 def _directory_name(key: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from maniple.config import Settings
@@ -14,11 +15,29 @@ DATABASE = "maniple.db"
 ARTIFACTS = "artifacts"
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that belongs to one database; in `earlier`, others of the same `data_dir` have files, too."""
+
+    folder: Path
+    earlier: Path | None = None
+
+
 def database_of(settings: Settings) -> Path | None:
     """Return where the database lies, or is to lie; None when nothing is kept."""
     if settings.store.backend != "sqlite":
         return None
     return settings.store.path or settings.data_dir / DATABASE
+
+
+def place_of(settings: Settings, name: str) -> Place:
+    """Return where the files of the database lie: in `data_dir`, or beside a file that `store.path` names."""
+    shared = settings.data_dir / name
+    database = database_of(settings)
+    if database is None or database.resolve() == (settings.data_dir / DATABASE).resolve():
+        return Place(shared)
+    own = database.resolve()
+    return Place(own.with_name(f"{own.name}.{name}"), shared)
 
 
 @asynccontextmanager
@@ -27,6 +46,9 @@ async def open_configured_store(settings: Settings, *, server: bool) -> AsyncIte
 
     Raises `StoreError` with what to do.
     """
-    async with open_store(database_of(settings), settings.data_dir / ARTIFACTS, server=server) as store:
+    database, place = database_of(settings), place_of(settings, ARTIFACTS)
+    # What is gone with the process is not put where a database keeps, and sweeps, its own.
+    folder = place.folder if database is not None else settings.data_dir / f"{ARTIFACTS}.memory"
+    async with open_store(database, folder, server=server, earlier=place.earlier) as store:
         store.checkpointer.serde = RedactingSerializer(redactor_of(settings))
         yield store

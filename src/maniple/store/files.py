@@ -19,6 +19,9 @@ from maniple.store.waiting import in_thread
 CHUNK_BYTES = 1024 * 1024
 ORPHAN_SECONDS = 24 * 3600
 NAME_BYTES = 200
+DRAFT = ".part"
+OWN = ".own"
+"""An empty file: what is younger than it in its directory belongs to one database alone."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a planted pipe waits for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -36,10 +39,15 @@ class Written:
 
 
 class ArtifactFiles:
-    """Writes, finds and deletes the files."""
+    """Writes, finds and deletes the files.
 
-    def __init__(self, directory: Path) -> None:
+    `earlier` is a directory that databases once shared: files there are found and deleted by their id, but
+    none is written, and what is unknown is somebody else's.
+    """
+
+    def __init__(self, directory: Path, earlier: Path | None = None) -> None:
         self.directory = directory
+        self._directories = (directory,) if earlier is None else (directory, earlier)
 
     async def write(self, artifact_id: str, data: bytes | Path | BinaryIO) -> Written:
         """Write a new file, durably and under its name only when it is whole."""
@@ -47,12 +55,11 @@ class ArtifactFiles:
 
     async def path(self, artifact_id: str, size: int) -> Path:
         """Return where a file lies; raises `FileError` unless it is an ordinary one of this size."""
-        await in_thread(lambda: self._inspect(artifact_id, size))
-        return self.directory / artifact_id
+        return await in_thread(lambda: self._inspect(artifact_id, size))
 
     async def missing(self, artifacts: Iterable[tuple[str, int]]) -> list[str]:
         """Return which of these (id, size) cannot be opened."""
-        return await in_thread(lambda: [name for name, size in artifacts if not self._whole(name, size)])
+        return await in_thread(lambda: [name for name, size in artifacts if self._whole(name, size) is None])
 
     async def remove(self, artifact_ids: Iterable[str]) -> None:
         """Delete files; what cannot be deleted stays until `sweep`."""
@@ -61,22 +68,37 @@ class ArtifactFiles:
             await in_thread(lambda: self._remove(names))
 
     async def sweep(self, known: set[str]) -> None:
-        """Delete files of no artifact: left by a crash, so only those of a day ago and before."""
+        """Delete files of no artifact: left by a crash, so only those of a day ago and before.
+
+        Whole ones that were there before the directory was one database's alone are left: another one, which
+        shared it, may know them.
+        """
 
         def sweep() -> None:
             oldest = time.time() - ORPHAN_SECONDS
             with suppress(FileNotFoundError), os.scandir(self.directory) as entries:
+                since = self._own_since()
                 for entry in entries:
-                    stray = entry.name not in known and entry.stat(follow_symlinks=False).st_mtime < oldest
+                    written = entry.stat(follow_symlinks=False).st_mtime
+                    ours = written >= since or entry.name.endswith(DRAFT)
+                    stray = entry.name not in known and written < oldest and ours and entry.name != OWN
                     if stray and not entry.is_dir(follow_symlinks=False):
                         Path(entry.path).unlink()
 
         await in_thread(sweep)
 
+    def _own_since(self) -> float:
+        mark = self.directory / OWN
+        with suppress(FileExistsError):
+            mark.touch(mode=0o600, exist_ok=False)
+        return mark.stat().st_mtime
+
     def _write(self, artifact_id: str, data: bytes | Path | BinaryIO) -> Written:
         with told(self.directory):
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = self.directory / f"{artifact_id}.part"
+            with suppress(FileExistsError):
+                self.directory.mkdir(mode=0o700, parents=True)
+                self._own_since()
+            draft = self.directory / f"{artifact_id}{DRAFT}"
             try:
                 with _source(data) as source, os.fdopen(os.open(draft, _CREATE, 0o600), "wb") as target:
                     written = _copy(source, target)
@@ -89,25 +111,20 @@ class ArtifactFiles:
             _sync_directory(self.directory)
         return written
 
-    def _inspect(self, artifact_id: str, size: int) -> None:
-        if not self._whole(artifact_id, size):
+    def _inspect(self, artifact_id: str, size: int) -> Path:
+        path = self._whole(artifact_id, size)
+        if path is None:
             raise FileError(f"The content of artifact {artifact_id} is gone or was changed on disk.")
+        return path
 
-    def _whole(self, artifact_id: str, size: int) -> bool:
-        try:
-            descriptor = os.open(self.directory, _DIRECTORY)
-            try:
-                found = os.stat(artifact_id, dir_fd=descriptor, follow_symlinks=False)
-            finally:
-                os.close(descriptor)
-        except OSError:
-            return False
-        return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_size == size
+    def _whole(self, artifact_id: str, size: int) -> Path | None:
+        paths = (directory / artifact_id for directory in self._directories)
+        return next((path for path in paths if _is_whole(path, size)), None)
 
     def _remove(self, names: list[str]) -> None:
-        for name in names:
+        for path in [directory / name for name in names for directory in self._directories]:
             with suppress(OSError):
-                (self.directory / name).unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
 
 
 def safe_name(name: str) -> str:
@@ -115,6 +132,18 @@ def safe_name(name: str) -> str:
     printable = _CONTROL.sub("", name.encode(errors="replace").decode()).replace("\\", "/")
     last = PurePosixPath(printable).name.strip().lstrip(".")
     return last.encode()[:NAME_BYTES].decode(errors="ignore") or "artifact"
+
+
+def _is_whole(path: Path, size: int) -> bool:
+    try:
+        descriptor = os.open(path.parent, _DIRECTORY)
+        try:
+            found = os.stat(path.name, dir_fd=descriptor, follow_symlinks=False)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_size == size
 
 
 @contextmanager

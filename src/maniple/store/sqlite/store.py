@@ -66,7 +66,7 @@ class SqliteStore:
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path, artifacts: Path, *, server: bool) -> AsyncIterator[SqliteStore]:
+async def open_sqlite(path: Path, files: ArtifactFiles, *, server: bool) -> AsyncIterator[SqliteStore]:
     """Open the store, making or migrating the file; on leaving, what was written is folded into it.
 
     Raises a `StoreError` with the remedy for a file that cannot be used; such a file stays as it is.
@@ -82,7 +82,7 @@ async def open_sqlite(path: Path, artifacts: Path, *, server: bool) -> AsyncIter
             saver = SqliteSaver(connection, database)
             await saver.setup()
             await connection.execute("PRAGMA query_only = ON")
-        yield SqliteStore(database, processes, ArtifactFiles(artifacts), saver)
+        yield SqliteStore(database, processes, files, saver)
 
 
 def _open(path: Path, processes: Processes, *, server: bool) -> Database:

@@ -1,0 +1,74 @@
+"""Where the files of a database lie: two databases may share a data directory."""
+
+import os
+
+import pytest
+
+from maniple.config import Settings
+from maniple.config.run_settings import StoreSettings
+from maniple.runtime.toolbox import workspaces_of
+from maniple.store import open_store
+from maniple.store.configured import ARTIFACTS, open_configured_store, place_of
+from tests.store.samples import stored_run
+
+pytestmark = pytest.mark.anyio
+
+
+def settings_of(data, path=None, **store):
+    return Settings(data_dir=data, store=StoreSettings(path=path, **store))
+
+
+async def kept(store, content):
+    artifact = await store.artifacts.add(await stored_run(store), "a", "text/plain", content)
+    path = await store.artifacts.open(artifact)
+    os.utime(path, (1, 1))
+    return artifact, path
+
+
+async def test_a_vacuum_deletes_nothing_of_another_database_of_the_same_data_directory(tmp_path):
+    usual, other = settings_of(tmp_path), settings_of(tmp_path, tmp_path / "b.db")
+    # As it was before each had a folder of its own.
+    async with open_store(tmp_path / "b.db", tmp_path / ARTIFACTS, server=True) as store:
+        old, _ = await kept(store, b"old")
+    async with open_configured_store(other, server=True) as store:
+        new, path = await kept(store, b"new")
+        assert path.parent == tmp_path / "b.db.artifacts"
+    async with open_configured_store(usual, server=True) as store:
+        _, path = await kept(store, b"usual")
+        assert path.parent == tmp_path / ARTIFACTS
+        await store.vacuum()
+    async with open_configured_store(other, server=True) as store:
+        await store.vacuum()
+        assert await store.check() == []
+        assert (await store.artifacts.open(old)).read_bytes() == b"old"
+        assert (await store.artifacts.open(new)).read_bytes() == b"new"
+    async with open_configured_store(usual, server=True) as store:
+        assert await store.check() == []
+
+
+async def test_what_is_kept_in_memory_is_not_swept_by_a_database(tmp_path):
+    async with open_configured_store(settings_of(tmp_path, backend="memory"), server=True) as store:
+        _, path = await kept(store, b"a")
+        async with open_configured_store(settings_of(tmp_path), server=True) as beside:
+            await kept(beside, b"b")
+            await beside.vacuum()
+        assert path.exists()
+
+
+def test_the_usual_database_is_known_by_any_name(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    named = settings_of(tmp_path / "real", tmp_path / "link" / "maniple.db")
+    assert place_of(named, ARTIFACTS) == place_of(settings_of(tmp_path / "real"), ARTIFACTS)
+
+
+def test_threads_of_two_databases_have_no_workspace_in_common_but_their_own_earlier_ones(tmp_path):
+    usual = workspaces_of(settings_of(tmp_path))
+    other = workspaces_of(settings_of(tmp_path, tmp_path / "b.db"))
+    usual.open("chosen").write("secret", b"s")
+    assert other.open("chosen").path == tmp_path / "b.db.workspaces" / "chosen"
+    other.remove("chosen")
+    assert usual.files("chosen", 9).found == (("secret", 1),)
+    given_out = "00000000-0000-4000-8000-000000000000"
+    usual.open(given_out).write("earlier", b"e")
+    assert other.files(given_out, 9).found == (("earlier", 1),)
