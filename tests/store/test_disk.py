@@ -11,8 +11,9 @@ import subprocess
 
 import pytest
 
+from maniple.errors import StoreReadOnly
 from maniple.store import open_store
-from tests.store.samples import command, stored_run
+from tests.store.samples import a_thread, command, stored_run
 
 pytestmark = pytest.mark.anyio
 
@@ -36,11 +37,12 @@ async def test_a_full_disk_is_told_loses_nothing_and_writing_goes_on_when_there_
         f"mount -t tmpfs -o size=3m tmpfs {disk}; dd if=/dev/zero of={disk}/ballast bs=1M count=1 status=none"
     )
     told = in_namespace(mounting, "fill", disk / "maniple.db")
-    full, checkpoint, artifact, kept, after = told
+    full, checkpoint, artifact, kept, tried, after = told
     assert full["code"] == checkpoint["checkpoint"] == artifact["artifact"] == "store_full"
     assert "free some space" in full["message"]
     assert artifact["drafts"] == 0
     assert kept == {"kept": True}
+    assert tried == {"tried": "store_full"}
     assert after == {"after": 3, "problems": []}
 
 
@@ -80,3 +82,17 @@ async def test_what_became_read_only_works_again_when_it_can_be_written(tmp_path
 
 def test_the_namespaces_of_these_tests_can_be_made():
     assert shutil.which("unshare")
+
+
+async def test_a_write_that_failed_is_tried_again_before_the_store_counts_as_usable(store):
+    await store.try_out()
+    writes = store._database
+    await writes.execute("PRAGMA query_only = ON")
+    await store.try_out()  # nothing has failed yet
+    with pytest.raises(StoreReadOnly):
+        await store.threads.create(a_thread())
+    for _ in range(2):
+        with pytest.raises(StoreReadOnly, match="cannot be opened or written"):
+            await store.try_out()
+    await writes.execute("PRAGMA query_only = OFF")
+    await store.try_out()

@@ -82,7 +82,7 @@ async def _embedded() -> Ready:
 
 async def _store(store: Store) -> Ready:
     try:
-        await store.threads.list(None, limit=1)
+        await store.try_out()
     except StoreError as error:
         return Ready(ready=False, why=str(error))
     return Ready(ready=True)

@@ -1,6 +1,7 @@
 """What the disk and SQLite say, in words that tell people what to do."""
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from maniple.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 
+RESERVE_BYTES = 1024 * 1024
+"""Less room than that is none: the events and checkpoints of a single run take more."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
@@ -57,6 +60,13 @@ def of_system(error: OSError, path: Path) -> StoreError:
     if error.errno in _READ_ONLY:
         return read_only(path, error.strerror or str(error))
     return StoreError(f"{path} could not be read or written ({error.strerror}). Look at the disk's health.")
+
+
+def refuse_full(path: Path) -> None:
+    """Raise `StoreFull` when less than `RESERVE_BYTES` are free where `path` lies. Blocks on disk."""
+    found = os.statvfs(path)
+    if found.f_bavail * found.f_frsize < RESERVE_BYTES:
+        raise full(path)
 
 
 def full(path: Path) -> StoreFull:

@@ -276,6 +276,10 @@ class Store(Protocol):
     @property
     def checkpointer(self) -> BaseCheckpointSaver: ...
 
+    async def try_out(self) -> None:
+        """Raise the `StoreError` that reading or writing would meet now, as far as that shows cheaply."""
+        ...
+
     async def check(self) -> list[str]:
         """Return what is wrong with the stored data, a sentence each; nothing when all is well."""
         ...

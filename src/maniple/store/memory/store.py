@@ -67,6 +67,9 @@ class MemoryStore:
         self.checkpoints = MemoryCheckpoints(content.saver)
         self.checkpointer: BaseCheckpointSaver = content.saver
 
+    async def try_out(self) -> None:
+        """Memory is read and written as long as there is a process."""
+
     async def check(self) -> list[str]:
         artifacts = [(one.artifact_id, one.size) for one in self._content.artifacts.values()]
         missing = await self._content.files.missing(artifacts)

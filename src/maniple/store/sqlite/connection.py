@@ -5,6 +5,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,6 +64,8 @@ class Database:
         self._writing, self._reading = Lane("store writer"), Lane("store reader")
         self._deferred: list[tuple[str, Sequence[Any]]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self.has_failed = False
+        """Whether the last write could not be done."""
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `work` returns, committed; if it raises, nothing of it was done."""
@@ -120,7 +123,16 @@ class Database:
                     _LOG.warning("A part of a step was not stored: %s", error)
             return alone()
 
-        return self._writing.do(run if deferred else alone)
+        return self._writing.do(partial(self._noted, run if deferred else alone))
+
+    def _noted(self, work: Callable[[], T]) -> T:
+        try:
+            result = work()
+        except StoreError:
+            self.has_failed = True
+            raise
+        self.has_failed = False
+        return result
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `work` reads."""

@@ -10,7 +10,7 @@ import aiosqlite
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.errors import StoreError
-from maniple.store.faults import corrupt_log, told
+from maniple.store.faults import corrupt_log, refuse_full, told
 from maniple.store.files import ArtifactFiles
 from maniple.store.sqlite.artifacts import SqliteArtifacts
 from maniple.store.sqlite.checkpoints import SqliteCheckpoints, SqliteSaver
@@ -47,6 +47,17 @@ class SqliteStore:
     @property
     def process(self) -> str:
         return self._processes.own
+
+    async def try_out(self) -> None:
+        def look() -> None:
+            with told(self._database.path):
+                refuse_full(self._database.path)
+
+        await self._database.read(lambda c: c.execute("SELECT 1 FROM threads LIMIT 1").fetchall())
+        await in_thread(look)
+        if self._database.has_failed:
+            # Who is not ready gets no work, and nothing else would show that writing works again.
+            await self._database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     async def check(self) -> list[str]:
         try:
