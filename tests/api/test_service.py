@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from maniple.api import readiness
+from maniple.runtime.endpoints import ModelUse
 from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, serving
 
@@ -34,6 +35,47 @@ async def test_a_service_whose_model_is_gone_is_not_ready(tmp_path, monkeypatch)
             assert response.status_code == 503
             assert "unreachable" in response.json()["model"]["why"]
             assert response.json()["store"]["ready"] is True
+
+
+async def test_the_roles_whose_endpoint_is_gone_are_named_and_others_still_work(tmp_path, model):
+    nowhere = {"model": "deep", "base_url": "http://127.0.0.1:9/v1"}
+    basic = {"model": "scripted", "base_url": model.base_url, "max_retries": 0}
+    deaf = {"models": {"basic": basic, "reasoning": nowhere}}
+    unreachable = "is unreachable: ConnectError. See `maniple doctor`."
+    async with inside(model.base_url, tmp_path / "deep", **deaf) as it:
+        ready = await it.get("/readyz")
+        assert ready["ready"] is True
+        why = f"The endpoint of planner (deep thinking) {unreachable}"
+        assert ready["model"] == {"ready": False, "why": why}
+    async with inside(
+        model.base_url, tmp_path / "reporter", **deaf, team={"llms": {"reporter": "reasoning"}}
+    ) as it:
+        response = await it.client.get("/readyz")
+        why = f"The endpoint of reporter, planner (deep thinking) {unreachable}"
+        assert (response.status_code, response.json()["model"]["why"]) == (503, why)
+    spare = {"models": {"basic": basic, "reasoning": {**nowhere, "fallbacks": [basic]}}}
+    async with inside(model.base_url, tmp_path / "spare", **spare) as it:
+        assert (await it.get("/readyz"))["model"] == {"ready": True, "why": ""}
+
+
+async def test_each_endpoint_is_asked_once_for_all_of_its_roles_and_not_again_at_once():
+    asked = []
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        return httpx.Response(503 if "b" in request.url.host else 401)
+
+    uses = [
+        ModelUse("planner", ("http://a/v1",), vital=True),
+        ModelUse("coder", ("http://b/v1/",)),
+        ModelUse("reporter", ("http://b/v1/", "http://a/v1"), vital=True),
+    ]
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+        reach = readiness.ModelReach(client, uses)
+        found = await asyncio.gather(*(reach.reached() for _ in range(3)))
+    assert sorted(asked) == ["http://a/v1/models", "http://b/v1/models"]
+    assert {one.model.why for one in found} == {"The endpoint of coder answers HTTP 503."}
+    assert all(one.suffices for one in found)
 
 
 async def test_figures_are_counted_from_runs(it: Inside):

@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import httpx
 
 from maniple.api.schemas import Readiness, Ready
 from maniple.errors import StoreError
 from maniple.runtime import Runtime
+from maniple.runtime.endpoints import ModelUse
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.store import Store
 from maniple.types import Worker
@@ -18,57 +20,73 @@ ASK_AGAIN_SECONDS = 10.0
 _TIMEOUT_SECONDS = 2.0
 
 
-class ModelReach:
-    """Whether the model's endpoint answers at all; asked at most every ten seconds, without its key."""
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Whether every role reaches a model; `suffices`: whether those do that no run can do without."""
 
-    def __init__(self, client: httpx.AsyncClient, url: str) -> None:
+    model: Ready
+    suffices: bool
+
+
+class ModelReach:
+    """Whether the roles' endpoints answer at all; asked at most every ten seconds, without their keys."""
+
+    def __init__(self, client: httpx.AsyncClient, uses: Sequence[ModelUse]) -> None:
         self._client = client
-        self._url = url
+        self._uses = uses
         self._asking = asyncio.Lock()
         self._asked_at = float("-inf")
-        self._answer = Ready(ready=False)
+        self._answer = Reached(Ready(ready=False), suffices=False)
 
-    async def ready(self) -> Ready:
-        """Return what the endpoint's last answer says."""
+    async def reached(self) -> Reached:
+        """Return what the endpoints' last answers say."""
         async with self._asking:
             if time.monotonic() - self._asked_at > ASK_AGAIN_SECONDS:
-                self._answer = await self._ask()
+                self._answer = await self._ask_all()
                 self._asked_at = time.monotonic()
             return self._answer
 
-    async def _ask(self) -> Ready:
+    async def _ask_all(self) -> Reached:
+        urls = [*dict.fromkeys(url for use in self._uses for url in use.urls)]
+        faults = dict(zip(urls, await asyncio.gather(*map(self._fault, urls)), strict=True))
+        # A fallback that answers is enough; of several that do not, the first says why.
+        lacking = [use for use in self._uses if all(faults[url] for url in use.urls)]
+        roles: dict[str, list[str]] = {}
+        for use in lacking:
+            roles.setdefault(faults[use.urls[0]], []).append(use.role)
+        why = " ".join(f"The endpoint of {', '.join(names)} {fault}" for fault, names in roles.items())
+        return Reached(Ready(ready=not lacking, why=why), not any(use.vital for use in lacking))
+
+    async def _fault(self, url: str) -> str:
+        """Return what is wrong with an endpoint, "" when it answers."""
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                response = await self._client.get(f"{self._url.rstrip('/')}/models")
+                response = await self._client.get(f"{url.rstrip('/')}/models")
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             why = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
-            return Ready(
-                ready=False, why=f"The model's endpoint is unreachable: {why}. See `maniple doctor`."
-            )
-        if response.status_code >= 500:
-            return Ready(ready=False, why=f"The model's endpoint answers HTTP {response.status_code}.")
-        return Ready(ready=True)
+            return f"is unreachable: {why}. See `maniple doctor`."
+        return f"answers HTTP {response.status_code}." if response.status_code >= 500 else ""
 
 
 @asynccontextmanager
 async def open_reach(runtime: Runtime) -> AsyncIterator[ModelReach | None]:
-    """Yield what asks the model's endpoint; None for the embedded model, which lives and dies with us."""
+    """Yield what asks the models' endpoints; None for the embedded model, which lives and dies with us."""
     if runtime.answering.embedded:
         yield None
         return
     # Reading the certificates takes longer than the event loop may stand still.
     client = await asyncio.to_thread(httpx.AsyncClient, timeout=_TIMEOUT_SECONDS)
     async with client:
-        yield ModelReach(client, runtime.answering.url)
+        yield ModelReach(client, runtime.uses)
 
 
 async def readiness(runtime: Runtime, store: Store, reach: ModelReach | None) -> Readiness:
     """Return how every part stands. Without store or model no run is answered; the rest may be absent."""
-    kept, model = await asyncio.gather(_store(store), reach.ready() if reach else _embedded())
+    kept, reached = await asyncio.gather(_store(store), reach.reached() if reach else _embedded())
     return Readiness(
-        ready=kept.ready and model.ready,
+        ready=kept.ready and reached.suffices,
         store=kept,
-        model=model,
+        model=reached.model,
         search=_equipped(runtime.missing, "researcher"),
         sandbox=_sandbox(runtime),
         browser=_equipped(runtime.missing, "browser"),
@@ -76,8 +94,8 @@ async def readiness(runtime: Runtime, store: Store, reach: ModelReach | None) ->
     )
 
 
-async def _embedded() -> Ready:
-    return Ready(ready=True)
+async def _embedded() -> Reached:
+    return Reached(Ready(ready=True), suffices=True)
 
 
 async def _store(store: Store) -> Ready:

@@ -14,6 +14,7 @@ from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress
 from maniple.prompts import preload
 from maniple.runtime.answering import Answering, open_models
+from maniple.runtime.endpoints import ModelUse, uses_of
 from maniple.runtime.progress import LineProgress
 from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
@@ -33,6 +34,8 @@ class Runtime:
     """Why a worker lacks what it works with."""
     release: Callable[[str], Awaitable[None]] | None = None
     """Stops what still works for a thread: its sandbox."""
+    uses: tuple[ModelUse, ...] = ()
+    """Which endpoints each role depends on."""
 
 
 @asynccontextmanager
@@ -54,9 +57,10 @@ async def open_runtime(
         equipment = await open_equipment(settings, stack)
         await asyncio.to_thread(preload)
         team = settings.team
+        workers = build_workers(team, models, equipment.toolbox)
         graph = build_graph(
             models,
-            build_workers(team, models, equipment.toolbox),
+            workers,
             rules=TeamRules(
                 team.llms,
                 team.supervisor,
@@ -70,7 +74,8 @@ async def open_runtime(
         )
         borrowed = () if answering.embedded else _borrowed(models)
         notices = (*settings.notices, *borrowed, *equipment.notices)
-        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing, equipment.release)
+        uses = uses_of(models, team.llms, workers)
+        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing, equipment.release, uses)
 
 
 @asynccontextmanager

@@ -48,7 +48,10 @@ class Ready(BaseModel):
 
 
 class Readiness(BaseModel):
-    """Whether runs can be answered (`ready`: store and model are), and each part on its own."""
+    """Whether runs can be answered, and each part on its own.
+
+    For `ready` the store is, and the models are that every run needs; `model` speaks of all of them.
+    """
 
     ready: bool
     store: Ready
