@@ -8,6 +8,7 @@ import pytest
 
 from maniple.api import readiness
 from maniple.runtime.endpoints import ModelUse
+from maniple.store import faults
 from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, serving
 
@@ -35,6 +36,15 @@ async def test_a_service_whose_model_is_gone_is_not_ready(tmp_path, monkeypatch)
             assert response.status_code == 503
             assert "unreachable" in response.json()["model"]["why"]
             assert response.json()["store"]["ready"] is True
+
+
+async def test_a_service_whose_disk_has_no_room_is_not_ready_until_there_is_some(it: Inside, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(faults, "RESERVE_BYTES", 2**62)
+        response = await it.client.get("/readyz")
+    assert response.status_code == 503
+    assert "cannot grow: the disk is full" in response.json()["store"]["why"]
+    assert (await it.get("/readyz"))["store"] == {"ready": True, "why": ""}
 
 
 async def test_the_roles_whose_endpoint_is_gone_are_named_and_others_still_work(tmp_path, model):

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from maniple.store import open_store
 from tests.cli.processes import SERVER, environment, maniple, start
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 
@@ -103,6 +104,22 @@ async def test_a_server_beyond_this_machine_starts_when_there_is_a_key_that_is_v
     process = await start(SERVER, *host, folder=tmp_path, env=env)
     _, notes = await process.communicate()
     assert (process.returncode, b"there is no API key" in notes) == (2, True)
+
+
+async def test_a_server_whose_keys_are_all_revoked_says_that_it_lets_nobody_in(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    async with open_store(tmp_path / "data/maniple.db", tmp_path / "artifacts", server=False) as store:
+        key, _ = await store.keys.add("only")
+        await store.keys.revoke(key.key_id)
+    async with service(tmp_path, server.base_url) as (url, process):
+        assert process.stderr
+        async with asyncio.timeout(10):
+            said = (await process.stderr.readline()).decode()
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+            refused = await client.get("/api/threads")
+    assert "lets nobody in. maniple keys add NAME" in said and "maniple keys forget" in said
+    assert refused.status_code == 401
 
 
 async def test_a_second_server_on_the_same_database_is_refused_with_words(
