@@ -97,6 +97,31 @@ async def test_figures_are_counted_from_runs(it: Inside):
     assert "maniple_stream_clients 0.0" in response.text
 
 
+async def test_runs_that_wait_for_their_turn_or_a_place_are_queued_and_do_not_work(tmp_path):
+    with serving({"coordinator": [{"hang": True}]}) as model:
+        async with inside(model.base_url, tmp_path, server={"max_runs": 1}) as it:
+            works = await it.run()
+            waiting = [await it.run(thread_id=works["thread_id"]), await it.run()]
+            await asyncio.to_thread(model.wait_for, lambda stats: stats["active"] == 1)
+            now = await figures(it)
+            assert [now[f"runs_{name}"] for name in ("running", "queued", "started_total")] == [1, 2, 1]
+            for run in waiting:
+                await it.client.post(f"/api/runs/{run['run_id']}/cancel")
+            now = await figures(it)
+            assert [now[f"runs_{name}"] for name in ("running", "queued", "started_total")] == [1, 0, 1]
+            assert now['runs_ended_total{status="cancelled"}'] == 2
+            assert 'run_seconds_count{status="cancelled"}' not in now
+            await it.client.post(f"/api/runs/{works['run_id']}/cancel")
+            now = await figures(it)
+            assert (now["runs_running"], now['run_seconds_count{status="cancelled"}']) == (0, 1)
+
+
+async def figures(it: Inside) -> dict[str, float]:
+    lines = (await it.client.get("/metrics")).text.splitlines()
+    ours = [line.removeprefix("maniple_").rsplit(" ", 1) for line in lines if line.startswith("maniple_")]
+    return {name: float(value) for name, value in ours}
+
+
 async def test_every_route_is_described_with_its_answers_and_refusals(it: Inside):
     document = it.app.openapi()
     for path, methods in document["paths"].items():

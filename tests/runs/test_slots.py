@@ -19,7 +19,6 @@ async def begun(slots: FairSlots, owners: str) -> tuple[list[str], list[asyncio.
     order: list[str] = []
     tasks = [asyncio.create_task(waits(slots, owner, order)) for owner in owners]
     await asyncio.sleep(0)  # each begins, and waits
-    assert slots.waiting == len(owners)
     return order, tasks
 
 
@@ -48,8 +47,8 @@ async def test_a_place_that_came_too_late_goes_to_the_next():
     tasks[0].cancel()  # the place is its own already, but it has not heard of it
     await asyncio.wait(tasks)
     assert order == ["b"]
-    async with slots.hold("c"):
-        assert slots.waiting == 0
+    async with asyncio.timeout(5), slots.hold("c"):
+        pass  # it is free
 
 
 async def test_a_thread_is_forgotten_when_nobody_works_on_it():

@@ -40,6 +40,9 @@ def usage(model: str) -> Usage:
 
 def test_runs_are_counted_by_how_they_end() -> None:
     metrics = Metrics()
+    for run_id in "ab":
+        metrics.queue(run_id)
+        metrics.begin(run_id)
     tell(metrics, "a", STARTED)
     tell(metrics, "b", STARTED, RunStatusChanged(status="failed"))
     assert figures(metrics)["runs_running"] == 2
@@ -52,13 +55,27 @@ def test_runs_are_counted_by_how_they_end() -> None:
     assert now["runs_running"] == 0
 
 
-def test_a_run_that_goes_on_after_a_crash_is_under_way_although_it_does_not_begin() -> None:
+def test_a_run_that_works_when_the_program_stops_ends_as_unknown_and_one_that_waits_does_not() -> None:
     metrics = Metrics()
-    tell(metrics, "a", usage("m"))
-    assert figures(metrics)["runs_running"] == 1
+    for run_id in "ab":
+        metrics.queue(run_id)
+    metrics.begin("a")
+    assert (figures(metrics)["runs_running"], figures(metrics)["runs_queued"]) == (1, 1)
     metrics.forget("a")
+    metrics.forget("b")
     now = figures(metrics)
-    assert (now["runs_running"], now["runs_ended_total|unknown"]) == (0, 1)
+    assert (now["runs_running"], now["runs_queued"], now["runs_ended_total|unknown"]) == (0, 0, 1)
+
+
+def test_a_run_that_ends_before_its_turn_is_counted_as_ended_and_its_wait_as_no_work() -> None:
+    metrics = Metrics()
+    metrics.queue("a")
+    tell(metrics, "a", STARTED)
+    assert (figures(metrics)["runs_running"], figures(metrics)["runs_queued"]) == (0, 1)
+    tell(metrics, "a", RunStatusChanged(status="cancelled"), ENDED)
+    now = figures(metrics)
+    assert (now["runs_queued"], now["runs_started_total"], now["runs_ended_total|cancelled"]) == (0, 0, 1)
+    assert "run_seconds_count|cancelled" not in now
 
 
 def test_calls_tokens_tools_and_errors_are_counted() -> None:
@@ -85,18 +102,17 @@ def test_names_without_number_become_other() -> None:
     assert calls["model_calls_total|coder|other"] == 150
 
 
-def test_gauges_follow_the_queue_and_the_readers() -> None:
+def test_gauges_follow_the_readers_and_the_store() -> None:
     metrics = Metrics()
-    metrics.watch_queue(lambda: 3)
     with metrics.client(), metrics.storing():
         assert figures(metrics)["stream_clients"] == 1
     now = figures(metrics)
-    assert (now["stream_clients"], now["runs_queued"], now["store_append_seconds_count"]) == (0, 3, 1)
+    assert (now["stream_clients"], now["store_append_seconds_count"]) == (0, 1)
 
 
 def test_two_registries_know_nothing_of_each_other() -> None:
     one, other = Metrics(), Metrics()
-    tell(one, "a", STARTED)
+    one.begin("a")
     assert figures(other)["runs_started_total"] == 0
 
 

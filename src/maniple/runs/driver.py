@@ -129,7 +129,9 @@ class Driver:
     @asynccontextmanager
     async def _place(self, active: ActiveRun, start: Start) -> AsyncIterator[None]:
         """Wait for the thread's turn, for a place among those who work, and for other processes."""
-        record = active.record
+        record, metrics = active.record, self.telemetry.metrics
+        if metrics is not None:
+            metrics.queue(record.run_id)
         async with AsyncExitStack() as stack:
             if start != "answer":
                 # An answer goes before those who wait for the end of the run that asked.
@@ -138,6 +140,8 @@ class Driver:
             while True:
                 async with self._turns.take(record.thread_id), self.slots.hold(record.owner):
                     if await self._begins(active, start):
+                        if metrics is not None:
+                            metrics.begin(record.run_id)
                         self.quotas.of(record.owner).attach(record.run_id, active.meter)
                         active.meter.start()
                         yield

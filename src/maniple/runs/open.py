@@ -36,8 +36,6 @@ async def open_engine(
     rules, telemetry, workplace = rules or Rules(), telemetry or Telemetry(), workplace or Workplace()
     async with open_recorder(store.events, telemetry.metrics) as recorder:
         slots = FairSlots(rules.working)
-        if telemetry.metrics is not None:
-            telemetry.metrics.watch_queue(lambda: slots.waiting)
         workspaces = workplace.workspaces
         outputs = Outputs(store, workspaces, rules.redactor) if workspaces is not None else None
         quotas = Quotas(store)

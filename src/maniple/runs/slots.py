@@ -16,11 +16,6 @@ class FairSlots:
         self._free = size
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
-    @property
-    def waiting(self) -> int:
-        """How many wait for a place."""
-        return sum(len(queue) for queue in self._waiting.values())
-
     @asynccontextmanager
     async def hold(self, owner: str) -> AsyncIterator[None]:
         """Wait for a place and keep it."""

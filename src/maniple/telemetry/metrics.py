@@ -1,4 +1,4 @@
-"""What Prometheus asks for: counted from the events of runs, so that the engine needs one line."""
+"""What Prometheus asks for: counted from the events of runs, and from when they wait and work."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -34,14 +34,18 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
+        self._waiting: set[str] = set()
         self._begun: dict[str, float] = {}
         self._statuses: dict[str, str] = {}
         self._models, self._tools = _Names(), _Names()
         self._started = Counter("maniple_runs_started", "Runs that began to work.", registry=registry)
         self._ended = Counter("maniple_runs_ended", "Runs that ended or wait.", ["status"], registry=registry)
-        self._running = Gauge("maniple_runs_running", "Runs under way.", registry=registry)
+        self._running = Gauge("maniple_runs_running", "Runs that work.", registry=registry)
         self._running.set_function(lambda: len(self._begun))
-        self._queued = Gauge("maniple_runs_queued", "Accepted runs that wait for a place.", registry=registry)
+        self._queued = Gauge(
+            "maniple_runs_queued", "Runs that wait for their thread's turn or for a place.", registry=registry
+        )
+        self._queued.set_function(lambda: len(self._waiting))
         self._run_seconds = Histogram(
             "maniple_run_seconds", "How long runs work.", ["status"], buckets=_RUN_SECONDS, registry=registry
         )
@@ -68,20 +72,25 @@ class Metrics:
         self._clients = Gauge("maniple_stream_clients", "Open event streams.", registry=registry)
 
     def observe(self, event: ObservedEvent, run_id: str) -> None:
-        """Count one event of a run. A run is under way from its first event here to its last."""
-        if run_id not in self._begun:
-            self._begun[run_id] = time.monotonic()
-            self._started.inc()
+        """Count one event of a run; the last one ends it, whether it ever began to work or not."""
         if observer := _OBSERVERS.get(event.type):
             observer(self, event, run_id)
 
-    def forget(self, run_id: str) -> None:
-        """Take a run whose last event never came for ended."""
-        self._end(None, run_id)
+    def queue(self, run_id: str) -> None:
+        """Count a run that waits until it may work."""
+        self._waiting.add(run_id)
 
-    def watch_queue(self, length: Callable[[], int]) -> None:
-        """Ask `length` for the number of queued runs whenever someone reads the figures."""
-        self._queued.set_function(length)
+    def begin(self, run_id: str) -> None:
+        """Count a run that works, from now to its last event."""
+        self._waiting.discard(run_id)
+        self._begun[run_id] = time.monotonic()
+        self._started.inc()
+
+    def forget(self, run_id: str) -> None:
+        """Take a run whose last event never came for ended, if it worked; one that waited waits elsewhere."""
+        if run_id in self._begun:
+            self._end(None, run_id)
+        self._waiting.discard(run_id)
 
     def storing(self) -> AbstractContextManager[Any]:
         """Time what happens inside as storing of events."""
@@ -117,9 +126,10 @@ class Metrics:
 
     def _end(self, event: Any, run_id: str) -> None:
         status = self._statuses.pop(run_id, "unknown")
+        self._ended.labels(status).inc()
+        self._waiting.discard(run_id)
         began = self._begun.pop(run_id, None)
         if began is not None:
-            self._ended.labels(status).inc()
             self._run_seconds.labels(status).observe(time.monotonic() - began)
 
 
