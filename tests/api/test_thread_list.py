@@ -38,6 +38,14 @@ async def test_each_conversation_stands_as_its_newest_runs_do(it: Inside):
         assert (await it.get(f"/api/threads/{thread_id}"))["status"] == status
 
 
+async def test_a_conversation_without_a_title_is_called_by_its_first_question(it: Inside):
+    thread = await it.thread()
+    for question in ("1+3=?", "Now double it."):
+        response = await it.client.post(f"/api/threads/{thread}/runs", json={"input": question})
+        await it.told(response.json()["run_id"])
+    assert [one["title"] for one in (await it.get("/api/threads"))["threads"]] == ["1+3=?"]
+
+
 async def test_a_page_asks_the_store_twice_however_long_it_is(it: Inside):
     for _ in range(60):
         await thread_with(it, "completed")

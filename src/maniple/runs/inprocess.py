@@ -46,12 +46,14 @@ class InProcessEngine:
         thread_id = request.thread_id or run_id
         # Two requests for one thread are decided on one after another.
         async with self._admission.admit(request.owner), self._deciding.take(thread_id):
-            await self._thread(thread_id, request)
+            thread = await self._thread(thread_id, request)
             await self._take_up(thread_id, lambda _: request.ends_others)
             waiting = await self._waiting_run(thread_id)
             if waiting is not None:
                 return await self._answer(waiting, request.messages[-1].text)
             await self._make_way(thread_id, request.when_busy)
+            if not thread.title:
+                await self._store.threads.touch(thread_id, self._title(request))
             return Accepted(await self._add(run_id, thread_id, request), after=0)
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
@@ -162,20 +164,24 @@ class InProcessEngine:
             if late:
                 await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
-    async def _thread(self, thread_id: str, request: RunRequest) -> None:
-        """Make the thread unless it is there; raises `NotFound` when it is somebody else's."""
+    async def _thread(self, thread_id: str, request: RunRequest) -> Thread:
+        """Return the thread, made unless it is there; raises `NotFound` when it is somebody else's."""
         thread = await self._store.threads.get(thread_id, None)
         if thread is None:
-            title = self._rules.redactor.text(request.messages[-1].text)[:TITLE_CHARACTERS]
             now = time.time()
+            made = Thread(thread_id, request.owner, self._title(request), now, now)
             try:
-                thread = await self._store.threads.create(Thread(thread_id, request.owner, title, now, now))
+                thread = await self._store.threads.create(made)
             except StoreError:
                 thread = await self._store.threads.get(thread_id, None)  # another process was faster
                 if thread is None:
                     raise
         if thread.owner != request.owner:
             raise NotFound("There is no such thread.")
+        return thread
+
+    def _title(self, request: RunRequest) -> str:
+        return self._rules.redactor.text(request.messages[-1].text)[:TITLE_CHARACTERS]
 
     async def _take_up(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Go on with what a process left behind on a thread: what is new comes after it."""
