@@ -30,6 +30,8 @@ async def test_each_conversation_stands_as_its_newest_runs_do(it: Inside):
         await thread_with(it, "completed", "failed"): "error",
         await thread_with(it, "running", "queued"): "busy",
         await thread_with(it, "running", "cancelled"): "busy",
+        await thread_with(it, "running", *["cancelled"] * 60): "busy",
+        await thread_with(it, "interrupted", *["cancelled"] * 8): "interrupted",
         await thread_with(it, *["completed"] * 8, "interrupted"): "interrupted",
     }
     listed = (await it.get("/api/threads"))["threads"]

@@ -1,4 +1,4 @@
-"""How the newest runs of several threads stand."""
+"""How the runs of several threads stand."""
 
 import pytest
 
@@ -7,22 +7,24 @@ from tests.store.samples import a_run, a_thread
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_newest_runs_of_each_thread_are_told_newest_first(any_store):
-    first, second, empty = [await any_store.threads.create(a_thread()) for _ in range(3)]
+async def test_the_newest_run_of_each_thread_and_all_that_have_not_ended_are_told_newest_first(any_store):
+    first, second, third, empty = [await any_store.threads.create(a_thread()) for _ in range(4)]
     for thread, status in [
         (first, "failed"),
         (second, "running"),
-        (first, "completed"),
-        (second, "queued"),
         (first, "interrupted"),
+        (second, "queued"),
+        (third, "failed"),
+        (third, "completed"),
+        *((first, "cancelled") for _ in range(8)),
     ]:
         await any_store.runs.add(a_run(thread, status=status))
-    asked = [one.thread_id for one in (first, second, empty)]
-    assert await any_store.runs.statuses(asked, 2) == {
-        first.thread_id: ["interrupted", "completed"],
+    asked = [one.thread_id for one in (first, second, third, empty)]
+    assert await any_store.runs.statuses(asked) == {
+        first.thread_id: ["cancelled", "interrupted"],
         second.thread_id: ["queued", "running"],
+        third.thread_id: ["completed"],
         empty.thread_id: [],
     }
-    assert await any_store.runs.statuses([], 2) == {}
-    assert await any_store.runs.statuses(["nowhere", 'a"b'], 2) == {"nowhere": [], 'a"b': []}
-    assert await any_store.runs.statuses([first.thread_id], 0) == {first.thread_id: []}
+    assert await any_store.runs.statuses([]) == {}
+    assert await any_store.runs.statuses(["nowhere", 'a"b']) == {"nowhere": [], 'a"b': []}

@@ -13,7 +13,6 @@ from maniple.store import Store, Thread
 from maniple.types import RunState
 
 SHOWN_RUNS = 50
-_LOOKED_AT = 5
 
 
 async def owned(store: Store, thread_id: str, owner: str) -> Thread:
@@ -25,16 +24,17 @@ async def owned(store: Store, thread_id: str, owner: str) -> Thread:
 
 
 async def views_of(store: Store, threads: Sequence[Thread]) -> list[ThreadView]:
-    """Return what is told of threads, each by its newest runs; the store is asked once for all of them."""
-    newest = await store.runs.statuses([one.thread_id for one in threads], _LOOKED_AT)
-    return [ThreadView.of(one, _status(newest[one.thread_id])) for one in threads]
+    """Return what is told of threads, each by its runs; the store is asked once for all of them."""
+    found = await store.runs.statuses([one.thread_id for one in threads])
+    return [ThreadView.of(one, _status(found[one.thread_id])) for one in threads]
 
 
 def _status(newest: Sequence[RunState]) -> ThreadStatus:
     if any(status in ("queued", "running") for status in newest):
         return "busy"
-    told: dict[str, ThreadStatus] = {"interrupted": "interrupted", "failed": "error"}
-    return told.get(newest[0], "idle") if newest else "idle"
+    if "interrupted" in newest:
+        return "interrupted"
+    return "error" if newest[:1] == ["failed"] else "idle"
 
 
 async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
@@ -43,7 +43,7 @@ async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
     state = await thread_state(service.runtime.graph, thread.thread_id)
     messages: list[BaseMessage] = state.values.get("messages") or []
     plan = state.values.get("plan")
-    view = ThreadView.of(thread, _status([run.status for run in runs]))
+    [view] = await views_of(service.store, [thread])
     return ThreadDetail(
         **view.model_dump(),
         messages=[as_chat_message(message) for message in messages],

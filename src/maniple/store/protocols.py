@@ -82,8 +82,8 @@ class RunTable(Protocol):
         """Return the runs of a thread."""
         ...
 
-    async def statuses(self, thread_ids: Sequence[str], most: int) -> Mapping[str, Sequence[RunState]]:
-        """Return the statuses of the newest runs of each thread, newest first, at most `most` of each."""
+    async def statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
+        """Return, newest first, the statuses of each thread's newest run and of all that have not ended."""
         ...
 
     async def waiting(self, thread_id: str) -> Sequence[RunRecord]:

@@ -74,11 +74,11 @@ class MemoryRuns:
         found = newest_first(self._content.runs.values(), before)
         return [one for one in found if one.thread_id == thread_id][: max(limit, 0)]
 
-    async def statuses(self, thread_ids: Sequence[str], most: int) -> Mapping[str, Sequence[RunState]]:
+    async def statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
         found: dict[str, list[RunState]] = {thread_id: [] for thread_id in thread_ids}
         for run in newest_first(self._content.runs.values(), None):
             of_thread = found.get(run.thread_id)
-            if of_thread is not None and len(of_thread) < most:
+            if of_thread is not None and (not of_thread or run.is_unfinished or run.status == "interrupted"):
                 of_thread.append(run.status)
         return found
 

@@ -53,13 +53,13 @@ class SqliteRuns:
     ) -> Sequence[RunRecord]:
         return await self._page({"thread_id": thread_id}, limit, before)
 
-    async def statuses(self, thread_ids: Sequence[str], most: int) -> Mapping[str, Sequence[RunState]]:
-        newest = "SELECT position FROM runs WHERE thread_id = asked.value ORDER BY position DESC LIMIT ?"
+    async def statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
+        newest = "SELECT max(position) FROM runs WHERE thread_id = asked.value"
         sql = (
-            "SELECT asked.value, status FROM json_each(?) AS asked CROSS JOIN runs "
-            f"WHERE position IN ({newest}) ORDER BY position DESC"
+            "SELECT asked.value, status FROM json_each(?) asked CROSS JOIN runs ON thread_id = asked.value "
+            f"WHERE {_UNFINISHED} OR status = 'interrupted' OR position = ({newest}) ORDER BY position DESC"
         )
-        values = (json.dumps([*thread_ids]), max(most, 0))
+        values = (json.dumps([*thread_ids]),)
         found: dict[str, list[RunState]] = {thread_id: [] for thread_id in thread_ids}
         for thread_id, status in await self._database.read(lambda c: c.execute(sql, values).fetchall()):
             found[thread_id].append(status)
