@@ -24,7 +24,9 @@ async def test_a_conversation_is_made_read_listed_and_deleted(it: Inside):
     run = await it.run(thread_id=thread["thread_id"])
     await it.told(run["run_id"])
     read = await it.get(f"/api/threads/{thread['thread_id']}")
-    assert read["messages"][0] == QUESTION["messages"][0]
+    assert read["messages"][0] == {**QUESTION["messages"][0], "name": None}
+    told = [(one["role"], one["name"]) for one in read["messages"][1:]]
+    assert told == [("assistant", name) for name in ("planner", "coder", "reporter")]
     assert read["messages"][-1]["content"].startswith("# What is 1 + 3?")
     assert [one["status"] for one in read["plan"]["steps"]] == ["completed", "completed"]
     assert read["runs"] == [{"run_id": run["run_id"], "status": "completed"}]

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from maniple.api.schemas import PlanView, RunStub, ThreadDetail, ThreadStatus, ThreadView
+from maniple.api.schemas import PlanView, RunStub, SaidView, ThreadDetail, ThreadStatus, ThreadView
 from maniple.api.state import Service
 from maniple.events.conversation import as_chat_message
 from maniple.runs import NotFound
 from maniple.runtime import thread_state
 from maniple.store import Store, Thread
-from maniple.types import RunState
+from maniple.types import AGENTS, RunState
 
 SHOWN_RUNS = 50
 
@@ -46,7 +46,14 @@ async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
     [view] = await views_of(service.store, [thread])
     return ThreadDetail(
         **view.model_dump(),
-        messages=[as_chat_message(message) for message in messages],
+        messages=[_said(message) for message in messages],
         plan=PlanView.model_validate(plan) if plan else None,
         runs=[RunStub.model_validate(run) for run in runs],
     )
+
+
+def _said(message: BaseMessage) -> SaidView:
+    """Return a message under its author's name; the graph keeps what agents write as a human's."""
+    told = as_chat_message(message)
+    name = message.name if message.name in AGENTS else None
+    return SaidView(role="assistant" if name else told.role, name=name, content=told.content)

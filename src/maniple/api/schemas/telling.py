@@ -68,10 +68,16 @@ class RunStub(_Told):
     status: RunState
 
 
+class SaidView(ChatMessage):
+    """A message; `name` is the member of the team that wrote it, null when nobody of the team did."""
+
+    name: str | None
+
+
 class ThreadDetail(ThreadView):
     """A conversation with what was said, its newest plan and its newest runs."""
 
-    messages: list[ChatMessage]
+    messages: list[SaidView]
     plan: PlanView | None
     runs: list[RunStub]
 
