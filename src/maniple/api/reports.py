@@ -59,7 +59,7 @@ async def report_of(store: Store, run: RunRecord) -> ReportView:
     content = event.messages[-1].content
     return ReportView(
         run_id=run.run_id,
-        thread_id=run.thread_id,
+        thread_id=run.thread_name,
         status=run.status,
         title=thread.title,
         markdown=content if isinstance(content, str) else "",

@@ -9,18 +9,29 @@ from maniple.api.state import Service
 from maniple.events.conversation import as_chat_message
 from maniple.runs import NotFound
 from maniple.runtime import thread_state
-from maniple.store import Store, Thread
+from maniple.store import Store, Thread, id_of_named
 from maniple.types import AGENTS, RunState
 
 SHOWN_RUNS = 50
 
 
-async def owned(store: Store, thread_id: str, owner: str) -> Thread:
-    """Return a thread of this owner; raises the same `NotFound` for another's as for none."""
-    thread = await store.threads.get(thread_id, owner)
+async def owned(store: Store, name: str, owner: str) -> Thread:
+    """Return the thread that this owner calls so; raises the same `NotFound` for another's as for none."""
+    thread = await _called(store, name, owner)
     if thread is None:
         raise NotFound("There is no such thread.")
     return thread
+
+
+async def id_for(store: Store, name: str, owner: str) -> str:
+    """Return the id of the thread that this owner calls so, or is about to make."""
+    thread = await _called(store, name, owner)
+    return thread.thread_id if thread is not None else id_of_named(owner, name)
+
+
+async def _called(store: Store, name: str, owner: str) -> Thread | None:
+    # By its own id are known those that the service made, and those of an older version.
+    return await store.threads.get(name, owner) or await store.threads.get(id_of_named(owner, name), owner)
 
 
 async def views_of(store: Store, threads: Sequence[Thread]) -> list[ThreadView]:

@@ -124,6 +124,7 @@ class Driver:
             control=active.control,
             gate=self._place(active, start),
             durable=True,
+            thread_name=record.thread_name,
         )
 
     @asynccontextmanager
@@ -222,7 +223,8 @@ class Driver:
     async def fail(self, active: ActiveRun, told: Told, error: ManipleError) -> None:
         """End a run that is not driven any more: its stream is closed, and it has failed."""
         active.resume_after(told)
-        translator = Translator(active.record.run_id, active.record.thread_id, active.request.messages, told)
+        record = active.record
+        translator = Translator(record.run_id, record.thread_name, active.request.messages, told)
         for event in (*translator.open(), *translator.close("failed", error)):
             await active.note(event, self.recorder)
         await self._leave(active)

@@ -51,6 +51,8 @@ class Turn:
     control: RunControl | None = None
     callbacks: Sequence[BaseCallbackHandler] = ()
     gate: AbstractAsyncContextManager[Any] | None = None
+    thread_name: str = ""
+    """What clients call the thread, if that is not its id."""
 
 
 async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
@@ -61,7 +63,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     checkpoint without closing events, to be continued.
     """
     turn = replace(turn, messages=attributed(turn.messages))
-    translator = Translator(turn.run_id, turn.thread_id, turn.messages, turn.told)
+    translator = Translator(turn.run_id, turn.thread_name or turn.thread_id, turn.messages, turn.told)
     thread = _Thread(team, turn)
     failure: Exception | None = None
     cancelled: asyncio.CancelledError | None = None

@@ -22,6 +22,7 @@ from maniple.store.records import (
     Thread,
     ToolCallRecord,
     Usage,
+    id_of_named,
 )
 from maniple.store.secrets import valid_keys
 
@@ -45,6 +46,7 @@ __all__ = [
     "ToolCallRecord",
     "Usage",
     "export",
+    "id_of_named",
     "open_store",
     "stored",
     "valid_keys",

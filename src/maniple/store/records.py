@@ -17,6 +17,15 @@ class Usage:
     cost: float = 0.0
 
 
+def id_of_named(owner: str, name: str) -> str:
+    """Return the id of the thread that an owner calls `name`: two may choose the same and not meet."""
+    return f"{owner}:{name}" if owner else name
+
+
+def _name_of(thread_id: str, owner: str) -> str:
+    return thread_id.removeprefix(f"{owner}:") if owner else thread_id
+
+
 @dataclass(frozen=True, slots=True)
 class Thread:
     """A conversation. `owner` is the id of the API key that made it, "" when no keys are configured."""
@@ -26,6 +35,11 @@ class Thread:
     title: str
     created_at: float
     updated_at: float
+
+    @property
+    def name(self) -> str:
+        """What its owner calls it: the name that the owner chose, or else its id."""
+        return _name_of(self.thread_id, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,11 @@ class RunRecord:
     error: str | None = None
     recoveries: int = 0
     base_checkpoint: str | None = None
+
+    @property
+    def thread_name(self) -> str:
+        """What the owner calls its thread."""
+        return _name_of(self.thread_id, self.owner)
 
     @property
     def is_unfinished(self) -> bool:

@@ -13,6 +13,7 @@ from maniple.api.problems import problems
 from maniple.api.schemas import ChatRequest, Missing, TeamMember, TeamMembers
 from maniple.api.sse import STREAM, event_stream
 from maniple.api.state import ServiceOf
+from maniple.api.threads import id_for
 from maniple.errors import FileError
 
 router = keyed_router("chat")
@@ -32,7 +33,8 @@ _GIF: dict[int | str, dict[str, Any]] = {
 async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -> EventSourceResponse:
     """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
     engine = service.engine
-    accepted = await engine.submit(chat.as_run(caller.owner, chat.asked_budget()))
+    thread_id = await id_for(service.store, chat.thread_id, caller.owner) if chat.thread_id else None
+    accepted = await engine.submit(chat.as_run(thread_id, caller.owner, chat.asked_budget()))
 
     async def leave() -> None:
         if chat.on_disconnect != "continue":

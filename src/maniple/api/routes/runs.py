@@ -66,7 +66,7 @@ async def resume_run(
         run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner
     )
     response.headers["location"] = f"/api/runs/{run_id}/events?after={accepted.after}"
-    return RunAccepted.model_validate(accepted.run)
+    return RunAccepted.of(accepted.run)
 
 
 @router.post(

@@ -77,9 +77,10 @@ async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Caller
 )
 async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
     """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts and workspace."""
-    await service.engine.delete_thread(thread_id, caller.owner)
+    thread = await owned(service.store, thread_id, caller.owner)
+    await service.engine.delete_thread(thread.thread_id, caller.owner)
     try:
-        await asyncio.to_thread(service.workspaces.remove, thread_id)
+        await asyncio.to_thread(service.workspaces.remove, thread.thread_id)
     except FileError as error:
         _LOG.warning("The workspace of a deleted thread stays behind: %s", error)
 
@@ -94,8 +95,8 @@ async def start_run(
     thread_id: _ThreadPath, ask: RunBody, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
     """Start a run that goes on whoever follows it. On a thread that waits for an answer, it is the answer."""
-    await owned(service.store, thread_id, caller.owner)
-    request = ask.as_run(thread_id, caller.owner, ask.asked_budget())
+    thread = await owned(service.store, thread_id, caller.owner)
+    request = ask.as_run(thread.thread_id, caller.owner, ask.asked_budget())
     accepted = await service.engine.submit(request)
     response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
-    return RunAccepted.model_validate(accepted.run)
+    return RunAccepted.of(accepted.run)

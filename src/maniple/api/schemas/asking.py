@@ -175,10 +175,10 @@ class ChatRequest(_Ask):
     thread_id: ThreadId | None = None
     on_disconnect: Literal["cancel", "continue"] | None = "cancel"
 
-    def as_run(self, owner: str, budget: Budget) -> RunRequest:
-        """Return the run that the client asks for, within `budget`."""
+    def as_run(self, thread_id: str | None, owner: str, budget: Budget) -> RunRequest:
+        """Return the run that the client asks for on a thread, or on one of its own, within `budget`."""
         messages = [message.as_langchain() for message in self.messages]
-        return RunRequest(messages, self.thread_id, self.options(), owner, self.multitask_strategy, budget)
+        return RunRequest(messages, thread_id, self.options(), owner, self.multitask_strategy, budget)
 
 
 class RunBody(_Ask):

@@ -29,7 +29,7 @@ class ThreadView(_Told):
     def of(cls, thread: Thread, status: ThreadStatus) -> "ThreadView":
         """Return what is told of a thread."""
         return cls(
-            thread_id=thread.thread_id,
+            thread_id=thread.name,
             title=thread.title,
             created_at=thread.created_at,
             updated_at=thread.updated_at,
@@ -114,12 +114,17 @@ class InterruptView(BaseModel):
         return cls(**event.data())
 
 
-class RunAccepted(_Told):
+class RunAccepted(BaseModel):
     """A run that was accepted: it ends in exactly one status, whatever happens to the server."""
 
     run_id: str
     thread_id: str
     status: RunState
+
+    @classmethod
+    def of(cls, run: RunRecord) -> "RunAccepted":
+        """Return what is told of a run at once."""
+        return cls(run_id=run.run_id, thread_id=run.thread_name, status=run.status)
 
 
 class RunView(RunAccepted):
@@ -138,7 +143,7 @@ class RunView(RunAccepted):
         error = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None
         return cls(
             run_id=run.run_id,
-            thread_id=run.thread_id,
+            thread_id=run.thread_name,
             status=run.status,
             usage=UsageView.model_validate(run.usage),
             created_at=run.created_at,
