@@ -41,6 +41,7 @@ COMMANDS = [
     "db check",
     "db vacuum",
     "db export",
+    "db backup",
 ]
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from maniple.store import Thread, open_store
 from tests.cli.processes import environment, maniple, run
+from tests.store.samples import some_events, stored_run
 
 pytestmark = pytest.mark.anyio
 DATABASE = "data/maniple.db"
@@ -46,6 +47,36 @@ async def test_conversations_are_exported_as_lines_of_json(tmp_path: Path) -> No
         2,
         "There is no conversation 'third'. /threads at the prompt lists them.",
     )
+
+
+async def test_a_backup_made_beside_a_server_holds_all_that_is_kept(tmp_path: Path) -> None:
+    env = environment(tmp_path, "")
+    async with open_store(tmp_path / DATABASE, tmp_path / "data/artifacts", server=True) as store:
+        run = await stored_run(store)
+        await store.events.append([(run.run_id, some_events(1, 5))])
+        made = await store.artifacts.add(run, "a.txt", "text/plain", b"content")
+        _, secret = await store.keys.add("somebody")
+        status, output, _ = await maniple("db", "backup", "copies/1", folder=tmp_path, env=env)
+        assert (status, output) == (0, f"{tmp_path}/{DATABASE} and its artifacts are in copies/1.\n")
+        status, _, notes = await maniple("db", "backup", "copies/1", folder=tmp_path, env=env)
+        assert (status, notes) == (2, "copies/1 exists; name a new folder.\n")
+    copy = tmp_path / "copies/1"
+    assert [oct(path.stat().st_mode & 0o777) for path in (copy, copy / "maniple.db")] == ["0o700", "0o600"]
+    async with open_store(copy / "maniple.db", copy / "artifacts", server=True) as store:
+        assert await store.check() == []
+        [left] = await store.runs.unfinished("server")
+        assert left.run_id == run.run_id
+        assert len(await store.events.read(run.run_id)) == 5
+        assert (await store.artifacts.open(made)).read_bytes() == b"content"
+        assert await store.keys.find(secret) is not None
+
+
+async def test_a_backup_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    (tmp_path / "data/artifacts").write_text("no folder")
+    status, _, notes = await maniple("db", "backup", "copy", folder=tmp_path, env=environment(tmp_path, ""))
+    assert (status, "Traceback" in notes, "copy could not be" in notes) == (1, False, True)
+    assert not (tmp_path / "copy").exists()
 
 
 async def test_nothing_is_made_where_nothing_is(tmp_path: Path) -> None:

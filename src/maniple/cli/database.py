@@ -43,6 +43,27 @@ def vacuum_database(config: ConfigOption = None) -> None:
     finish(_vacuum(read_settings(config)))
 
 
+@database.command("backup")
+def back_up_database(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
+    config: ConfigOption = None,
+) -> None:
+    """Copy conversations, runs, API keys and artifacts; may be done while a server runs.
+
+    To go back to the copy, stop what runs and name it as data_dir, or put its files there.
+    Workspaces are left out: what runs left in them is among the artifacts.
+
+    \b
+    Examples:
+      maniple db backup /backups/$(date +%F)
+
+    \b
+    Exit status: 0 done, 1 it cannot be read or written, 2 wrong usage or settings
+    (conf.yaml, .env).
+    """
+    finish(_back_up(read_settings(config), folder))
+
+
 @database.command("export")
 def export_database(
     thread: Annotated[
@@ -53,11 +74,13 @@ def export_database(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write what is kept as JSON, an object a line; API keys are left out.
+    """Write conversations, runs and events as JSON for other programs, an object a line.
+
+    Not to be read back; for that see maniple db backup.
 
     \b
     Examples:
-      maniple db export -o backup.jsonl
+      maniple db export -o conversations.jsonl
       maniple db export --thread 1a2b3c4d | jq -r 'select(.record == "event").type'
 
     \b
@@ -94,6 +117,24 @@ async def _vacuum(settings: "Settings") -> int:
     async with open_kept(settings) as store:
         await store.vacuum()
     print(f"{file}: {file_size(before)} before, {file_size(file.stat().st_size)} now.")
+    return 0
+
+
+async def _back_up(settings: "Settings", folder: Path) -> int:
+    from maniple.cli.ending import WrongUsage
+    from maniple.cli.keeping import open_kept
+    from maniple.store.backup import back_up
+    from maniple.store.configured import ARTIFACTS
+
+    file = _kept_file(settings)
+    if file is None:
+        return 1
+    try:
+        async with open_kept(settings):  # no other program's file, and of the newest version
+            await back_up(file, settings.data_dir / ARTIFACTS, folder)
+    except FileExistsError as error:
+        raise WrongUsage(f"{folder} exists; name a new folder.") from error
+    print(f"{file} and its artifacts are in {folder}.")
     return 0
 
 
