@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.api.inside import QUESTION, Inside, numbered
+from tests.api.inside import QUESTION, Inside, inside, numbered
 from tests.openai_server import SIMPLE
 from tests.team import status
 
@@ -55,6 +55,18 @@ async def test_what_ended_since_a_run_was_taken_counts_for_it_too(it: Inside, mo
     second = await it.run(mine, thread_id=first["thread_id"])  # waits for its turn
     statuses = [status(await it.told(run["run_id"], headers=mine)) for run in (first, second)]
     assert statuses == ["completed", "budget_exhausted"]
+
+
+async def test_a_limit_of_cost_that_nothing_could_reach_is_refused(it: Inside, tmp_path, model):
+    limited = {**QUESTION, "budget": {"cost": 0.5}}
+    for path in ("/api/chat/stream", f"/api/threads/{await it.thread()}/runs"):
+        response = await it.client.post(path, json=limited)
+        assert (response.status_code, response.json()["code"]) == (409, "prices_unknown")
+        assert "scripted" in response.json()["detail"]
+    priced = {"model": "scripted", "base_url": model.base_url, "price_input": 1_000_000}
+    async with inside(model.base_url, tmp_path / "priced", models={"basic": priced}) as it:
+        run = await it.run(budget={"cost": 0.5})
+        assert status(await it.told(run["run_id"])) == "budget_exhausted"
 
 
 async def test_deleting_a_conversation_gives_nothing_of_the_day_back(it: Inside):

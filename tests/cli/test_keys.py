@@ -48,6 +48,14 @@ async def test_the_last_key_revoked_is_told_with_the_ways_on(tmp_path: Path) -> 
     assert (await keys("list"))[1] == "There are no keys: maniple keys add NAME makes one.\n"
 
 
+async def test_a_daily_cost_that_nothing_could_reach_is_told(tmp_path: Path) -> None:
+    arguments = ("keys", "add", "alice", "--daily-cost", "1")
+    for prices, is_told in (({}, True), ({"MANIPLE_MODELS__BASIC__PRICE_INPUT": "1"}, False)):
+        env = environment(tmp_path, "http://127.0.0.1:1/v1", **prices)
+        status, _, notes = await maniple(*arguments, folder=tmp_path, env=env)
+        assert (status, "Its daily cost counts nothing of " in notes) == (0, is_told)
+
+
 async def test_a_key_that_is_not_there_is_not_revoked(tmp_path: Path) -> None:
     status, _, notes = await maniple("keys", "revoke", "x", folder=tmp_path, env=environment(tmp_path, ""))
     assert (status, notes) == (2, "There is no key 'x'. maniple keys list shows them.\n")

@@ -158,6 +158,24 @@ def test_runs_are_set_like_everything_else(load):
     assert (runs.budget.model_calls, runs.drain_seconds) == (None, 5)
 
 
+@pytest.mark.parametrize(
+    ("models", "unpriced"),
+    [
+        ("{basic: {model: m}}", ["m"]),
+        ("{basic: {model: m, price_output: 0}}", []),
+        ("{basic: {model: m, price_input: 1, fallbacks: [{model: n}, {model: m}]}}", ["n"]),
+        ("{}", []),
+    ],
+)
+def test_a_limit_of_cost_that_counts_nothing_is_told(load, models, unpriced):
+    assert load(f"models: {models}").notices == ()
+    notices = load(f"models: {models}\nruns: {{budget: {{cost: 1}}}}").notices
+    assert len(notices) == len(unpriced)
+    for notice, name in zip(notices, unpriced, strict=True):
+        assert f"what {name} costs: no price is set" in notice
+        assert "models.basic.price_input" in notice
+
+
 @pytest.mark.parametrize("yaml", ["budget: {tokens: 0}", "budget: {cost: -1}", "drain_seconds: -1"])
 def test_a_limit_that_nothing_could_keep_is_refused(load, yaml):
     with pytest.raises(ConfigError, match=r"line 2: runs\."):

@@ -50,12 +50,9 @@ def prices_of(settings: ModelsSettings) -> dict[str, Prices]:
 
     A name that stands there twice has the price that is named first.
     """
-    waiting = [one for one in (settings.basic, settings.reasoning, settings.vision) if one is not None]
     prices: dict[str, Prices] = {}
-    while waiting:
-        one = waiting.pop(0)
-        waiting.extend(one.fallbacks)
-        if one.price_input is not None or one.price_output is not None:
+    for one in settings.each():
+        if one.has_price:
             prices.setdefault(one.model, Prices(one.price_input or 0.0, one.price_output or 0.0))
     return prices
 

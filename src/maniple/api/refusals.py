@@ -27,6 +27,7 @@ STATUSES = {
     "not_found": 404,
     "no_report": 404,
     "plan_not_open": 409,
+    "prices_unknown": 409,
     "wrong_plan_change": 422,
     "file_refused": 422,
     "too_large": 413,

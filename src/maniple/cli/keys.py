@@ -109,7 +109,10 @@ async def _add(settings: "Settings", name: str, limits: "KeyLimits") -> int:
 
     async with open_kept(settings) as store:
         key, secret = await store.keys.add(name, limits)
-    Screens.of_this_process().note(
+    screens = Screens.of_this_process()
+    if limits.daily_cost is not None and (unpriced := settings.models.unpriced):
+        screens.note(f"Its daily cost counts nothing of {', '.join(unpriced)}: set models.*.price_input.")
+    screens.note(
         f"Key {key.key_id[:8]} for {key.name}. This is its secret; it is kept nowhere, so copy it now:"
     )
     print(secret)

@@ -28,13 +28,14 @@ def load_settings(
 
     Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file,
     line and key; values are never repeated in it, since they may be secrets. Variables that are nearly
-    ours are told in `Settings.notices`.
+    ours, and a limit that nothing reaches, are told in `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
     source = read_environment(environment).over(read_dotenv(Path(env_file)).over(read_yaml(Path(path))))
     _name_missing_models(source)
     try:
-        return Settings.model_validate(source.values).noting(_notices(source))
+        settings = Settings.model_validate(source.values)
+        return settings.noting([*_notices(source), *_idle_limits(settings)])
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         lines = [_sentence(tuple(p["loc"]), p["type"], p["msg"], source) for p in problems]
@@ -64,6 +65,15 @@ def _notices(source: Source) -> Iterator[str]:
         if near := nearest_variable(name):
             what = place if name in place else f"{place}: {name}"
             yield f"{what} is not read: there is no such variable. Did you mean {near}?"
+
+
+def _idle_limits(settings: Settings) -> Iterator[str]:
+    """Name a limit that nothing could reach."""
+    if settings.runs.budget.cost is not None and (unpriced := settings.models.unpriced):
+        yield (
+            f"runs.budget.cost does not count what {', '.join(unpriced)} costs: no price is set. "
+            "Set price_input and price_output beside the model, such as models.basic.price_input."
+        )
 
 
 def _sentence(keys: Keys, kind: str, message: str, source: Source) -> str:

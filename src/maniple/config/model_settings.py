@@ -1,5 +1,6 @@
 """What can be set of models: the endpoints, and the model that is embedded."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -44,6 +45,11 @@ class ModelSettings(Section):
     price_output: float | None = Field(default=None, ge=0)
     """What a million tokens of answer cost, in the same currency."""
 
+    @property
+    def has_price(self) -> bool:
+        """Whether it is known what it costs; of two prices, one that is not set is nothing."""
+        return self.price_input is not None or self.price_output is not None
+
     @model_validator(mode="after")
     def _azure_has_a_url(self) -> "ModelSettings":
         if self.provider == "azure" and self.base_url is None:
@@ -57,6 +63,20 @@ class ModelsSettings(Section):
     basic: ModelSettings | None = None
     reasoning: ModelSettings | None = None
     vision: ModelSettings | None = None
+
+    def each(self) -> Iterator[ModelSettings]:
+        """Yield every model that is configured, and every fallback after those that it stands in for."""
+        waiting = [one for one in (self.basic, self.reasoning, self.vision) if one is not None]
+        while waiting:
+            one = waiting.pop(0)
+            waiting.extend(one.fallbacks)
+            yield one
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The names of the models whose calls count as free because no price is set."""
+        priced = {one.model for one in self.each() if one.has_price}
+        return tuple(dict.fromkeys(one.model for one in self.each() if one.model not in priced))
 
 
 class EmbeddedSettings(Section):

@@ -9,6 +9,7 @@ from sse_starlette import EventSourceResponse
 from maniple.agents import ROLES
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
+from maniple.api.prices import accountable
 from maniple.api.problems import problems
 from maniple.api.schemas import ChatRequest, Missing, TeamMember, TeamMembers
 from maniple.api.sse import STREAM, event_stream
@@ -34,7 +35,8 @@ async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -
     """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
     engine = service.engine
     thread_id = await id_for(service.store, chat.thread_id, caller.owner) if chat.thread_id else None
-    accepted = await engine.submit(chat.as_run(thread_id, caller.owner, chat.asked_budget()))
+    budget = accountable(chat.asked_budget(), service.settings.models)
+    accepted = await engine.submit(chat.as_run(thread_id, caller.owner, budget))
 
     async def leave() -> None:
         if chat.on_disconnect != "continue":

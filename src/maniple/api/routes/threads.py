@@ -12,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
+from maniple.api.prices import accountable
 from maniple.api.problems import problems
 from maniple.api.schemas import (
     NewThread,
@@ -96,7 +97,8 @@ async def start_run(
 ) -> RunAccepted:
     """Start a run that goes on whoever follows it. On a thread that waits for an answer, it is the answer."""
     thread = await owned(service.store, thread_id, caller.owner)
-    request = ask.as_run(thread.thread_id, caller.owner, ask.asked_budget())
+    budget = accountable(ask.asked_budget(), service.settings.models)
+    request = ask.as_run(thread.thread_id, caller.owner, budget)
     accepted = await service.engine.submit(request)
     response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
     return RunAccepted.of(accepted.run)
