@@ -159,6 +159,16 @@ async def test_the_old_client_answers_an_interrupted_run_through_its_own_stream(
     assert status([frame for _, frame in second]) == "completed"
 
 
+@pytest.mark.parametrize("strategy", ["reject", "enqueue", "interrupt", "rollback"])
+async def test_a_message_to_a_run_that_waits_is_its_answer_under_each_policy(it: Inside, strategy):
+    run_id, number, _ = await paused(it)
+    thread = (await it.get(f"/api/runs/{run_id}"))["thread_id"]
+    body = {"input": "accept", "multitask_strategy": strategy}
+    response = await it.client.post(f"/api/threads/{thread}/runs", json=body)
+    assert (response.status_code, response.json()["run_id"]) == (202, run_id)
+    assert status(await it.told(run_id, number)) == "completed"
+
+
 async def test_a_run_is_cancelled_within_two_seconds_and_says_so(it: Inside, model):
     model.reset(HANGING)
     run = await it.run()
