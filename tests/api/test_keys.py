@@ -172,6 +172,7 @@ async def test_what_does_not_fit_is_refused_by_every_route_that_reads_a_body(it:
         "/api/chat/stream",
         f"/api/threads/{run['thread_id']}/runs",
         f"/api/runs/{run['run_id']}/resume",
+        f"/api/runs/{run['run_id']}/plan",
         *(
             ["/api/threads"]
             if content != b"null" and b'"messages"' not in content and b"answer" not in content

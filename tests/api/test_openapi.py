@@ -18,7 +18,7 @@ from maniple.api import create_app
 from maniple.config import Settings
 from maniple.store import open_store
 from tests.api.inside import QUESTION
-from tests.openai_server import reply, serving
+from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
 from tests.serving import environment, server_process
 
 EXAMPLES = 10
@@ -28,8 +28,27 @@ QUICK = {"MANIPLE_SANDBOX__BACKEND": "off", "MANIPLE_BROWSER__ENABLED": "false"}
 @dataclass
 class Site:
     url: str
+    model: OpenAIServer
     headers: dict[str, str]
     known: dict[str, str]
+
+    def waiting_run(self) -> str:
+        """Return a run that waits for the review of its plan."""
+        with httpx.Client(base_url=self.url, headers=self.headers, timeout=30) as client:
+            self.model.reset(SIMPLE)
+            thread = client.post("/api/threads").json()["thread_id"]
+            ask = {**QUESTION, "auto_accepted_plan": False}
+            run = client.post(f"/api/threads/{thread}/runs", json=ask).json()["run_id"]
+            client.get(f"/api/runs/{run}/events")
+            assert client.get(f"/api/runs/{run}").json()["status"] == "interrupted"
+        return run
+
+    def validate(self, case: schemathesis.Case) -> int:
+        """Send what a case asks for; return the status of an answer that is as the document says."""
+        response = case.call_and_validate(
+            base_url=self.url, headers=self.headers, timeout=30, excluded_checks=[negative_data_rejection]
+        )
+        return response.status_code
 
 
 async def _add_key(home) -> str:
@@ -51,7 +70,7 @@ def site(tmp_path_factory) -> Iterator[Site]:
                 client.post(
                     f"/api/threads/{thread}/files", files={"files": ("a.txt", b"a")}
                 ).raise_for_status()
-            yield Site(server.url, headers, {"thread_id": thread, "run_id": run, "path": "a.txt"})
+            yield Site(server.url, model, headers, {"thread_id": thread, "run_id": run, "path": "a.txt"})
 
 
 schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
@@ -69,6 +88,15 @@ def test_the_service_keeps_to_its_document(case, site: Site):
     # In half of the cases what is asked for is there.
     if parameters and case.method != "DELETE" and sum(len(str(value)) for value in parameters.values()) % 2:
         case.path_parameters.update({name: site.known.get(name, value) for name, value in parameters.items()})
-    case.call_and_validate(
-        base_url=site.url, headers=site.headers, timeout=30, excluded_checks=[negative_data_rejection]
+    site.validate(case)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/resume", {"answer": "accept"}), ("/plan", {"action": "skip", "step_id": 1})],
+)
+def test_what_a_run_waits_for_is_answered_as_the_document_says(path, body, site: Site):
+    case = schema[f"/api/runs/{{run_id}}{path}"]["POST"].Case(
+        path_parameters={"run_id": site.waiting_run()}, body=body, media_type="application/json"
     )
+    assert site.validate(case) == 202
