@@ -109,7 +109,7 @@ async def test_content_that_was_swapped_on_disk_is_not_opened(any_store, tmp_pat
 
 async def test_an_artifact_of_a_deleted_run_leaves_nothing(any_store, tmp_path):
     run = await stored_run(any_store)
-    await any_store.runs.remove(run.run_id)
+    await any_store.threads.delete(run.thread_id)
     with pytest.raises(StoreError):
         await any_store.artifacts.add(run, "a", "text/plain", b"content")
     assert files_in(tmp_path / "artifacts") == []

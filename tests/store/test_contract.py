@@ -133,20 +133,16 @@ async def test_what_began_before_a_window_and_ended_in_it_counts(any_store):
     assert await any_store.runs.used("ann", 0.0, 40.0) == Usage(5), "once, though it began there, too"
 
 
-@pytest.mark.parametrize("of", ["thread", "run"])
-async def test_what_deleted_runs_used_stays_used(any_store, of):
+async def test_what_deleted_runs_used_stays_used(any_store):
     now = time.time()
     thread, other = [await any_store.threads.create(a_thread("ann")) for _ in range(2)]
-    run = await any_store.runs.add(
-        a_run(thread, at=now - 60, ended_at=now, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
-    )
-    await any_store.runs.add(a_run(thread, at=now - 50))
+    ended = a_run(thread, at=now - 60, ended_at=now, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
+    for run in (ended, a_run(thread, at=now - 50)):
+        await any_store.runs.add(run)
     await any_store.runs.add(a_run(other, at=now - 40, usage=Usage(10)))
     before = await any_store.runs.used("ann", now - 90, now)
-    if of == "thread":
-        await any_store.threads.delete(thread.thread_id)
-    await any_store.runs.remove(run.run_id)
-    await any_store.runs.remove(run.run_id)
+    assert await any_store.threads.delete(thread.thread_id)
+    assert not await any_store.threads.delete(thread.thread_id)
     assert await any_store.runs.used("ann", now - 90, now) == before == Usage(11, 2, 3, 4, 0.5, 0.25)
     assert await any_store.runs.used("ann", now - 45, now) == before, "it ended in that window"
     assert await any_store.runs.used("ann", now - 90, now - 55) == Usage(1, 2, 3, 4, 0.5, 0.25)
@@ -210,7 +206,7 @@ async def test_events_that_do_not_follow_are_refused_and_nothing_of_them_is_kept
 async def test_events_of_a_deleted_run_do_not_keep_others_from_being_stored(any_store):
     gone, run = await stored_run(any_store), await stored_run(any_store)
     await any_store.events.append([(gone.run_id, some_events(1, 2))])
-    await any_store.runs.remove(gone.run_id)
+    await any_store.threads.delete(gone.thread_id)
     await any_store.events.append([(gone.run_id, some_events(3, 4)), (run.run_id, some_events(1, 2))])
     assert await any_store.events.read(gone.run_id) == []
     assert await any_store.events.read(run.run_id) == some_events(1, 2)

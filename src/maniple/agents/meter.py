@@ -60,8 +60,6 @@ class Meter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.budget = budget or Budget()
-        self.estimated_calls = 0
-        """How many calls told no usage, so that their tokens are estimates."""
         self._prices = prices or {}
         self._used = used or Usage()
         self._shared = shared
@@ -213,7 +211,6 @@ class Meter:
         if usage is not None:
             given, said = credible(usage["input_tokens"]), credible(usage["output_tokens"])
         else:
-            self.estimated_calls += 1
             given, said = call.input_tokens, count_tokens([answer]) if answer is not None else 0
         # A fallback may have answered: the answer names its model, though at times with a date.
         model = str(answer.response_metadata.get("model_name") or "") if answer is not None else ""

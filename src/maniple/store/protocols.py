@@ -140,10 +140,6 @@ class RunTable(Protocol):
         """
         ...
 
-    async def remove(self, run_id: str) -> None:
-        """Delete a run with its events, tool calls and artifacts."""
-        ...
-
 
 class EventTable(Protocol):
     """The numbered events of runs."""

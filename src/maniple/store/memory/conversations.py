@@ -132,6 +132,3 @@ class MemoryRuns:
         known = (*map(self._content.until_it_waited, self._content.runs.values()), *self._content.spent)
         used = [astuple(one.usage) for one in known if one.owner == owner and is_within(one, since, until)]
         return Usage(*(sum(amounts) for amounts in zip(*used, strict=True)))
-
-    async def remove(self, run_id: str) -> None:
-        await self._content.drop([run_id])

@@ -6,14 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any, Unpack
 
-from maniple.store.files import ArtifactFiles
 from maniple.store.protocols import RunChange
 from maniple.store.records import RunRecord, Usage
 from maniple.store.sqlite.connection import Database
 from maniple.store.sqlite.pages import first, page, unused_time
 from maniple.store.sqlite.processes import Processes
-from maniple.store.sqlite.spent import USAGE, keep_used, used
-from maniple.store.waiting import to_the_end
+from maniple.store.sqlite.spent import USAGE, used
 from maniple.text import whole
 from maniple.types import RunState
 
@@ -28,10 +26,9 @@ _UNFINISHED = "status IN ('queued', 'running')"
 class SqliteRuns:
     """See `protocols.RunTable`."""
 
-    def __init__(self, database: Database, processes: Processes, files: ArtifactFiles) -> None:
+    def __init__(self, database: Database, processes: Processes) -> None:
         self._database = database
         self._processes = processes
-        self._files = files
 
     async def add(self, run: RunRecord) -> RunRecord:
         def insert(connection: sqlite3.Connection) -> RunRecord:
@@ -146,19 +143,6 @@ class SqliteRuns:
 
     async def used(self, owner: str, since: float, until: float) -> Usage:
         return await self._database.read(lambda c: used(c, owner, since, until))
-
-    async def remove(self, run_id: str) -> None:
-        def delete(connection: sqlite3.Connection) -> list[str]:
-            files = connection.execute("SELECT artifact_id FROM artifacts WHERE run_id = ?", (run_id,))
-            names = [name for (name,) in files]
-            keep_used(connection, "run_id", run_id)
-            connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
-            return names
-
-        async def delete_all() -> None:
-            await self._files.remove(await self._database.write(delete))
-
-        await to_the_end(delete_all())
 
     async def _page(
         self, where: dict[str, str | None], limit: int, before: float | None

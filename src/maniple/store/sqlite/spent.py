@@ -3,7 +3,6 @@
 import sqlite3
 import time
 from dataclasses import fields
-from typing import Literal
 
 from maniple.store.records import Usage
 from maniple.store.spent import KEPT_SECONDS
@@ -30,11 +29,11 @@ def used(connection: sqlite3.Connection, owner: str, since: float, until: float)
     return Usage(int(calls), int(tools), int(input_tokens), int(output_tokens), seconds, cost)
 
 
-def keep_used(connection: sqlite3.Connection, column: Literal["run_id", "thread_id"], value: str) -> None:
-    """Keep what the runs have used that are about to be deleted, and forget what is out of every window."""
+def keep_used(connection: sqlite3.Connection, thread_id: str) -> None:
+    """Keep what the runs of a thread that is about to be deleted have used; forget what no window reaches."""
     ended = f"CASE status WHEN 'interrupted' THEN {_TOUCHED} ELSE ended_at END"
-    selected = f"SELECT owner, created_at, {ended}, {', '.join(USAGE)} FROM runs WHERE {column} = ?"
-    connection.execute(f"INSERT INTO spent ({_COLUMNS}) {selected}", (value,))
+    selected = f"SELECT owner, created_at, {ended}, {', '.join(USAGE)} FROM runs WHERE thread_id = ?"
+    connection.execute(f"INSERT INTO spent ({_COLUMNS}) {selected}", (thread_id,))
     now = time.time()
     connection.execute(
         "DELETE FROM spent WHERE coalesce(ended_at, created_at) NOT BETWEEN ? AND ?",

@@ -36,7 +36,7 @@ class SqliteStore:
         self._processes = processes
         self._files = files
         self.threads = SqliteThreads(database, files)
-        self.runs = SqliteRuns(database, processes, files)
+        self.runs = SqliteRuns(database, processes)
         self.events = SqliteEvents(database)
         self.ledger = SqliteLedger(database)
         self.artifacts = SqliteArtifacts(database, files)

@@ -59,7 +59,7 @@ class SqliteThreads:
             files = connection.execute("SELECT artifact_id FROM artifacts WHERE thread_id = ?", (thread_id,))
             names = [name for (name,) in files]
             delete_checkpoints(connection, thread_id)
-            keep_used(connection, "thread_id", thread_id)
+            keep_used(connection, thread_id)
             gone = connection.execute("DELETE FROM threads WHERE thread_id = ?", (thread_id,))
             return gone.rowcount > 0, names
 
