@@ -11,7 +11,8 @@ from langchain_core.messages import HumanMessage
 
 from maniple.events import read_event
 from maniple.graph import RunOptions
-from maniple.runs import InProcessEngine, NotWaiting, Rules, RunRequest, open_engine
+from maniple.runs import InProcessEngine, NotWaiting, Rules, RunRequest, open_engine, recovery
+from maniple.runs import left_behind as left_behind_module
 from maniple.runs.open import Kind
 from maniple.runs.recovery import MAX_STALLS
 from maniple.store import Store, open_store
@@ -206,15 +207,35 @@ async def test_only_one_of_two_answers_is_taken(tmp_path):
     assert [one is not None for one in taken] == [True, False]
 
 
-async def test_one_run_that_cannot_be_read_keeps_no_other_from_going_on(tmp_path):
-    with serving({**SIMPLE, "planner": [{"hang": True}]}) as server:
-        broken = await left_behind(tmp_path, server, "planner")
+@pytest.mark.parametrize("role", ["coordinator", "planner", "coder"])
+async def test_one_run_that_cannot_be_read_is_ended_and_keeps_no_other_from_going_on(tmp_path, role):
+    with serving({**SIMPLE, role: [{"hang": True}]}) as server:
+        broken = await left_behind(tmp_path, server, role)
         async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
             await store.runs.change(broken, request="{}")
         server.reset(SIMPLE)
         async with process(tmp_path, server) as (engine, _):
-            assert (await engine.status(broken)).status == "failed"
+            run = await engine.status(broken)
+            frames = checked(await told(engine, broken))
+            assert status(frames) == run.status == "failed"
+            assert data(frames, "error")[0]["message"] == run.error
+            assert "could not go on" in str(run.error)
+            assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
             assert checked(await told(engine, (await engine.submit(_said("1+3=?"))).run.run_id))
+
+
+async def test_a_run_whose_events_cannot_be_read_has_failed_all_the_same(tmp_path, monkeypatch):
+    with serving({**SIMPLE, "planner": [{"hang": True}]}) as server:
+        broken = await left_behind(tmp_path, server, "planner")
+
+        async def unreadable(*_: Any) -> Any:
+            raise ValueError("no event")
+
+        monkeypatch.setattr(recovery, "told_by", unreadable)
+        monkeypatch.setattr(left_behind_module, "told_by", unreadable)
+        async with process(tmp_path, server) as (engine, _):
+            run = await engine.status(broken)
+    assert (run.status, run.error_code, run.ended_at is not None) == ("failed", "internal", True)
 
 
 def _said(text: str, **options: Any) -> RunRequest:

@@ -225,6 +225,10 @@ class Driver:
         active.resume_after(told)
         record = active.record
         translator = Translator(record.run_id, record.thread_name, active.request.messages, told)
+        with suppress(Exception):  # a state that cannot be read leaves what the run was given
+            state = await thread_state(self.team, record.thread_id)
+            if run_of(state) == record.run_id:
+                translator.recall(state.values["messages"])
         for event in (*translator.open(), *translator.close("failed", error)):
             await active.note(event, self.recorder)
         await self._leave(active)

@@ -5,12 +5,21 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
-from maniple.errors import StoreError, failure_words
-from maniple.runs.recovery import Recovering, recover_run
+from langchain_core.messages import HumanMessage
+
+from maniple.errors import ManipleError, StoreError, failure_words
+from maniple.events import Told
+from maniple.runs.recovery import Recovering, recover_run, told_by
+from maniple.runs.request import RunRequest
 from maniple.store import RunRecord, Store
 
 _LOG = logging.getLogger(__name__)
+
+
+class CannotGoOn(ManipleError):
+    """A run that was left behind cannot be read any more."""
 
 
 async def recover(engine: Recovering, store: Store, kind: str) -> None:
@@ -39,9 +48,24 @@ async def take_up(engine: Recovering, store: Store, left: RunRecord) -> None:
         record = await store.runs.get(left.run_id)
         if record is not None and record.process in (left.process, store.process):
             words = f"It could not go on after the program had stopped: {failure_words(error)}"
-            await store.runs.change(
-                left.run_id, status="failed", ended_at=time.time(), error_code="internal", error=words
-            )
+            await _fail(engine, store, record, CannotGoOn(words))
+
+
+async def _fail(engine: Recovering, store: Store, record: RunRecord, why: CannotGoOn) -> None:
+    """End a run as failed, and its stream as the wire wants it if that can be read."""
+    try:
+        told = Told.of(await told_by(store.events, record.run_id))
+        thread = await store.threads.get(record.thread_id, None)
+        # In the place of what cannot be read; the conversation itself is in the checkpoints.
+        asked = RunRequest([HumanMessage(thread.title if thread is not None else "")])
+        await engine.give_up(replace(record, request=asked.to_json()), told, why)
+    except Exception as error:
+        if isinstance(error, StoreError) and error.retryable:
+            raise
+        _LOG.warning("Its stream cannot be closed: %s", failure_words(error))
+        await store.runs.change(
+            record.run_id, status="failed", ended_at=time.time(), error_code=why.code, error=str(why)
+        )
 
 
 @asynccontextmanager

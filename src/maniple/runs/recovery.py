@@ -58,7 +58,7 @@ async def recover_run(engine: Recovering, store: Store, left: RunRecord) -> RunR
     record = await store.runs.claim(left)
     if record is None:
         return None  # another process was faster
-    events = await _told(store.events, record.run_id)
+    events = await told_by(store.events, record.run_id)
     told = Told.of(events)
     request = RunRequest.of(record)
     was_answered = bool(request.answers) and request.answered_after == len(events)
@@ -85,6 +85,7 @@ async def recover_run(engine: Recovering, store: Store, left: RunRecord) -> RunR
     return record
 
 
-async def _told(events: EventTable, run_id: str) -> list[Event]:
+async def told_by(events: EventTable, run_id: str) -> list[Event]:
+    """Return what clients have heard of a run."""
     pages = [page async for page in stored(events, run_id)]
     return [read_event(record.type, record.data) for page in pages for record in page]
