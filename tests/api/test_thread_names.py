@@ -76,3 +76,18 @@ async def test_without_keys_a_name_is_the_id(it: Inside):
     await ask(it, None, QUESTION["messages"][0]["content"], "default")
     [thread] = await it.service.store.threads.list("")
     assert thread.thread_id == "default"
+
+
+async def test_two_keys_have_each_their_files_in_conversations_of_one_name(it: Inside):
+    mine, other = await it.key("mine"), await it.key("other")
+    for headers, content in ((mine, b"mine"), (other, b"theirs")):
+        await ask(it, headers, "1+3=?", "default")
+        sent = await it.client.post(
+            "/api/threads/default/files", files={"files": ("a.txt", content)}, headers=headers
+        )
+        assert sent.status_code == 201
+    url = sent.json()["files"][0]["url"]
+    assert url == "/api/threads/default/files/a.txt"
+    assert [(await it.client.get(url, headers=one)).content for one in (mine, other)] == [b"mine", b"theirs"]
+    assert (await it.client.delete(url, headers=other)).status_code == 204
+    assert [one["path"] for one in (await it.get("/api/threads/default/files", mine))["files"]] == ["a.txt"]

@@ -22,6 +22,9 @@ from maniple.store import ApiKey
 _GRACE_SECONDS = 5
 # The last frames are on their way to the sockets; a stream is cut when the server begins to exit.
 _FLUSH_SECONDS = 0.3
+# Longer than clients and proxies keep an idle connection: one that the server closes just as the next request
+# comes fails that request. uvicorn's own 5 seconds do so now and then.
+_KEEP_ALIVE_SECONDS = 75
 
 
 class _Server(uvicorn.Server):
@@ -126,6 +129,7 @@ def _configuration(app: object) -> uvicorn.Config:
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
     )
 
 

@@ -58,13 +58,13 @@ async def upload_files(
     same name is replaced. All of them are stored, or none where there is no room.
     """
     # Before the body is read: nobody fills the disk for a conversation that is not there.
-    await owned(service.store, thread_id, caller.owner)
+    key = (await owned(service.store, thread_id, caller.owner)).thread_id
     async with _files(request) as files:
-        stored = await asyncio.to_thread(_store, service.workspaces, thread_id, files)
+        stored = await asyncio.to_thread(_store, service.workspaces, key, files)
     try:
         await owned(service.store, thread_id, caller.owner)
     except NotFound:
-        await asyncio.to_thread(service.workspaces.remove, thread_id)  # it was deleted meanwhile
+        await asyncio.to_thread(service.workspaces.remove, key)  # it was deleted meanwhile
         raise
     return StoredFiles(files=[StoredFile.of(thread_id, one) for one in stored])
 
@@ -72,11 +72,11 @@ async def upload_files(
 @router.get("/api/threads/{thread_id}/files", summary="List a conversation's files", responses=problems(404))
 async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadFiles:
     """What is in the workspace now; files whose names are no text are left out."""
-    await owned(service.store, thread_id, caller.owner)
+    key = (await owned(service.store, thread_id, caller.owner)).thread_id
 
     def read() -> ThreadFiles:
-        found = service.workspaces.files(thread_id, LISTED_FILES + 1).found
-        uploaded = {one.path for one in service.workspaces.uploads(thread_id).known()}
+        found = service.workspaces.files(key, LISTED_FILES + 1).found
+        uploaded = {one.path for one in service.workspaces.uploads(key).known()}
         files = [
             ThreadFile.of(thread_id, path, size, is_upload=path in uploaded)
             for path, size in found[:LISTED_FILES]
@@ -97,9 +97,9 @@ async def read_file(
     thread_id: _ThreadPath, path: _FilePath, service: ServiceOf, caller: CallerOf
 ) -> OpenFileResponse:
     """The file as an attachment, as it is now; links are not followed."""
-    await owned(service.store, thread_id, caller.owner)
+    key = (await owned(service.store, thread_id, caller.owner)).thread_id
     try:
-        file = await asyncio.to_thread(service.workspaces.of(thread_id).open, path)
+        file = await asyncio.to_thread(service.workspaces.of(key).open, path)
     except FileError as error:
         raise NotFound(str(error)) from error
     return OpenFileResponse(file, path.rpartition("/")[2])
@@ -114,12 +114,12 @@ async def read_file(
 )
 async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceOf, caller: CallerOf) -> None:
     """Remove one file from the workspace; what a run kept of it as an artifact stays."""
-    await owned(service.store, thread_id, caller.owner)
+    key = (await owned(service.store, thread_id, caller.owner)).thread_id
     try:
-        await asyncio.to_thread(service.workspaces.of(thread_id).delete, path)
+        await asyncio.to_thread(service.workspaces.of(key).delete, path)
     except FileError as error:
         raise NotFound(str(error)) from error
-    await asyncio.to_thread(service.workspaces.uploads(thread_id).forget, path)
+    await asyncio.to_thread(service.workspaces.uploads(key).forget, path)
 
 
 @asynccontextmanager
@@ -138,9 +138,9 @@ async def _files(request: Request) -> AsyncIterator[list[tuple[str, BinaryIO]]]:
         raise FileError("The upload broke off; send it again.") from error
 
 
-def _store(workspaces: Workspaces, thread_id: str, files: list[tuple[str, BinaryIO]]) -> list[Stored]:
-    workspaces.open(thread_id)
-    return workspaces.uploads(thread_id).add(files)
+def _store(workspaces: Workspaces, key: str, files: list[tuple[str, BinaryIO]]) -> list[Stored]:
+    workspaces.open(key)
+    return workspaces.uploads(key).add(files)
 
 
 def _is_text(path: str) -> bool:
