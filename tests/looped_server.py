@@ -9,11 +9,14 @@ import socket
 import time
 from pathlib import Path
 
-import uvicorn
-from fastapi import FastAPI
+from maniple.cli.loading import loading
 
-from maniple.api import create_app
-from maniple.config import load_settings
+with loading():  # as the real one does
+    import uvicorn
+    from fastapi import FastAPI
+
+    from maniple.api import create_app
+    from maniple.config import load_settings
 
 LONGEST = {"ms": 0.0, "callback": ""}
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.tools import BaseTool
 
@@ -253,10 +253,13 @@ async def test_edits_at_once_are_all_kept(ask: Ask, place: Workspace) -> None:
         await ask("undo_edit", "poem")  # only so many steps are kept
 
 
-TEXTS = st.text(st.sampled_from("ab \r\n→"), max_size=30)
+TEXTS = st.lists(st.sampled_from(["a", "b", " ", "\n", "\r\n", "→"]), max_size=30).map("".join)
 
 
 @given(text=TEXTS, old=TEXTS, new=TEXTS)
+@example(text="\r\n", old="\r", new="a")
+@example(text="\r\n", old="\r\r\n", new="a")
+@example(text="\r\r\n", old="\r\r\n", new="a")
 def test_whatever_is_replaced_the_rest_stays(text: str, old: str, new: str) -> None:
     file = TextFile(text)
     try:

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-# How long the kernel may take to end a killed tree.
-_DEATH_SECONDS = 1.0
+# How long the kernel may take to end a killed tree, on a machine that has much else to do.
+_DEATH_SECONDS = 5.0
 
 
 class Tree:
@@ -55,7 +55,7 @@ class Tree:
         return self._process.pid
 
     async def kill(self) -> None:
-        """End every process and wait for the leader's end, two seconds at most; harmless afterwards."""
+        """End every process and wait for the leader's end, ten seconds at most; harmless afterwards."""
         # Until `ended` nobody has waited for the process, so its id is still its own.
         for kill in (self._kill_children, self._kill_group):
             if not self.ended.done():

@@ -40,8 +40,7 @@ def with_replaced(path: str, file: TextFile, old: str, new: str) -> Edited:
         raise FileError("old_str is empty: give the exact text to be replaced, or use insert.")
     if old == new.replace("\r\n", "\n"):
         raise FileError("old_str and new_str are the same: nothing would change.")
-    # Without anything that can be repeated, so that it is found in one pass.
-    places = list(re.finditer("\r?\n".join(map(re.escape, old.split("\n"))), file.text))
+    places = list(re.finditer(_pattern(old), file.text))
     if not places:
         raise FileError(f"old_str does not stand in {path}, character by character. {_near(file, old)}")
     first_lines = [file.text.count("\n", 0, place.start()) + 1 for place in places[: _NAMED_LINES + 1]]
@@ -56,6 +55,14 @@ def with_replaced(path: str, file: TextFile, old: str, new: str) -> Edited:
     place, put = places[0], file.ended_alike(new)
     text = file.text[: place.start()] + put + file.text[place.end() :]
     return Edited(file.saying(text), first_lines[0], put.count("\n") + 1)
+
+
+def _pattern(old: str) -> str:
+    """An expression for `old` with line ends of either kind; nothing in it is repeated: one pass finds it."""
+    *lines, last = old.split("\n")
+    # A carriage return that is none of a line end is not to be found in one.
+    ended = (re.escape(line) + ("\r\n" if line.endswith("\r") else "\r?\n") for line in lines)
+    return "".join(ended) + re.escape(last) + ("(?!\n)" if last.endswith("\r") else "")
 
 
 def with_inserted(path: str, file: TextFile, after_line: int, new: str) -> Edited:
