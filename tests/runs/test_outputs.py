@@ -81,3 +81,24 @@ async def test_many_uploads_and_one_bad_name_hide_nothing_that_was_made(tmp_path
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
         frames = checked(await told(engine, run_id))
     assert [one["name"] for one in data(frames, "artifact")] == ["005", "made.txt"]
+
+
+async def test_of_many_files_the_newest_are_kept(tmp_path):
+    workspaces = Workspaces(tmp_path / "workspaces")
+    workspace = workspaces.open("t")
+    for number in range(150):
+        workspace.write(f"{number:03}", str(number).encode())
+    async with (
+        open_store(None, tmp_path / "artifacts", server=True) as store,
+        scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
+        open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
+    ):
+        made = []
+        for path in ("out/result.csv", "z/last.csv"):
+            workspace.write(path, path.encode())
+            run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
+            frames = checked(await told(engine, run_id))
+            made.append([one["name"] for one in data(frames, "artifact")])
+    assert len(made[0]) == 100
+    assert "result.csv" in made[0]
+    assert made[1] == ["last.csv"]

@@ -14,6 +14,7 @@ from maniple.sandbox import Workspace, Workspaces
 from maniple.store import Artifact, RunRecord, Store
 
 MOST_FILES = 100
+LOOKED_AT_FILES = 10_000
 MOST_BYTES = 100_000_000
 _LOG = logging.getLogger(__name__)
 
@@ -29,53 +30,67 @@ class Outputs:
     async def collect(self, run: RunRecord) -> AsyncIterator[ArtifactMade]:
         """Keep each file that no run of the thread has left before with the same content, and tell of it.
 
-        What is as the user uploaded it is none. A run's end does not depend on it: what cannot be kept is
-        logged and stays in the workspace.
+        Of many files the newest are kept. What is as the user uploaded it is none. The end of a run does not
+        depend on it: what cannot be kept is logged and stays in the workspace.
         """
         try:
             given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).known)
-            most = MOST_FILES + len(given)
-            files = await asyncio.to_thread(self.workspaces.files, run.thread_id, most)
-            earlier = await self.store.artifacts.of_thread(run.thread_id) if files.found else []
+            newest = await asyncio.to_thread(self._newest, run.thread_id, MOST_FILES + len(given))
+            earlier = await self.store.artifacts.of_thread(run.thread_id) if newest else []
             known = {(artifact.name, artifact.sha256) for artifact in earlier}
             uploads = {(upload.path, upload.sha256) for upload in given}
-            workspace = Workspace(files.folder, MOST_BYTES)
             left = MOST_BYTES
-            for path, size in files.found:
-                if "__pycache__" in path.split("/") or size > left:
+            for path, size in newest:
+                if size > left:
                     continue
-                content = await _content(workspace, path, left)
-                if content is None or (path, _sha256(content)) in uploads:
+                file = await asyncio.to_thread(self._read, run.thread_id, path, left)
+                if file is None or (path, file.sha256) in uploads:
                     continue
-                left -= len(content)
-                if artifact := await self._keep(run, path, content, known):
+                left -= len(file.content)
+                if artifact := await self._keep(run, path, file, known):
                     yield _made(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be kept: %s", error)
 
+    def _newest(self, thread_id: str, most: int) -> list[tuple[str, int]]:
+        """Return the paths and sizes of the files that changed last, by their paths. Blocks on disk."""
+        found = self.workspaces.of(thread_id).newest(LOOKED_AT_FILES)
+        made = [(path, size) for path, size in found if "__pycache__" not in path.split("/")]
+        if len(made) > most:
+            _LOG.warning("There are %s files; the %s newest are kept as artifacts.", len(made), most)
+        return sorted(made[:most])
+
+    def _read(self, thread_id: str, path: str, most_bytes: int) -> "_File | None":
+        """Return what is in a file; None for one that has grown, or is none of an ordinary kind. Blocks."""
+        try:
+            head = Workspace(self.workspaces.of(thread_id).path, MOST_BYTES).read(path, most_bytes)
+        except FileError as error:
+            _LOG.warning("A file of the run could not be kept: %s", error)
+            return None
+        if head.size != len(head.content):
+            return None
+        masked = self.redactor.same_length(head.content)
+        sha256 = hashlib.sha256(head.content).hexdigest()
+        same = masked is head.content
+        return _File(masked, sha256, sha256 if same else hashlib.sha256(masked).hexdigest())
+
     async def _keep(
-        self, run: RunRecord, path: str, content: bytes, known: set[tuple[str, str]]
+        self, run: RunRecord, path: str, file: "_File", known: set[tuple[str, str]]
     ) -> Artifact | None:
-        content = self.redactor.same_length(content)
         name = self.redactor.text(path.rpartition("/")[2])
-        if (name, _sha256(content)) in known:
+        if (name, file.masked_sha256) in known:
             return None
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return await self.store.artifacts.add(run, name, media_type, content)
+        return await self.store.artifacts.add(run, name, media_type, file.content)
 
 
-async def _content(workspace: Workspace, path: str, most_bytes: int) -> bytes | None:
-    """Return what a file holds; None for one that has grown meanwhile, or is none of an ordinary kind."""
-    try:
-        head = await asyncio.to_thread(workspace.read, path, most_bytes)
-    except FileError as error:
-        _LOG.warning("A file of the run could not be kept: %s", error)
-        return None
-    return head.content if head.size == len(head.content) else None
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file without secrets, and the SHA-256 in hex of what it was and is."""
 
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    content: bytes
+    sha256: str
+    masked_sha256: str
 
 
 def _made(artifact: Artifact) -> ArtifactMade:

@@ -111,6 +111,11 @@ class Workspace:
         """(path, bytes) of up to `limit` regular files, sorted; links and special files are left out."""
         return sorted((path, found.st_size) for path, found in self._regular(limit, components(beneath)))
 
+    def newest(self, limit: int) -> list[tuple[str, int]]:
+        """(path, bytes) of up to `limit` regular files, the one that changed last first, by the host's clock."""
+        found = sorted(self._regular(limit), key=lambda one: one[1].st_ctime_ns, reverse=True)
+        return [(path, status.st_size) for path, status in found]
+
     def stamps(self, limit: int) -> set[tuple[str, int, int]]:
         """(path, bytes, time of the last change in nanoseconds) of the files that `files` gives."""
         return {(path, found.st_size, found.st_mtime_ns) for path, found in self._regular(limit)}
