@@ -37,3 +37,8 @@ class Unavailable:
 
     def __str__(self) -> str:
         return f"{self.reason} To mend it: {self.remedy}"
+
+
+def installing(extra: str) -> str:
+    """Return the command that adds what an optional part of maniple needs; it is on no package index."""
+    return f"`.venv/bin/python -m pip install -e '.[{extra}]'` in your clone of maniple"

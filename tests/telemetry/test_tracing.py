@@ -242,7 +242,7 @@ async def test_a_missing_package_is_told_and_stops_nothing(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     async with open_tracing(settings(otlp_endpoint="http://127.0.0.1:9"), REDACTOR) as tracing:
         assert tracing.callbacks("r", "t") == []
-        assert "pip install 'maniple[tracing]'" in tracing.notices[0]
+        assert "pip install -e '.[tracing]'" in tracing.notices[0]
 
 
 async def test_nothing_is_traced_when_nobody_asks() -> None:

@@ -14,7 +14,7 @@ from maniple.errors import FileError, SandboxError
 from maniple.sandbox.backend import Backend
 from maniple.sandbox.environment import Environment, usable_environment
 from maniple.sandbox.workspaces import Workspaces
-from maniple.types import Unavailable
+from maniple.types import Unavailable, installing
 
 _SETTINGS = "see `sandbox` in conf.yaml and docs/sandbox.md; sandbox.backend chooses another."
 _HELLO = "print(6 * 7)"
@@ -81,7 +81,7 @@ def _obstacle(settings: SandboxSettings, choice: Choice) -> Unavailable | None:
     name = settings.backend
     if choice.package and importlib.util.find_spec(choice.package) is None:
         reason = f"sandbox.backend is {name}, whose package {choice.package} is not installed."
-        return Unavailable(reason, f"pip install 'maniple[{choice.extra}]'")
+        return Unavailable(reason, installing(choice.extra))
     for key, variable, needs in (
         ("e2b_api_key", "E2B_API_KEY", "e2b"),
         ("daytona_api_key", "DAYTONA_API_KEY", "daytona"),

@@ -112,7 +112,7 @@ class Workspace:
         return sorted((path, found.st_size) for path, found in self._regular(limit, components(beneath)))
 
     def newest(self, limit: int) -> list[tuple[str, int]]:
-        """(path, bytes) of up to `limit` regular files, the one that changed last first, by the host's clock."""
+        """(path, bytes) of up to `limit` regular files, the one that changed last first."""
         found = sorted(self._regular(limit), key=lambda one: one[1].st_ctime_ns, reverse=True)
         return [(path, status.st_size) for path, status in found]
 

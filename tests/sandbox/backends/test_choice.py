@@ -36,7 +36,7 @@ async def test_a_missing_sdk_is_told_with_the_command_that_installs_it(monkeypat
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     words = await refusal(backend=backend)
     assert f"package {package} is not installed" in words
-    assert f"pip install 'maniple[{backend}]'" in words
+    assert f"pip install -e '.[{backend}]'" in words
 
 
 @pytest.mark.parametrize(("backend", "variable"), [("e2b", "E2B_API_KEY"), ("daytona", "DAYTONA_API_KEY")])

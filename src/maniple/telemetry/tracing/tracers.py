@@ -9,12 +9,13 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from maniple.config.telemetry_settings import LangSmithSettings, TelemetrySettings
 from maniple.redaction import Redactor
+from maniple.types import installing
 
 FLUSH_SECONDS = 5.0
 """How long a collector that does not answer may hold up the end of the program."""
 NOT_INSTALLED = (
     "No traces go to telemetry.otlp_endpoint: OpenTelemetry is not installed. "
-    "Install it with pip install 'maniple[tracing]', or leave the endpoint out."
+    f"Install it: {installing('tracing')}; or leave the endpoint out."
 )
 
 _Maker = Callable[[str, str], BaseCallbackHandler]
