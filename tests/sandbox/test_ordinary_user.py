@@ -44,16 +44,41 @@ def test_no_attack_gets_anything_from_an_ordinary_user(home: Path) -> None:
     assert [name for name, stopped in outcomes.items() if not stopped] == []
 
 
-def test_the_watchdog_sees_an_ordinary_users_sandbox(home: Path) -> None:
-    code = "import os\nfor _ in range(3): os.fork()\nx = bytearray(b'1') * (60 << 20)\nwhile True: pass"
+def _completed(code: str, home: Path) -> str:
+    """What an ordinary user's server says of Python `code`."""
 
     async def run() -> str:
         async with open_sandbox(SandboxSettings(memory_mb=192)) as sandbox:
             assert not isinstance(sandbox, Unavailable)
             workspace = Workspaces(home / "workspaces").open("thread")
-            return (await sandbox.run_python(code, key="thread", workspace=workspace)).lost
+            return (await sandbox.run_python(code, key="thread", workspace=workspace)).text()
 
-    assert "more than 192 MB of memory together" in as_nobody(lambda: asyncio.run(run()))
+    return as_nobody(lambda: asyncio.run(run()))
+
+
+_OWN = "x = bytearray(b'1') * (60 << 20)"
+_SHARED = "import mmap\nx = mmap.mmap(-1, 60 << 20)\nx.write(bytes(60 << 20))"
+
+
+@pytest.mark.parametrize("memory", [_OWN, _SHARED], ids=["own", "shared with later children"])
+def test_the_watchdog_sees_an_ordinary_users_sandbox(home: Path, memory: str) -> None:
+    code = f"import os\nfor _ in range(3): os.fork()\n{memory}\nwhile True: pass"
+    assert "more than 192 MB of memory together" in _completed(code, home)
+
+
+def test_children_that_come_and_go_and_stay_unasked_for_are_no_overrun(home: Path) -> None:
+    code = """
+import os, subprocess
+kept = subprocess.Popen("/bin/true")
+os.waitid(os.P_PID, kept.pid, os.WEXITED | os.WNOWAIT)
+subprocess.run("for i in $(seq 300); do /bin/true; done; echo looped", shell=True)
+"""
+    assert _completed(code, home).startswith("looped\n")
+
+
+def test_a_process_that_hides_its_files_is_stopped_with_the_reason(home: Path) -> None:
+    said = _completed("import ctypes\nctypes.CDLL(None).prctl(4, 0)\nwhile True: pass", home)
+    assert "could not be watched (a process hides its open files" in said
 
 
 def test_files_made_by_roots_sandbox_belong_to_no_account(tmp_path: Path) -> None:

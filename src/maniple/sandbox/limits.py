@@ -8,6 +8,9 @@ from maniple.sandbox.usage import Usage
 STOPPED = "so everything was stopped: variables are gone"
 _KEPT = f"{STOPPED}, the files are still there"
 _MEGABYTE = 1024**2
+# Code is let into a workspace that is over its limit, to tidy up, but not at any size: each session writes
+# for a moment until it is seen, and to look at ever more files takes time from all other sandboxes.
+UNTIDY = 20
 # bwrap, its first process, and the shell that sets the limits.
 _OWN_PROCESSES = 4
 
@@ -48,18 +51,27 @@ class Limits:
         if found.entries > entries:
             return (
                 f"There are more than {self.files} files and folders in the workspace, {_KEPT}. "
-                "Remove what is not needed, and put many small things into one file."
+                f"{self._way_out(allowed)}, and put many small things into one file."
             )
         if found.size_bytes + unlinked_bytes <= size:
             return ""
         if unlinked_bytes > found.size_bytes:
             return (
-                f"Files that were removed and are still open take more than {self.disk_mb} MB, {_KEPT}. "
+                f"Files that were removed and are still open or mapped take more than {self.disk_mb} MB, "
+                f"{_KEPT}. "
                 "Close files when they are removed."
             )
         return (
             f"The files in the workspace take more than {self.disk_mb} MB, {_KEPT}. "
-            f"Among the largest: {_named(found)}. Remove what is not needed, and write less."
+            f"Among the largest: {_named(found)}. {self._way_out(allowed)}, and write less."
+        )
+
+    def _way_out(self, allowed: tuple[int, int]) -> str:
+        if allowed[0] < UNTIDY * self.disk_bytes:
+            return "Remove what is not needed"
+        return (
+            f"No code is run where it is {UNTIDY} times as much: ask the user to delete files of this "
+            "conversation, or to begin another"
         )
 
 

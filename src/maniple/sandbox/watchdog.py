@@ -3,7 +3,9 @@
 One thread looks at every sandbox ten times a second, and at its files twice a second or when the disk
 fills; at a quiet one half as often. A control group would do this better, but only where the server was
 given a part of the tree; this works everywhere. It does not see what the kernel keeps for a process besides
-its pages, which the limits on processes and open files bound.
+its pages, which the limits on processes and open files bound; nor removed files that are on their way through
+a socket; nor the memory of processes that hand it on to another and end, again and again within microseconds,
+of which a machine runs as many as it has processors.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from maniple.sandbox.disk import measure
-from maniple.sandbox.limits import STOPPED, Limits
+from maniple.sandbox.limits import STOPPED, UNTIDY, Limits
 from maniple.sandbox.usage import Inside, Usage, find_inside
 
 _INTERVAL_SECONDS = 0.1
@@ -27,8 +29,6 @@ _MEMORY_SHARE, _DISK_SHARE = 3, 5
 # A program that starts another shares its memory with it for a moment, and the kernel counts it twice.
 _LOOKS, _AGAIN_SECONDS = 3, 0.025
 _START_SECONDS = 10.0
-# Code is let into a workspace that is over its limit, to tidy up; but not for ever more.
-_UNTIDY = 20
 # Of the limit: when as much has gone from the disk, files are looked at before their time.
 _SUSPICIOUS_SHARE = 4
 
@@ -50,7 +50,7 @@ class Watch:
         self._usage = Usage(0, 0)
         self._overruns = 0
         self._free_bytes = 0
-        self._allowed = (_UNTIDY * limits.disk_bytes, _UNTIDY * limits.files)
+        self._allowed = (UNTIDY * limits.disk_bytes, UNTIDY * limits.files)
         self._began = self._due = self._disk_due = time.monotonic()
         self._is_stopped = False
         self.is_over = False
@@ -121,7 +121,7 @@ class Watch:
     def _too_full(self, inside: Inside) -> str:
         self._free_bytes = _free_bytes(self._workspace)
         found = measure(self._workspace, *self._allowed)
-        unlinked = inside.unlinked_bytes(self._workspace.stat().st_dev)
+        unlinked = inside.unlinked_bytes(self._workspace)
         reason = self._limits.too_full(found, unlinked, self._allowed)
         # What was over the limit already may become less, and not more again.
         self._allowed = (
