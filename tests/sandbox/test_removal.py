@@ -62,13 +62,14 @@ def test_a_link_in_the_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
 class TestOrdinaryUser:
     pytestmark = needs_root
 
-    def test_folders_that_were_closed_are_removed(self) -> None:
+    @pytest.mark.parametrize("mode", [0, 0o100, 0o200, 0o300, 0o400, 0o500, 0o600])
+    def test_folders_that_were_closed_are_removed(self, mode: int) -> None:
         def act() -> str:
             tree = home / "tree"
             (tree / "open" / "closed" / "inside").mkdir(parents=True)
             (tree / "open" / "closed" / "inside" / "file").touch()
-            for folder in ("open/closed/inside", "open/closed"):
-                (tree / folder).chmod(0)
+            for folder in ("open/closed/inside", "open/closed", "open", "."):
+                (tree / folder).chmod(mode)
             remove_tree(tree)
             return str(list(home.iterdir()))
 

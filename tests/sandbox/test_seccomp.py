@@ -61,10 +61,15 @@ def test_what_is_known_to_lead_out_is_listed() -> None:
     uncounted = {"keyctl", "shmget", "semget", "msgget", "memfd_create", "memfd_secret"}
     unseen = {"clone3", "io_uring_setup", "openat2"}
     assert others | views | kernel | uncounted | unseen <= {*syscalls.REFUSED, *syscalls.ABSENT}
+    assert {"fallocate", "file_setattr"} <= {*syscalls.UNSUPPORTED}
 
 
 def test_every_listed_call_is_refused(machine: str, column: int) -> None:
-    for table, error in ((syscalls.REFUSED, errno.EPERM), (syscalls.ABSENT, errno.ENOSYS)):
+    for table, error in (
+        (syscalls.REFUSED, errno.EPERM),
+        (syscalls.ABSENT, errno.ENOSYS),
+        (syscalls.UNSUPPORTED, errno.EOPNOTSUPP),
+    ):
         for name, numbers in table.items():
             number = numbers[column]
             assert number is None or verdict(machine, number) == error, name
@@ -76,6 +81,7 @@ def test_what_is_not_listed_is_let_through(machine: str, column: int) -> None:
         for numbers in (
             *syscalls.REFUSED.values(),
             *syscalls.ABSENT.values(),
+            *syscalls.UNSUPPORTED.values(),
             *syscalls.SOCKETS.values(),
             syscalls.PERSONALITY,
         )
@@ -128,6 +134,17 @@ def test_nothing_is_typed_into_a_terminal(machine: str, column: int) -> None:
     for request in (0x5412, 0x541C, 1 << 32 | 0x5412):
         assert verdict(machine, ioctl, 0, request) == errno.EPERM
     assert verdict(machine, ioctl, 0, 0x5401) == 0
+
+
+def test_no_disk_is_reserved_by_a_detour(machine: str, column: int) -> None:
+    ioctl = syscalls.IOCTL[column]
+    assert ioctl is not None
+    flock, fsxattr = 48 << 16, 28 << 16  # the sizes of their arguments (linux/falloc.h, linux/fs.h, xfs_fs.h)
+    for number in (10, 36, 40, 42, 57):
+        assert verdict(machine, ioctl, 3, 1 << 30 | flock | ord("X") << 8 | number) == errno.EPERM
+    assert verdict(machine, ioctl, 3, 1 << 30 | fsxattr | ord("X") << 8 | 32) == errno.EPERM
+    asking = 2 << 30 | fsxattr | ord("X") << 8 | 31
+    assert verdict(machine, ioctl, 3, asking) == 0
 
 
 def test_a_personality_may_be_asked_for_and_not_changed(machine: str, column: int) -> None:

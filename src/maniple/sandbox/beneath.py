@@ -14,11 +14,11 @@ from pathlib import Path
 
 from maniple.errors import FileError
 from maniple.sandbox.account import give_away
+from maniple.sandbox.folder import open_folder
 
 MAX_DEPTH = 32
 DRAFT = ".maniple-"
 """How the names of files begin that are not whole yet."""
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a planted pipe waits for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,12 +46,15 @@ def components(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
 
 @contextmanager
 def open_directory(root: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
-    """The descriptor of a directory beneath `root`; `make` makes the missing ones on the way."""
-    current = os.open(root, _DIRECTORY)
+    """The descriptor of a directory beneath `root`; `make` makes the missing ones on the way.
+
+    One that code has closed is opened to its owner again.
+    """
+    current = open_folder(root)
     try:
         for part in parts:
             made = make and _make_directory(part, current)
-            below = os.open(part, _DIRECTORY, dir_fd=current)
+            below = open_folder(part, current)
             os.close(current)
             current = below
             if made:

@@ -1,15 +1,16 @@
 """How much disk a workspace takes, counted in bounded time whatever has been planted there."""
 
+import errno
 import heapq
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from maniple.sandbox.folder import TRIES, allow_owner, open_folder
+
 MAX_LEVELS = 64
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAMED = 3
 
 
@@ -30,7 +31,8 @@ class DiskUse:
 def measure(folder: Path, max_bytes: int, max_entries: int) -> DiskUse:
     """Count until the end or until a limit is passed. Blocks on disk; follows no link.
 
-    What vanishes meanwhile counts nothing; a folder that code has closed is opened to its owner again.
+    What vanishes meanwhile counts nothing; a folder that code has closed is opened to its owner again. Raises
+    `PermissionError` when code closes one as fast as that.
     """
     size, entries = 0, 0
     largest: list[tuple[int, str]] = []
@@ -58,12 +60,13 @@ def _sorted(largest: list[tuple[int, str]]) -> tuple[tuple[str, int], ...]:
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result | None]]:
-    with suppress(OSError):
-        root = os.open(folder, _DIRECTORY)
-        try:
-            yield from _beneath(root, "", 0)
-        finally:
-            os.close(root)
+    root = _open(folder)
+    if root is None:
+        return
+    try:
+        yield from _beneath(root, "", 0)
+    finally:
+        os.close(root)
 
 
 def _beneath(directory: int, above: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
@@ -71,40 +74,44 @@ def _beneath(directory: int, above: str, level: int) -> Iterator[tuple[str, os.s
     with os.scandir(directory) as entries:
         for entry in entries:
             path = f"{above}{entry.name}"
-            with suppress(OSError):
-                found = entry.stat(follow_symlinks=False)
-                yield path, found
-                if stat.S_ISDIR(found.st_mode):
-                    yield from _folder(directory, path, level + 1)
+            found = _status(entry.name, directory)
+            if found is None:
+                continue
+            yield path, found
+            if stat.S_ISDIR(found.st_mode):
+                yield from _folder(directory, path, level + 1)
 
 
 def _folder(parent: int, path: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
     if level > MAX_LEVELS:
         yield path, None
         return
-    below = open_folder(path.rpartition("/")[2], parent)
+    below = _open(path.rpartition("/")[2], parent)
+    if below is None:
+        return
     try:
         yield from _beneath(below, f"{path}/", level)
     finally:
         os.close(below)
 
 
-def open_folder(name: str, parent: int) -> int:
-    """Open a folder for reading; one that its owner has closed is opened to the owner again.
-
-    Where the server and the code are one user, the code could hide what it writes.
-    """
+def _open(name: str | Path, parent: int | None = None) -> int | None:
+    """None for what is no folder any more, and for what another user keeps closed, to the code as to us."""
     try:
-        return os.open(name, _DIRECTORY, dir_fd=parent)
-    except PermissionError:
-        _open_to_owner(name, parent)
-        return os.open(name, _DIRECTORY, dir_fd=parent)
+        return open_folder(name, parent)
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            raise
+        return None
 
 
-def _open_to_owner(name: str, parent: int) -> None:
-    """Through a descriptor, because the name may be a link by now, and chmod(2) follows links."""
-    closed = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=parent)
-    try:
-        Path(f"/proc/self/fd/{closed}").chmod(0o700)
-    finally:
-        os.close(closed)
+def _status(name: str, directory: int) -> os.stat_result | None:
+    """None for what is gone; code may close the folder that it is in at any moment."""
+    for _ in range(TRIES):
+        try:
+            return os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except PermissionError:
+            allow_owner(directory)
+        except OSError:
+            return None
+    raise PermissionError(errno.EACCES, "A folder is closed again and again", name)

@@ -1,9 +1,10 @@
 """The system-call filter of the sandbox, as classic BPF (seccomp(2), linux/seccomp.h).
 
 Namespaces do not cover everything: AF_VSOCK reaches a hypervisor past the network namespace, nested
-user namespaces and io_uring widen the kernel's surface, the keyring is shared, and memory files and
-System V objects escape the memory limit. The program is written out here: its parts are few, and the
-Python bindings of libseccomp, last released in 2021, would need that library at run time.
+user namespaces and io_uring widen the kernel's surface, the keyring is shared, memory files and System V
+objects escape the memory limit, and blocks that are reserved fill a disk faster than anybody looks. The
+program is written out here: its parts are few, and the Python bindings of libseccomp, last released in
+2021, would need that library at run time.
 """
 
 import errno
@@ -29,6 +30,9 @@ _X32_CALLS = 0x40000000
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 # They type into a terminal as if its user did.
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+# Other ways to fallocate: FS_IOC_RESVSP, RESVSP64 and ZERO_RANGE; XFS_IOC_ALLOCSP and ALLOCSP64; and
+# FS_IOC_FSSETXATTR, which can let XFS take gigabytes for a byte that is written.
+_RESERVING = (0x40305828, 0x4030582A, 0x40305839, 0x4030580A, 0x40305824, 0x401C5820)
 _QUERY = 0xFFFFFFFF
 # Meaningless inside; on the host, whoever runs such a file becomes its owner.
 _SET_ID = stat.S_ISUID | stat.S_ISGID
@@ -59,11 +63,15 @@ def filter_program(machine: str | None = None) -> bytes:
 
 def _rules(machine: int) -> Iterator[bytes]:
     """Instructions that end in an answer, or fall through when they are about another call."""
-    for numbers, error in ((syscalls.ABSENT, errno.ENOSYS), (syscalls.REFUSED, errno.EPERM)):
+    for numbers, error in (
+        (syscalls.ABSENT, errno.ENOSYS),
+        (syscalls.REFUSED, errno.EPERM),
+        (syscalls.UNSUPPORTED, errno.EOPNOTSUPP),
+    ):
         yield from (_on(number[machine], _fail(error)) for number in numbers.values())
     yield _on(syscalls.CLONE[machine], _unless(0, _ANY_BIT, [_NEW_NAMESPACE]))
     yield _on(syscalls.PERSONALITY[machine], _only(0, [_QUERY], errno.EPERM))
-    yield _on(syscalls.IOCTL[machine], _unless(1, _EQUAL, [_TIOCSTI, _TIOCLINUX]))
+    yield _on(syscalls.IOCTL[machine], _unless(1, _EQUAL, [_TIOCSTI, _TIOCLINUX, *_RESERVING]))
     for number in syscalls.SOCKETS.values():
         yield _on(number[machine], _only(0, _FAMILIES, errno.EAFNOSUPPORT))
     for number, mode in syscalls.MODES.values():

@@ -79,6 +79,13 @@ ABSENT: dict[str, Numbers] = {
 }
 """Answered with ENOSYS, as an older kernel would: programs then take another way."""
 
+UNSUPPORTED: dict[str, Numbers] = {
+    # They take gigabytes of disk in an instant, between two looks of the watchdog.
+    "fallocate": (285, 47),
+    "file_setattr": (469, 469),
+}
+"""Answered with EOPNOTSUPP, as a file system that has it not would: the C library then writes instead."""
+
 MODES: dict[str, tuple[Numbers, int]] = {
     "chmod": ((90, None), 1),
     "fchmod": ((91, 52), 1),

@@ -12,7 +12,10 @@ from typing import BinaryIO
 
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox.beneath import DRAFT, MAX_DEPTH, components, open_directory, open_regular, replace
+from maniple.sandbox.folder import TO_CHANGE, allow_owner
 
+BESIDE = ".beside"
+"""Where, next to the workspaces, is kept what is known of each; no workspace's name begins with a dot."""
 # How far a listing looks past directories, links and special files.
 _ENTRIES_PER_FILE = 10
 _COUNTED_ENTRIES = 50_000
@@ -70,6 +73,7 @@ class Workspace:
         parents, name = _split(path)
         self.check_room(size - (self.size(path) or 0))
         with _explained(path, "written"), open_directory(self.path, parents, make=True) as directory:
+            allow_owner(directory, TO_CHANGE)
             replace(name, directory, pieces)
 
     def check_room(self, more: int) -> None:
@@ -87,6 +91,7 @@ class Workspace:
         """Remove a file; of a link, the link."""
         parents, name = _split(path)
         with _explained(path, "deleted"), open_directory(self.path, parents) as directory:
+            allow_owner(directory, TO_CHANGE)
             os.unlink(name, dir_fd=directory)
 
     def is_missing(self, path: str) -> bool:

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from maniple.errors import FileError
 from maniple.sandbox.account import give_away
+from maniple.sandbox.folder import TO_CHANGE, open_folder
 from maniple.sandbox.history import History
 from maniple.sandbox.removal import remove_tree
 from maniple.sandbox.uploads import Uploads
-from maniple.sandbox.workspace import Workspace
+from maniple.sandbox.workspace import BESIDE, Workspace
 from maniple.types import Unavailable
 
 _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_BESIDE = ".beside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,17 @@ class Workspaces:
         self._max_bytes = max_bytes
 
     def open(self, key: str) -> Workspace:
-        """The workspace of a thread, made when it is missing; any text is a valid key. Blocks on disk."""
+        """The workspace of a thread, made when it is missing, open to its owner; any text is a valid key.
+
+        Blocks on disk.
+        """
         workspace = self.of(key)
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             workspace.path.mkdir(mode=0o700, exist_ok=True)
             give_away(workspace.path)
+            # Code may have closed it, to the session after its own, too.
+            os.close(open_folder(workspace.path, needed=TO_CHANGE))
         except OSError as error:
             raise FileError(f"{workspace.path} could not be made: {error.strerror}.") from error
         return workspace
@@ -78,6 +83,7 @@ class Workspaces:
         with suppress(OSError):
             self.of(key).path.rmdir()
             shutil.rmtree(self._beside(key))
+            self._beside(key).parent.rmdir()
 
     def remove(self, key: str) -> None:
         """Remove a workspace with all that is in it; links are removed and not followed. Blocks on disk."""
@@ -103,7 +109,7 @@ class Workspaces:
 
     def _beside(self, key: str) -> Path:
         # No key's directory begins with a dot.
-        return self._root_of(key) / _BESIDE / _directory_name(key)
+        return self._root_of(key) / BESIDE / _directory_name(key)
 
     def _root_of(self, key: str) -> Path:
         earlier = self._earlier

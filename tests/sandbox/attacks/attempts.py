@@ -48,6 +48,17 @@ def connect(family: int, address: Any, kind: int = socket.SOCK_STREAM) -> None:
             client.send(b"out")
 
 
+def send_datagram(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(1)
+        client.connect((host, port))
+        client.send(b"out")
+        try:
+            client.recv(1)  # told at once when nobody is there
+        except TimeoutError:
+            return
+
+
 def texts(name: str) -> bytes:
     """One of /proc's files of every process that can be seen."""
     found = b""
@@ -120,6 +131,8 @@ def host_attempts(host: dict[str, Any]) -> dict[str, Attempt]:
         "climb out through an open descriptor": lambda: only_if(list(folders_held())),
         "reach TCP on loopback": lambda: connect(socket.AF_INET, ("127.0.0.1", host["tcp"])),
         "reach TCP on loopback by IPv6": lambda: connect(socket.AF_INET6, ("::1", host["tcp6"])),
+        "reach UDP on loopback": lambda: send_datagram("127.0.0.1", host["udp"]),
+        "reach UDP on the host's address": lambda: send_datagram(host["address"], host["udp"]),
         "reach TCP on the host's address": lambda: connect(socket.AF_INET, (host["address"], host["tcp"])),
         "reach the internet": lambda: connect(socket.AF_INET, ("1.1.1.1", 53), socket.SOCK_DGRAM),
         "reach a metadata service": lambda: connect(socket.AF_INET, ("169.254.169.254", 80)),

@@ -32,7 +32,7 @@ def targets(root: Path) -> Iterator[dict[str, Any]]:
     calls = {**syscalls.REFUSED, **syscalls.ABSENT}
     with ExitStack() as stack:
         listeners = _listeners(stack, root)
-        udp = listeners.pop("udp")
+        udp = listeners.pop("canary")
         secret = root / "secret"
         secret.write_text("secret")
         other = Workspaces(root / "workspaces").open("other").path
@@ -58,7 +58,7 @@ def _listeners(stack: ExitStack, root: Path) -> dict[str, Any]:
     tcp = stack.enter_context(socket.create_server(("0.0.0.0", 0)))
     tcp6 = stack.enter_context(socket.create_server(("::1", 0), family=socket.AF_INET6))
     udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    udp.bind(("127.0.0.1", tcp.getsockname()[1]))
+    udp.bind(("0.0.0.0", 0))
     udp.setblocking(False)
     abstract = f"maniple-test-{secrets.token_hex(8)}"
     for address in (str(root / "socket"), f"\0{abstract}"):
@@ -68,7 +68,8 @@ def _listeners(stack: ExitStack, root: Path) -> dict[str, Any]:
     return {
         "tcp": tcp.getsockname()[1],
         "tcp6": tcp6.getsockname()[1],
-        "udp": udp,
+        "udp": udp.getsockname()[1],
+        "canary": udp,
         "unix": str(root / "socket"),
         "abstract": abstract,
     }
@@ -111,7 +112,7 @@ async def all_tried(root: Path) -> dict[str, str]:
 
 def names() -> list[str]:
     """Of all attacks."""
-    host: dict[str, Any] = {"pid": 0, "tcp": 0, "tcp6": 0, "threads": []}
+    host: dict[str, Any] = {"pid": 0, "tcp": 0, "tcp6": 0, "udp": 0, "threads": []}
     host |= dict.fromkeys(("file", "other", "unix", "abstract", "address", "secret"), "/nothing")
     calls = dict.fromkeys((*syscalls.REFUSED, *syscalls.ABSENT), 1)
     return [
