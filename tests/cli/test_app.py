@@ -213,7 +213,7 @@ async def test_files_that_the_team_wrote_are_listed_and_kept(tmp_path: Path) -> 
         env = environment(tmp_path, server.base_url)
         status, _, notes = await run("1+3=?", folder=tmp_path, env=env)
 
-    (workspace,) = (tmp_path / "data" / "workspaces").iterdir()
+    (workspace,) = (tmp_path / "data" / "workspaces").glob("[!.]*")
     assert status == 0
     assert notes.splitlines()[-2:] == [f"Files in {workspace}:", "  table.csv  2.0 kB"]
     assert (workspace / "table.csv").stat().st_size == 2000
@@ -225,7 +225,7 @@ async def test_a_workspace_in_which_nothing_is_does_not_outlive_the_session(
     status, _, notes = await run("1+3=?", folder=tmp_path, env=environment(tmp_path, server.base_url))
 
     assert status == 0 and "Files in" not in notes
-    assert list((tmp_path / "data" / "workspaces").iterdir()) == []
+    assert list((tmp_path / "data" / "workspaces").glob("[!.]*")) == []
 
 
 @pytest.mark.parametrize("arguments", [("1+3=?",), ("--json", "1+3=?"), ("--help",)])

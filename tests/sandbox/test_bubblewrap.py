@@ -5,6 +5,7 @@ import pytest
 
 from maniple.errors import SandboxError
 from maniple.sandbox import Sandbox, Workspace
+from tests.sandbox.heaps import MANY_HEAPS
 
 pytestmark = pytest.mark.anyio
 
@@ -120,3 +121,25 @@ async def test_a_sandbox_that_cannot_start_says_why(sandbox: Sandbox, workspace:
     with pytest.raises(SandboxError, match=r"could not run the code: bwrap: .*missing"):
         missing = replace(workspace, path=workspace.path / "missing")
         await sandbox.run_python("print(1)", key="thread", workspace=missing)
+
+
+async def test_threads_share_the_heaps_that_the_limit_has_room_for(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    completed = await sandbox.run_python(MANY_HEAPS, key="thread", workspace=workspace)
+    assert completed.stdout == "24\n", completed.text()
+    variables = await sandbox.run_bash("env", key="thread", workspace=workspace)
+    assert "MALLOC_ARENA_MAX=2" in variables.stdout
+    assert "OMP_NUM_THREADS=2" in variables.stdout
+
+
+async def test_memory_that_is_reserved_and_not_used_is_no_overrun(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    # The limit is 512 MB.
+    code = "import mmap\nreserved = mmap.mmap(-1, 700 << 20)\nlen(reserved) >> 20"
+    completed = await sandbox.run_python(code, key="thread", workspace=workspace)
+    assert (completed.value, completed.lost) == ("700", "")
+    code = "reserved.close()\nused = bytearray(b'1') * (700 << 20)\nwhile True: pass"
+    completed = await sandbox.run_python(code, key="thread", workspace=workspace)
+    assert "more than 512 MB of memory together" in completed.lost

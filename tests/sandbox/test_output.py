@@ -58,7 +58,9 @@ async def test_a_character_between_head_and_tail_survives() -> None:
         (Completed(0, "", "", 0.1), "[no output; print what you want to see]"),
         (Completed(0, "a\n", "b\n", 0.1), "a\n[stderr]\nb"),
         (Completed(1, "", "", 0.1), "[exit code 1]"),
-        (Completed(0, "a", "", 2.34, value="4"), "a\n4\n[took 2.3 seconds]"),
+        (Completed(0, "a", "", 0.4), "a"),
+        (Completed(0, "a", "", 0.6), "a\n[took 0.6 s]"),
+        (Completed(0, "a", "", 2.34, value="4"), "a\n4\n[took 2.3 s]"),
         (
             Completed(137, "", "", 4.0, timed_out=True, lost="Everything was stopped."),
             "[timeout: stopped after 4 seconds; it had printed nothing]\n[Everything was stopped.]",

@@ -102,15 +102,14 @@ async def test_a_session_that_is_used_again_and_again_does_not_end(workspace: Wo
             assert (completed.value, completed.lost) == ("1", "")
 
 
-async def test_a_stopped_thread_begins_anew_and_nobody_complains(
-    sandbox: Sandbox, workspace: Workspace
-) -> None:
+async def test_a_stopped_thread_begins_anew_and_is_told(sandbox: Sandbox, workspace: Workspace) -> None:
     await sandbox.run_python("x = 1", key="t", workspace=workspace)
     await sandbox.stop("t")
     await sandbox.stop("t")
     await sandbox.stop("never begun")
     completed = await sandbox.run_python("'x' in globals()", key="t", workspace=workspace)
-    assert (completed.value, completed.lost) == ("False", "")
+    assert completed.value == "False"
+    assert completed.lost.startswith("The sandbox was stopped with a cancelled run: variables")
 
 
 async def test_a_thread_whose_files_were_removed_works_in_the_new_ones(
@@ -121,6 +120,66 @@ async def test_a_thread_whose_files_were_removed_works_in_the_new_ones(
     workspaces.remove("t")
     await sandbox.run_bash("echo new > b.txt", key="t", workspace=workspaces.open("t"))
     assert workspaces.open("t").files(10) == [("b.txt", 4)]
+
+
+async def test_after_a_restart_of_the_server_a_thread_is_told_once_that_its_variables_are_gone(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    first = await sandbox.run_python("x = 1", key="t", workspace=workspace)
+    assert first.lost == "", "a new conversation has lost nothing"
+    # The first server has not closed anything, as one that was killed.
+    async with _sandbox() as restarted:
+        told, again = [
+            await restarted.run_python("'x' in globals()", key="t", workspace=workspace) for _ in range(2)
+        ]
+    assert (told.value, again.lost) == ("False", "")
+    assert told.lost.startswith("The sandbox ended since the last call: variables")
+    async with _sandbox() as closed_before:
+        told = await closed_before.run_python("1", key="t", workspace=workspace)
+    assert "variables" in told.lost
+
+
+async def test_what_was_told_before_a_restart_is_not_told_again(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    await sandbox.run_python("x = 1", key="t", workspace=workspace)
+    told = await sandbox.run_python("import os; os._exit(3)", key="t", workspace=workspace)
+    assert "variables" in told.lost
+    async with _sandbox() as restarted:
+        assert (await restarted.run_python("1", key="t", workspace=workspace)).lost == ""
+
+
+async def test_a_thread_whose_files_were_removed_is_a_new_one_after_a_restart(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    workspaces = Workspaces(tmp_path)
+    await sandbox.run_python("x = 1", key="t", workspace=workspaces.open("t"))
+    workspaces.remove("t")
+    async with _sandbox() as restarted:
+        assert (await restarted.run_python("1", key="t", workspace=workspaces.open("t"))).lost == ""
+
+
+async def test_a_call_that_is_cancelled_before_it_begins_stops_no_session(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    await sandbox.run_python("x = 1", key="t", workspace=workspace)
+    entered = asyncio.Event()
+
+    @asynccontextmanager
+    async def waiting() -> AsyncIterator[None]:
+        entered.set()
+        await asyncio.Event().wait()
+        yield
+
+    call = sandbox.run_python("x = 2", key="t", workspace=workspace, during=waiting())
+    task = asyncio.create_task(call)
+    async with asyncio.timeout(20):
+        await entered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    completed = await sandbox.run_python("x", key="t", workspace=workspace)
+    assert (completed.value, completed.lost) == ("1", "")
 
 
 async def test_a_limit_that_was_overrun_is_told_by_the_call_under_way(
@@ -237,5 +296,7 @@ async def test_two_hundred_cancels_at_random_leave_no_process_and_no_file(tmp_pa
         assert children() == []
     names = _everything_in(tmp_path)
     assert {parts[0] for parts in names} == {"workspaces"}
-    assert {parts[1] for parts in names if len(parts) > 1} <= {f"t{number}" for number in range(6)}
-    assert {parts[2] for parts in names if len(parts) > 2} <= {f"f{number}" for number in range(4)}
+    # What the server itself remembers of a thread is beside its files.
+    inside = {parts[1:] for parts in names if len(parts) > 1 and parts[1] != ".beside"}
+    assert {parts[0] for parts in inside} <= {f"t{number}" for number in range(6)}
+    assert {parts[1] for parts in inside if len(parts) > 1} <= {f"f{number}" for number in range(4)}

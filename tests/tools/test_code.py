@@ -66,6 +66,11 @@ async def test_silent_code_that_writes_says_what_it_wrote(tools: dict[str, BaseT
     assert silent == "[no output; print what you want to see]"
 
 
+async def test_each_of_several_calls_at_once_names_what_it_wrote_itself(tools: dict[str, BaseTool]) -> None:
+    calls = [tools["bash_tool"].ainvoke({"cmd": f"echo x > {name}.txt"}) for name in "abcd"]
+    assert await asyncio.gather(*calls) == [f"[files written: {name}.txt]" for name in "abcd"]
+
+
 async def test_failing_code_is_a_result_the_model_can_read(tools: dict[str, BaseTool]) -> None:
     said = await tools["bash_tool"].ainvoke({"cmd": "echo tried; echo why >&2; exit 4"})
     assert said == "tried\n[stderr]\nwhy\n[exit code 4]"

@@ -11,7 +11,8 @@ OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
 """Hears what a call prints, piece by piece, on the event loop; it must not block."""
 
 SILENCE = "[no output; print what you want to see]"
-_WORTH_TELLING_SECONDS = 1.0
+# Of what is shorter, a model learns nothing, and the same call would never have the same result twice.
+_WORTH_TELLING_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Completed:
 
     def _took(self) -> str:
         worth_telling = self.seconds > _WORTH_TELLING_SECONDS and not self.timed_out
-        return f"[took {self.seconds:.1f} seconds]" if worth_telling else ""
+        return f"[took {self.seconds:.1f} s]" if worth_telling else ""
 
 
 def _signal_name(exit_code: int) -> str:

@@ -44,8 +44,6 @@ class Fittings:
         found = {**given, "MPLCONFIGDIR": _MATPLOTLIB}
         if self.environment is not None:
             found["PATH"] = f"{INNER_PATH}/bin:{given['PATH']}"
-            # Each thread reserves memory, and on a machine with many processors more than the limit.
-            found |= {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
         if self.way_out is not None:
             found |= self.way_out.variables()
             found |= {"PIP_TARGET": ADDED_PACKAGES, "PYTHONPATH": f"{given['PYTHONPATH']}:{ADDED_PACKAGES}"}

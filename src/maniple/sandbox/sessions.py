@@ -4,11 +4,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backend import Backend, Completed, OnOutput, Session
+from maniple.sandbox.mark import Mark
 from maniple.sandbox.workspace import Workspace
 
 _LOG = logging.getLogger(__name__)
@@ -17,9 +19,12 @@ _IDLE = f"The sandbox had not been used for a while and was stopped: {_GONE}"
 _NEEDED = f"The sandbox was stopped because others needed the place: {_GONE}"
 _ENDED = f"The sandbox ended since the last call: {_GONE}"
 _CANCELLED = f"An earlier call was cancelled, which stopped the sandbox: {_GONE}"
+_STOPPED = f"The sandbox was stopped with a cancelled run: {_GONE}"
 _MOST_REMEMBERED = 1_000
 
 Call = Callable[[Session], Awaitable[Completed]]
+During = AbstractAsyncContextManager[object]
+"""Entered when the thread's turn has come and its session stands, left before the next turn."""
 
 
 @dataclass(slots=True)
@@ -31,6 +36,7 @@ class _Seat:
     session: Session | None = None
     folder: tuple[int, int] = (0, 0)
     """Which directory the session works in: device and inode."""
+    mark: Mark | None = None
     used: float = 0.0
     is_leaving: bool = False
     alarm: asyncio.TimerHandle | None = None
@@ -64,24 +70,37 @@ class Sandbox:
         return self._backend.name
 
     async def run_python(
-        self, code: str, *, key: str, workspace: Workspace, on_output: OnOutput | None = None
+        self,
+        code: str,
+        *,
+        key: str,
+        workspace: Workspace,
+        on_output: OnOutput | None = None,
+        during: During | None = None,
     ) -> Completed:
         """Run code with the variables of the thread's earlier calls; raises `SandboxError`."""
-        return await self._run(key, workspace, lambda session: session.run_python(code, on_output=on_output))
+        return await self._run(
+            key, workspace, lambda session: session.run_python(code, on_output=on_output), during
+        )
 
     async def run_bash(
-        self, command: str, *, key: str, workspace: Workspace, on_output: OnOutput | None = None
+        self,
+        command: str,
+        *,
+        key: str,
+        workspace: Workspace,
+        on_output: OnOutput | None = None,
+        during: During | None = None,
     ) -> Completed:
         """Run a command beside the thread's Python; raises `SandboxError`."""
-        return await self._run(key, workspace, lambda session: session.run_bash(command, on_output=on_output))
+        return await self._run(
+            key, workspace, lambda session: session.run_bash(command, on_output=on_output), during
+        )
 
     async def stop(self, key: str) -> None:
-        """End a thread's session when its calls under way have ended; nothing is left of it."""
-        seat = self._seats.get(key)
-        if seat is None:
-            return
-        await self._vacate(key, seat, "")
-        self._lost.pop(key, None)
+        """End a thread's session when its calls under way have ended; its next call is told of that."""
+        if (seat := self._seats.get(key)) is not None:
+            await self._vacate(key, seat, _STOPPED)
 
     async def close(self) -> None:
         """End every session; calls are refused from now on."""
@@ -92,7 +111,9 @@ class Sandbox:
             _silence(seat)
         await asyncio.gather(*self._ends)
 
-    async def _run(self, key: str, workspace: Workspace, call: Call) -> Completed:
+    async def _run(
+        self, key: str, workspace: Workspace, call: Call, during: During | None = None
+    ) -> Completed:
         seat = self._seats.setdefault(key, _Seat())
         seat.waiting += 1
         try:
@@ -100,13 +121,17 @@ class Sandbox:
                 _silence(seat)
                 session = await self._session(key, seat, workspace)
                 try:
-                    completed = await call(session)
+                    async with during or nullcontext():
+                        completed = await call(session)
                 except asyncio.CancelledError:
-                    self._remember(key, _CANCELLED)
+                    if not session.is_alive:
+                        self._remember(key, _CANCELLED)
                     raise
                 finally:
                     self._rest(seat)
                 lost = filter(None, (self._lost.pop(key, ""), completed.lost))
+                if seat.mark is not None and seat.mark.is_set != (seat.session is not None):
+                    await asyncio.to_thread(seat.mark.set, seat.session is not None)
                 return replace(completed, lost=" ".join(lost))
         finally:
             seat.waiting -= 1
@@ -116,21 +141,25 @@ class Sandbox:
         """The thread's living session, or a new one in a place of its own."""
         session = seat.session
         if session is None:
-            return await self._begin(seat, workspace)
+            return await self._begin(key, seat, workspace)
+        is_same_folder = seat.folder == await asyncio.to_thread(_folder, workspace)
         if not session.is_alive:
             self._remember(key, _ended(session))
-        elif seat.folder == await asyncio.to_thread(_folder, workspace):
+        elif is_same_folder:
             return session
         # Otherwise the thread's files were removed and begun anew; what is mounted inside are the old ones.
         await session.stop()
         self._leave(seat)
-        return await self._begin(seat, workspace)
+        return await self._begin(key, seat, workspace)
 
-    async def _begin(self, seat: _Seat, workspace: Workspace) -> Session:
+    async def _begin(self, key: str, seat: _Seat, workspace: Workspace) -> Session:
         await self._take_place()
         try:
             self._refuse_when_closed()
             seat.folder = await asyncio.to_thread(_folder, workspace)
+            seat.mark = await asyncio.to_thread(Mark, workspace)
+            if seat.mark.is_set and not self._lost.get(key):
+                self._remember(key, _ENDED)  # in a server before this one
             session = await self._backend.start(workspace)
             if self._closed:
                 await session.stop()

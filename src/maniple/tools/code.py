@@ -8,7 +8,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.sandbox import Completed, Sandbox, Workspaces
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.scope import thread_key
-from maniple.tools.written import changed, stamps, written
+from maniple.tools.written import Writes, written
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MAX_PICTURE_BYTES = 2_000_000
@@ -30,10 +30,9 @@ def code_tools(
     async def run(code: str, call: Callable[..., Awaitable[Completed]]) -> Result:
         key = thread_key()
         place = await asyncio.to_thread(workspaces.open, key)
-        before = await asyncio.to_thread(stamps, place)
-        completed = await call(code, key=key, workspace=place)
-        after = await asyncio.to_thread(stamps, place)
-        files = written(changed(before, after))
+        writes = Writes(place)
+        completed = await call(code, key=key, workspace=place, during=writes)
+        files = written(writes.paths)
         # Whoever wrote a file need not print.
         said = completed.text(silence="" if files else SILENCE)
         figures = f"[figures drawn: {', '.join(completed.images)}]" if completed.images else ""

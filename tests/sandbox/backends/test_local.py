@@ -13,10 +13,12 @@ import pytest
 
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
+from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import WARNING, LocalBackend
 from maniple.sandbox.session import WorkerSession
 from maniple.sandbox.workspace import Workspace
 from maniple.sandbox.workspaces import Workspaces
+from tests.sandbox.heaps import MANY_HEAPS
 
 pytestmark = pytest.mark.anyio
 
@@ -118,11 +120,21 @@ def _ended(descriptor: int, timeout_seconds: float) -> bool:
     return bool(select.select([descriptor], [], [], timeout_seconds)[0])
 
 
-async def test_it_warns_when_it_is_opened_and_at_each_session(workspace, caplog):
+async def test_it_warns_once_when_it_is_opened_and_once_at_each_session(workspace, caplog):
+    def warnings() -> int:
+        return [record.getMessage() for record in caplog.records].count(WARNING)
+
     with caplog.at_level(logging.WARNING):
-        backend = LocalBackend(SandboxSettings(backend="unsafe-local"))
-        await (await backend.start(workspace)).stop()
-    assert [record.getMessage() for record in caplog.records].count(WARNING) == 2
+        async with open_sandbox(SandboxSettings(backend="unsafe-local")) as sandbox:
+            assert warnings() == 1
+            assert isinstance(sandbox, Sandbox)
+            for _ in range(2):
+                await sandbox.run_bash("true", key="thread", workspace=workspace)
+            assert warnings() == 2
+
+
+async def test_threads_share_the_heaps_that_the_limit_has_room_for(session):
+    assert (await session.run_python(MANY_HEAPS)).stdout == "24\n"
 
 
 async def test_a_python_that_is_none_is_told(workspace):

@@ -29,17 +29,16 @@ class LocalBackend:
     name = "unsafe-local"
 
     def __init__(self, settings: SandboxSettings) -> None:
-        """Raises `SandboxError` where there is no bash; warns in the log."""
+        """Raises `SandboxError` where there is no bash."""
         self._settings = settings
         self._python = str(settings.python or sys.executable)
         bash = shutil.which("bash")
         if bash is None:
             raise SandboxError("`bash` is not installed: apt-get install -y bash")
         self._bash = bash
-        _LOG.warning(WARNING)
 
     async def start(self, workspace: Workspace) -> WorkerSession:
-        """Start a worker in a thread's files."""
+        """Start a worker in a thread's files; warns in the log."""
         _LOG.warning(WARNING)
         directory = str(workspace.path)
         room = resources.files("maniple.sandbox")
@@ -58,6 +57,10 @@ class LocalBackend:
                 "HOME": directory,
                 "LANG": "C.UTF-8",
                 "MPLBACKEND": "Agg",
+                # Each thread would reserve 64 MB, which counts against the limit.
+                "MALLOC_ARENA_MAX": "2",
+                "OPENBLAS_NUM_THREADS": "2",
+                "OMP_NUM_THREADS": "2",
                 "PYTHONUNBUFFERED": "1",
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONPATH": directory,
