@@ -153,7 +153,7 @@ async def test_too_many_files_are_an_overrun(dog: Watchdog, tmp_path: Path) -> N
 async def test_removed_files_that_are_still_held_count(dog: Watchdog, tmp_path: Path, keeping: str) -> None:
     code = "import os\nfile = open('x', 'w+b')\nos.remove('x')\nfile.write(bytes(30 << 20))\n"
     said = await _told(dog, f"{code}{keeping}\ninput()", tmp_path, Limits(1000, 50, 20))
-    assert said.startswith("Files that were removed and are still open take more than 20 MB")
+    assert said.startswith("Files that were removed and are still open or mapped take more than 20 MB")
 
 
 async def test_a_workspace_that_is_too_full_may_be_tidied_but_not_grow(tmp_path: Path) -> None:
