@@ -24,7 +24,7 @@ _MOST_REMEMBERED = 1_000
 
 Call = Callable[[Session], Awaitable[Completed]]
 During = AbstractAsyncContextManager[object]
-"""Entered when the thread's turn has come and its session stands, left before the next turn."""
+"""Entered when the thread's turn has come, left before the next turn."""
 
 
 @dataclass(slots=True)
@@ -119,12 +119,14 @@ class Sandbox:
         try:
             async with seat.turn:
                 _silence(seat)
-                session = await self._session(key, seat, workspace)
+                session: Session | None = None
                 try:
                     async with during or nullcontext():
+                        # Nothing is awaited between the look whether it lives and the call.
+                        session = await self._session(key, seat, workspace)
                         completed = await call(session)
                 except asyncio.CancelledError:
-                    if not session.is_alive:
+                    if session is not None and not session.is_alive:
                         self._remember(key, _CANCELLED)
                     raise
                 finally:
