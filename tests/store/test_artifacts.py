@@ -125,7 +125,7 @@ async def test_what_lies_in_the_folder_that_databases_shared_is_found_and_delete
         assert await store.check() == []
         assert (await store.artifacts.open(old)).parent == shared
         assert (await store.artifacts.open(new)).parent == own
-        await store.runs.remove(run.run_id)
+        await store.threads.delete(run.thread_id)
     assert [*files_in(shared), *files_in(own)] == []
 
 

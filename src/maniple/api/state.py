@@ -1,5 +1,6 @@
 """What every route may ask for: the objects that the service opened when it started."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -41,7 +42,7 @@ class Service:
 async def open_service(settings: Settings, progress: Progress | None = None) -> AsyncIterator[Service]:
     """Open store, team and engine, and close them again; raises the `ManipleError` that keeps one shut."""
     metrics = Metrics()
-    workspaces = workspaces_of(settings)
+    workspaces = await asyncio.to_thread(workspaces_of, settings)
     rules = _rules(settings)
     async with (
         open_tracing(settings.telemetry, rules.redactor) as tracing,

@@ -1,5 +1,6 @@
 """From settings to a conversation, telling meanwhile what is done and then which model is used."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -56,9 +57,10 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             from maniple.store.configured import open_configured_store
 
         configure_chat_log(settings)
+        workspaces = await asyncio.to_thread(workspaces_of, settings)
         rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)
         async with (
-            open_belongings(workspaces_of(settings)) as belongings,
+            open_belongings(workspaces) as belongings,
             open_configured_store(settings, server=False) as store,
             open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
             open_engine(

@@ -31,7 +31,7 @@ _FOLDER = "workspaces"
 
 
 def workspaces_of(settings: Settings) -> Workspaces:
-    """Return the threads' workspaces, which belong to their database, as large as `settings` say."""
+    """Return the threads' workspaces, which belong to their database, as large as `settings` say. Blocks."""
     place = place_of(settings, _FOLDER)
     return Workspaces(place.folder, place.earlier, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
 
@@ -58,7 +58,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
     )
     browser = await stack.enter_async_context(open_browser(settings.browser, resolve))
-    workspaces = workspaces_of(settings)
+    workspaces = await asyncio.to_thread(workspaces_of, settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
     tools: dict[Worker, list[BaseTool]] = {

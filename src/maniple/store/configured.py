@@ -1,5 +1,6 @@
 """Where this program keeps threads and runs."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ def database_of(settings: Settings) -> Path | None:
 
 
 def place_of(settings: Settings, name: str) -> Place:
-    """Return where the files of the database lie: in `data_dir`, or beside a file that `store.path` names."""
+    """Return where the files of the database lie: in `data_dir`, or beside `store.path`. Blocks on disk."""
     shared = settings.data_dir / name
     database = database_of(settings)
     if database is None or database.resolve() == (settings.data_dir / DATABASE).resolve():
@@ -46,7 +47,7 @@ async def open_configured_store(settings: Settings, *, server: bool) -> AsyncIte
 
     Raises `StoreError` with what to do.
     """
-    database, place = database_of(settings), place_of(settings, ARTIFACTS)
+    database, place = database_of(settings), await asyncio.to_thread(place_of, settings, ARTIFACTS)
     # What is gone with the process is not put where a database keeps, and sweeps, its own.
     folder = place.folder if database is not None else settings.data_dir / f"{ARTIFACTS}.memory"
     async with open_store(database, folder, server=server, earlier=place.earlier) as store:
