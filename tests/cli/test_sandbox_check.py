@@ -52,9 +52,7 @@ async def test_the_network_is_named(tmp_path):
 
 
 async def test_a_service_says_that_it_ran_a_line_and_which_hosts_it_reaches(tmp_path, monkeypatch):
-    async with e2b_server(tmp_path / "machines") as server:
-        monkeypatch.setenv("E2B_API_URL", server.url)
-        monkeypatch.setenv("E2B_SANDBOX_URL", server.url)
+    async with e2b_server(tmp_path / "machines", monkeypatch):
         own = {"backend": "e2b", "e2b_api_key": SecretStr(KEY)}
         plain = await check(tmp_path, **own, network="allowlist", allow_hosts=("pypi.org", "a.test"))
         assert plain == Finding("sandbox", "ok", "e2b ran a line of Python; network: only pypi.org, a.test")

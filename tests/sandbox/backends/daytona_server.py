@@ -6,15 +6,14 @@ bytes before each piece, of the interpreter as JSON.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 from aiohttp import MultipartWriter, web
 
-from tests.sandbox.backends.e2b_server import served
 from tests.sandbox.backends.machines import Machine
+from tests.sandbox.backends.running import running
 
 KEY = "dtn_right"
 _MARKS = (b"\x01\x01\x01", b"\x02\x02\x02")
@@ -183,13 +182,6 @@ async def _with_key(request: web.Request, handler: Handler) -> web.StreamRespons
     return await handler(request)
 
 
-@asynccontextmanager
-async def daytona_server(folder: Path) -> AsyncIterator[DaytonaServer]:
-    """Serve on a free port of loopback; every machine has ended when the context is left."""
-    server = DaytonaServer(folder)
-    async with served(server.app()) as server.url:
-        try:
-            yield server
-        finally:
-            for machine in server.machines.values():
-                await machine.close()
+def daytona_server(folder: Path) -> AbstractAsyncContextManager[DaytonaServer]:
+    """Serve on loopback (see `running`)."""
+    return running(DaytonaServer(folder))

@@ -154,9 +154,10 @@ class DockerServer:
         self.containers.pop(container.id, None)
         self.removed.append(container.id)
         if container.process is not None:
-            # What the kernel does with a namespace: whatever was started in it ends.
-            pids = [*_descendants(container.process.pid), container.process.pid]
-            await asyncio.gather(*(asyncio.to_thread(_end, pid) for pid in pids))
+            # What the kernel does with a namespace: whatever was started in it ends, its first process before
+            # it could see another one end.
+            for pid in (container.process.pid, *_descendants(container.process.pid)):
+                await asyncio.to_thread(_end, pid)
             await container.process.wait()
 
     async def _version(self, request: web.Request) -> web.Response:
@@ -279,7 +280,7 @@ def _descendants(pid: int) -> list[int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return []
-    return [each for child in map(int, children) for each in (*_descendants(child), child)]
+    return [each for child in map(int, children) for each in (child, *_descendants(child))]
 
 
 def _error(status: int, message: str) -> web.Response:

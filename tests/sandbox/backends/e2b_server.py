@@ -12,9 +12,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from tests.sandbox.backends.machines import Machine
+from tests.sandbox.backends.running import running
 
 KEY = "e2b_right"
 
@@ -148,25 +150,9 @@ def _frame(message: dict[str, Any], flags: int = 0) -> bytes:
 
 
 @asynccontextmanager
-async def e2b_server(folder: Path) -> AsyncIterator[E2BServer]:
-    """Serve on a free port of loopback; every machine has ended when the context is left."""
-    server = E2BServer(folder)
-    async with served(server.app()) as server.url:
-        try:
-            yield server
-        finally:
-            for machine in server.machines.values():
-                await machine.close()
-
-
-@asynccontextmanager
-async def served(app: web.Application) -> AsyncIterator[str]:
-    """Serve an application on loopback; yields its URL."""
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+async def e2b_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[E2BServer]:
+    """Serve what the SDK takes for E2B from now on."""
+    async with running(E2BServer(folder)) as server:
+        monkeypatch.setenv("E2B_API_URL", server.url)
+        monkeypatch.setenv("E2B_SANDBOX_URL", server.url)
+        yield server

@@ -17,9 +17,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def e2b(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[E2BServer]:
-    async with e2b_server(tmp_path / "machines") as server:
-        monkeypatch.setenv("E2B_API_URL", server.url)
-        monkeypatch.setenv("E2B_SANDBOX_URL", server.url)
+    async with e2b_server(tmp_path / "machines", monkeypatch) as server:
         yield server
 
 

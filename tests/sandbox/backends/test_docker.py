@@ -15,7 +15,6 @@ from maniple.sandbox.backends.container_trial import _sees_files
 from maniple.sandbox.backends.docker import DockerBackend, open_docker
 from maniple.sandbox.choice import open_chosen
 from maniple.sandbox.workspace import Workspace
-from maniple.sandbox.workspaces import Workspaces
 from tests.sandbox.backends.docker_server import Container, DockerServer, docker_server
 
 pytestmark = pytest.mark.anyio
@@ -28,11 +27,6 @@ async def engine(tmp_path: Path) -> AsyncIterator[tuple[DockerServer, SandboxSet
             server,
             SandboxSettings(backend="docker", docker_host=address, timeout_seconds=20, output_bytes=4096),
         )
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspaces(tmp_path / "workspaces").open("thread")
 
 
 @pytest.fixture

@@ -17,15 +17,9 @@ from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import WARNING, LocalBackend
 from maniple.sandbox.session import WorkerSession
 from maniple.sandbox.workspace import Workspace
-from maniple.sandbox.workspaces import Workspaces
 from tests.sandbox.heaps import MANY_HEAPS
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspaces(tmp_path / "workspaces").open("thread")
 
 
 @pytest.fixture
