@@ -5,7 +5,8 @@ What differs between the services is a `Machine`; what they have in common is he
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -208,3 +209,13 @@ async def _cancel(task: asyncio.Task[End]) -> None:
     await asyncio.wait({task}, timeout=_STOP_SECONDS)
     if task.done() and not task.cancelled():
         task.exception()  # looked at: what it failed with while it was being ended is of no interest
+
+
+@asynccontextmanager
+async def ended_unless_ready(end: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
+    """End a new machine again, by `end`, when it cannot be prepared."""
+    try:
+        yield
+    except BaseException:  # a cancellation, too, must not leave a machine that costs money
+        await asyncio.shield(end())
+        raise

@@ -18,7 +18,7 @@ from maniple.errors import FileError, SandboxError
 from maniple.sandbox.backends import shell
 from maniple.sandbox.backends.afterwards import AFTERWARDS, keeping_value, read_afterwards
 from maniple.sandbox.mirror import Stamp
-from maniple.sandbox.remote import End, Flood, Machine, Output, RemoteSession
+from maniple.sandbox.remote import End, Flood, Machine, Output, RemoteSession, ended_unless_ready
 from maniple.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class DaytonaBackend:
         """Start a sandbox; files go there with the first call."""
         with _explained():
             sandbox = await self._create()
-            async with _kept(sandbox):
+            async with ended_unless_ready(sandbox.delete):
                 made = await sandbox.process.exec(_in_bash(shell.make_workspace()))
                 directory = made.result.strip()
                 context = await sandbox.code_interpreter.create_context(cwd=directory)
@@ -220,16 +220,6 @@ class DaytonaMachine(Machine):
 def _in_bash(command: str) -> str:
     # Without it a command goes to the first of zsh, bash and sh that is there.
     return f"bash -c {shlex.quote(command)}"
-
-
-@asynccontextmanager
-async def _kept(sandbox: "AsyncSandbox") -> AsyncIterator[None]:
-    """End a new sandbox again when it cannot be prepared."""
-    try:
-        yield
-    except BaseException:  # a cancellation, too, must not leave a sandbox that costs money
-        await asyncio.shield(sandbox.delete())
-        raise
 
 
 @asynccontextmanager

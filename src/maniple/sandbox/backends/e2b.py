@@ -8,15 +8,23 @@ import base64
 import binascii
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox.backends import shell
 from maniple.sandbox.mirror import Stamp
-from maniple.sandbox.remote import MAX_FIGURE_BYTES, MAX_FIGURES, End, Machine, Output, RemoteSession
+from maniple.sandbox.remote import (
+    MAX_FIGURE_BYTES,
+    MAX_FIGURES,
+    End,
+    Machine,
+    Output,
+    RemoteSession,
+    ended_unless_ready,
+)
 from maniple.sandbox.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -50,7 +58,7 @@ class E2BBackend:
                 **_network(self._settings),
                 **_access(self._settings),
             )
-            async with _kept(sandbox):
+            async with ended_unless_ready(sandbox.kill):
                 directory = (await sandbox.commands.run(shell.make_workspace(), user="root")).stdout.strip()
                 context = await sandbox.create_code_context(cwd=directory)
         return RemoteSession(
@@ -202,16 +210,6 @@ def _network(settings: SandboxSettings) -> dict[str, Any]:
 
 def _access(settings: SandboxSettings) -> dict[str, Any]:
     return {"api_key": settings.e2b_api_key.get_secret_value()} if settings.e2b_api_key else {}
-
-
-@asynccontextmanager
-async def _kept(sandbox: "AsyncSandbox") -> AsyncIterator[None]:
-    """End a new machine again when it cannot be prepared."""
-    try:
-        yield
-    except BaseException:  # a cancellation, too, must not leave a machine that costs money
-        await asyncio.shield(sandbox.kill())
-        raise
 
 
 @contextmanager
