@@ -70,9 +70,9 @@ async def test_a_timeout_in_python_ends_it_and_says_that_variables_are_gone(hast
 async def test_a_timeout_in_bash_kills_the_command_and_what_it_started_and_keeps_variables(hasty):
     session = hasty
     await session.run_python("x = 1")
-    told = await session.run_bash("(setsid sleep 6431; echo survived > survived) & sleep 6431")
+    told = await session.run_bash("(setsid sleep 6432; echo survived > survived) & sleep 6432")
     assert (told.timed_out, told.lost) == (True, "")
-    assert (await session.run_bash("pgrep -fx 'sleep 6431'; ls")).stdout == ""
+    assert (await session.run_bash("pgrep -fx 'sleep 6432'; ls")).stdout == ""
     assert (await session.run_python("x")).value == "1"
 
 
