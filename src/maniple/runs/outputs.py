@@ -35,7 +35,8 @@ class Outputs:
         """
         try:
             given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).known)
-            newest = await asyncio.to_thread(self._newest, run.thread_id, MOST_FILES + len(given))
+            workspace = await asyncio.to_thread(self._workspace, run.thread_id)
+            newest = await asyncio.to_thread(_newest, workspace, MOST_FILES + len(given))
             earlier = await self.store.artifacts.of_thread(run.thread_id) if newest else []
             known = {(artifact.name, artifact.sha256) for artifact in earlier}
             uploads = {(upload.path, upload.sha256) for upload in given}
@@ -43,7 +44,7 @@ class Outputs:
             for path, size in newest:
                 if size > left:
                     continue
-                file = await asyncio.to_thread(self._read, run.thread_id, path, left)
+                file = await asyncio.to_thread(self._read, workspace, path, left)
                 if file is None or (path, file.sha256) in uploads:
                     continue
                 left -= len(file.content)
@@ -52,18 +53,13 @@ class Outputs:
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be kept: %s", error)
 
-    def _newest(self, thread_id: str, most: int) -> list[tuple[str, int]]:
-        """Return the paths and sizes of the files that changed last, by their paths. Blocks on disk."""
-        found = self.workspaces.of(thread_id).newest(LOOKED_AT_FILES)
-        made = [(path, size) for path, size in found if "__pycache__" not in path.split("/")]
-        if len(made) > most:
-            _LOG.warning("There are %s files; the %s newest are kept as artifacts.", len(made), most)
-        return sorted(made[:most])
+    def _workspace(self, thread_id: str) -> Workspace:
+        return Workspace(self.workspaces.of(thread_id).path, MOST_BYTES)
 
-    def _read(self, thread_id: str, path: str, most_bytes: int) -> "_File | None":
+    def _read(self, workspace: Workspace, path: str, most_bytes: int) -> "_File | None":
         """Return what is in a file; None for one that has grown, or is none of an ordinary kind. Blocks."""
         try:
-            head = Workspace(self.workspaces.of(thread_id).path, MOST_BYTES).read(path, most_bytes)
+            head = workspace.read(path, most_bytes)
         except FileError as error:
             _LOG.warning("A file of the run could not be kept: %s", error)
             return None
@@ -91,6 +87,15 @@ class _File:
     content: bytes
     sha256: str
     masked_sha256: str
+
+
+def _newest(workspace: Workspace, most: int) -> list[tuple[str, int]]:
+    """Return the paths and sizes of the files that changed last, by their paths. Blocks on disk."""
+    found = workspace.newest(LOOKED_AT_FILES)
+    made = [(path, size) for path, size in found if "__pycache__" not in path.split("/")]
+    if len(made) > most:
+        _LOG.warning("There are %s files; the %s newest are kept as artifacts.", len(made), most)
+    return sorted(made[:most])
 
 
 def _made(artifact: Artifact) -> ArtifactMade:
