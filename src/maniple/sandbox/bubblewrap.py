@@ -22,7 +22,7 @@ from maniple.errors import SandboxError
 from maniple.sandbox.account import sandbox_account
 from maniple.sandbox.fittings import ADDED_PACKAGES, Fittings
 from maniple.sandbox.network import INNER_FORWARDER, forwarder_program
-from maniple.sandbox.programs import SYSTEM_PATH, Programs
+from maniple.sandbox.programs import VARIABLES, Programs
 from maniple.sandbox.seccomp import filter_program
 from maniple.sandbox.session import WorkerSession
 from maniple.sandbox.workers import Launch, start_worker, worker_files
@@ -30,20 +30,10 @@ from maniple.sandbox.workspace import Workspace
 
 WORKSPACE = "/workspace"
 ENVIRONMENT = {
-    "PATH": SYSTEM_PATH,
+    **VARIABLES,
     "HOME": "/tmp",
     "USER": "sandbox",
-    "LANG": "C.UTF-8",
-    "MPLBACKEND": "Agg",
-    # Each thread reserves much more than it uses: the C library 64 MB for its own heap.
-    "MALLOC_ARENA_MAX": "2",
-    "OPENBLAS_NUM_THREADS": "2",
-    "OMP_NUM_THREADS": "2",
-    # What a program printed before its timeout must have left its buffer.
-    "PYTHONUNBUFFERED": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONPATH": WORKSPACE,
-    "PYTHONSAFEPATH": "1",
 }
 _STAGED = "/tmp/shown"
 _INSIDE = "/run/maniple"

@@ -10,6 +10,20 @@ from maniple.sandbox.account import sandbox_account
 from maniple.types import Unavailable
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+VARIABLES = {
+    "PATH": SYSTEM_PATH,
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "Agg",
+    # Each thread reserves much more than it uses: the C library 64 MB for its own heap.
+    "MALLOC_ARENA_MAX": "2",
+    "OPENBLAS_NUM_THREADS": "2",
+    "OMP_NUM_THREADS": "2",
+    # What a program printed before its timeout must have left its buffer.
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONSAFEPATH": "1",
+}
+"""What code finds in its environment wherever it runs on this machine, beside its places."""
 _PACKAGES = {
     "bwrap": "bubblewrap",
     "prlimit": "util-linux",

@@ -11,7 +11,7 @@ from importlib import resources
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.programs import SYSTEM_PATH
+from maniple.sandbox.programs import VARIABLES
 from maniple.sandbox.session import WorkerSession
 from maniple.sandbox.workers import Launch, start_worker
 from maniple.sandbox.workspace import Workspace
@@ -52,20 +52,7 @@ class LocalBackend:
 
         launch = Launch(
             command,
-            environment={
-                "PATH": SYSTEM_PATH,
-                "HOME": directory,
-                "LANG": "C.UTF-8",
-                "MPLBACKEND": "Agg",
-                # Each thread would reserve 64 MB, which counts against the limit.
-                "MALLOC_ARENA_MAX": "2",
-                "OPENBLAS_NUM_THREADS": "2",
-                "OMP_NUM_THREADS": "2",
-                "PYTHONUNBUFFERED": "1",
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "PYTHONPATH": directory,
-                "PYTHONSAFEPATH": "1",
-            },
+            environment={**VARIABLES, "HOME": directory, "PYTHONPATH": directory},
             why_not=lambda printed: (
                 f"Python could not start: {printed} See `sandbox.python` in the settings."
             ),
