@@ -5,28 +5,15 @@ import pytest
 from maniple.browser import Browser, Unavailable, open_browser
 from maniple.config.settings import BrowserSettings, FetchSettings
 from maniple.crawler import AddressGuard
-from tests.crawler.web import Canary, Site, open_canary, open_site
+from tests.crawler.allowed import ALLOWED, canary, site
 
-# Pages of this address may be read; the canary, on 127.0.0.1 and ::1, may not.
-ALLOWED = "127.0.0.2"
+__all__ = ["ALLOWED", "canary", "site"]
 
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     """As for all tests, but for a whole module: its tests share a browser."""
     return "asyncio"
-
-
-@pytest.fixture
-async def site(anyio_backend: str) -> AsyncIterator[Site]:
-    async with open_site({}, ALLOWED) as site:
-        yield site
-
-
-@pytest.fixture
-async def canary(anyio_backend: str) -> AsyncIterator[Canary]:
-    async with open_canary() as canary:
-        yield canary
 
 
 @pytest.fixture(scope="module")
