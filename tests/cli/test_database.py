@@ -71,6 +71,23 @@ async def test_a_backup_made_beside_a_server_holds_all_that_is_kept(tmp_path: Pa
         assert await store.keys.find(secret) is not None
 
 
+async def test_a_backup_of_a_database_elsewhere_holds_its_own_artifacts_and_no_others(tmp_path: Path) -> None:
+    file, shared = tmp_path / "other.db", tmp_path / "data/artifacts"
+    env = environment(tmp_path, "", MANIPLE_STORE__PATH=str(file))
+    async with open_store(tmp_path / DATABASE, shared, server=False) as anothers:
+        await anothers.artifacts.add(await stored_run(anothers), "x", "text/plain", b"another's")
+    async with open_store(file, shared, server=False) as store:  # as an older version kept them
+        run = await stored_run(store)
+        old = await store.artifacts.add(run, "a", "text/plain", b"old")
+    async with open_store(file, tmp_path / "other.db.artifacts", server=False, earlier=shared) as store:
+        new = await store.artifacts.add(run, "b", "text/plain", b"new")
+    assert (await maniple("db", "backup", "copy", folder=tmp_path, env=env))[0] == 0
+    copy = tmp_path / "copy"
+    assert {path.name for path in (copy / "artifacts").iterdir()} == {old.artifact_id, new.artifact_id}
+    async with open_store(copy / "maniple.db", copy / "artifacts", server=False) as store:
+        assert await store.check() == []
+
+
 async def test_a_backup_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     await filled(tmp_path)
     (tmp_path / "data/artifacts").write_text("no folder")

@@ -1,5 +1,6 @@
 """`maniple db`: the file that keeps conversations and runs."""
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
@@ -124,14 +125,14 @@ async def _back_up(settings: "Settings", folder: Path) -> int:
     from maniple.cli.ending import WrongUsage
     from maniple.cli.keeping import open_kept
     from maniple.store.backup import back_up
-    from maniple.store.configured import ARTIFACTS
+    from maniple.store.configured import ARTIFACTS, place_of
 
     file = _kept_file(settings)
     if file is None:
         return 1
     try:
         async with open_kept(settings):  # no other program's file, and of the newest version
-            await back_up(file, settings.data_dir / ARTIFACTS, folder)
+            await back_up(file, await asyncio.to_thread(place_of, settings, ARTIFACTS), folder)
     except FileExistsError as error:
         raise WrongUsage(f"{folder} exists; name a new folder.") from error
     print(f"{file} and its artifacts are in {folder}.")
