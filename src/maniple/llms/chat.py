@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import httpx2
 import openai
@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
@@ -21,6 +21,7 @@ from maniple.llms.failures import MALFORMED, OPENAI_ORIGIN, EndpointName, model_
 from maniple.llms.images import has_images
 from maniple.llms.overflow import is_overflow
 from maniple.llms.reading import Reading
+from maniple.llms.sdk_streams import ClosedWhole
 from maniple.llms.stream_errors import LONGEST_RETRY_AFTER_SECONDS, status_error, wait_seconds
 from maniple.llms.thoughts import add_reasoning, keep_reasoning, split_thoughts
 from maniple.text import whole
@@ -50,6 +51,12 @@ class EndpointModel(BaseChatOpenAI):
     chunk_seconds: float = Field(default=120, exclude=True)
     """How long the stream may say nothing; comments that keep it alive are nothing."""
     fallback_models: tuple[Any, ...] = Field(default=(), exclude=True)
+
+    @model_validator(mode="after")
+    def _close_streams_whole(self) -> Self:
+        if not isinstance(self.async_client, ClosedWhole):
+            self.async_client = ClosedWhole(self.async_client)
+        return self
 
     async def _astream(
         self,
