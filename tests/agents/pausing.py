@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from tests.agents.ledger import Book
 from tests.openai_server import OpenAIServer, call, reply
 from tests.team import plan, scripted_team, step
 
+_MARKS = re.compile(r"\A<data \w+>\n|\n</data \w+>\Z")
 PLAN = plan(step("coder"), step("reporter"))
 
 
@@ -107,9 +109,10 @@ class Life:
         return self.server.stats["by_role"].get(role, 0)
 
     def heard(self) -> list[dict[str, Any]]:
-        """Return the tool messages that the coder's model was shown at last."""
+        """Return the tool messages that the coder's model was shown at last, without their marks."""
         shown = [r["messages"] for r in self.server.requests if "You are the coder" in str(r["messages"][0])]
-        return [message for message in shown[-1] if message["role"] == "tool"]
+        heard = [message for message in shown[-1] if message["role"] == "tool"]
+        return [message | {"content": _MARKS.sub("", message["content"])} for message in heard]
 
 
 @asynccontextmanager

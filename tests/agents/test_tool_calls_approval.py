@@ -81,6 +81,7 @@ async def test_anything_else_rejects_it_with_those_words(tmp_path, book, answer,
         await it.begin()
         assert await it.answer(answer) == []
         assert it.heard()[0]["content"] == f"The user rejected this call{f': {words}' if words else '.'}"
+        assert "</data" not in str(it.server.requests), "the user's words are not for the model to doubt"
     assert machine.ran == []
 
 

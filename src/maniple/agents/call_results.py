@@ -13,6 +13,9 @@ from langgraph.types import Command, Send
 Answer = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
 """What LangGraph takes from a tool."""
 
+SAID_BY = "said_by"
+"""Marks a tool's message, or the metadata of a tool, whose words are the user's or ours, no data."""
+
 _NO_WORDS = "{name} did its work before this program was restarted. What it changed in the state is lost."
 
 
@@ -24,6 +27,8 @@ def kept(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any]:
     """
     message = _words_of(answer, name, tool_call_id)
     record: dict[str, Any] = {"status": message.status, "content": message.content}
+    if SAID_BY in message.additional_kwargs:
+        record[SAID_BY] = message.additional_kwargs[SAID_BY]
     if isinstance(answer, ToolMessage):
         return record
     try:
@@ -38,7 +43,10 @@ def restored(record: Mapping[str, Any], name: str, tool_call_id: str) -> Answer:
     """Return what a record of the ledger was made from."""
     if "commands" in record:
         return _read(record["commands"])
-    return ToolMessage(record["content"], tool_call_id=tool_call_id, name=name, status=record["status"])
+    message = ToolMessage(record["content"], tool_call_id=tool_call_id, name=name, status=record["status"])
+    if SAID_BY in record:
+        message.additional_kwargs[SAID_BY] = record[SAID_BY]
+    return message
 
 
 def _words_of(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:

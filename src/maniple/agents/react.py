@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from maniple.agents.call_limit import ModelCallLimit
 from maniple.agents.context import ContextWindow
+from maniple.agents.fencing import Fencing
 from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
 from maniple.agents.task import (
@@ -72,6 +73,7 @@ def build_react_agent(
         ModelCallLimit(max_model_calls),
         PartialWork(),
         ContextWindow(model, tools),
+        Fencing(),
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         TextToolCalls(),
         ToolCallsOnce(),

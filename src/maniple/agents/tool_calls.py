@@ -13,7 +13,7 @@ from langgraph.types import Command, interrupt
 
 from maniple.agents.answers import Edited, Rejected, stand_in, verdict_of, wants_repetition
 from maniple.agents.call_records import CallRecords
-from maniple.agents.call_results import Answer, restored
+from maniple.agents.call_results import SAID_BY, Answer, restored
 from maniple.agents.scope import run_scope
 from maniple.agents.tool_arguments import wrong_arguments
 from maniple.agents.tool_failures import failed
@@ -64,9 +64,12 @@ class _Call:
     def _says(self, key: str) -> Any:
         return (self.tool.metadata or {}).get(key)
 
-    def message(self, words: str, *, error: bool = False) -> ToolMessage:
-        status = "error" if error else "success"
-        return ToolMessage(words, tool_call_id=self.id, name=self.tool.name, status=status)
+    def message(self, words: str, *, error: bool = False, ours: bool = True) -> ToolMessage:
+        message = ToolMessage(words, tool_call_id=self.id, name=self.tool.name)
+        message.status = "error" if error else "success"
+        if ours:
+            message.additional_kwargs[SAID_BY] = "maniple"
+        return message
 
     def _question(self, reason: str, arguments: Arguments, **more: Any) -> dict[str, Any]:
         return {
@@ -155,7 +158,8 @@ class _Call:
         try:
             return Done(await self.run(arguments), arguments)
         except ToolFailure as failure:
-            return Done(self.message(failed(self.tool.name, failure), error=True), arguments)
+            words = failed(self.tool.name, failure)
+            return Done(self.message(words, error=True, ours=False), arguments)
 
     async def instead(self, records: CallRecords, number: int, words: str, arguments: Arguments) -> Done:
         """Record `words` as the result of a try that is not made, or of which nothing else is known."""

@@ -48,7 +48,12 @@ def ask_tools(max_questions: int) -> list[BaseTool]:
         description="Ask the user, and wait for the answer. Only for what you cannot find out and cannot "
         f"sensibly assume: at most {max_questions} questions are answered in a run.",
         args_schema=_Question,
-        metadata={"idempotent": True, "max_calls_per_run": max_questions, "beyond": _ENOUGH},
+        metadata={
+            "said_by": "user",
+            "idempotent": True,
+            "max_calls_per_run": max_questions,
+            "beyond": _ENOUGH,
+        },
     )
     return [tool]
 
