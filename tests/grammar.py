@@ -75,6 +75,10 @@ class Client:
         assert isinstance(data["tool_input"], dict)
         self.tools[data["tool_call_id"]] = data["tool_name"]
 
+    def on_tool_output(self, data: Mapping[str, Any]) -> None:
+        assert self.tools[data["tool_call_id"]] == data["tool_name"], "output of a call that is not under way"
+        assert not self.pair_open
+
     def on_tool_call_result(self, data: Mapping[str, Any]) -> None:
         assert self.tools.pop(data["tool_call_id"]) == data["tool_name"]
         assert isinstance(data["tool_result"], str)

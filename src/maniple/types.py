@@ -18,6 +18,8 @@ AGENT_MARK = "maniple_agent"
 """The metadata by which events tell our nodes from those of a graph that embeds the team."""
 SUMMARY_SOURCE = "summarization"
 """Marks a model call that only shortens a conversation (`lc_source`, LangChain's own word)."""
+TOOL_OUTPUT = "maniple_tool_output"
+"""The custom event, of LangChain's kind, by which a tool tells what is printed while it runs."""
 
 Profile = Literal["standard", "compact"]
 """How a model is talked to: `compact` is for models of a few billion parameters at most."""

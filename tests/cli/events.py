@@ -20,6 +20,7 @@ from maniple.events import (
     RunStatusChanged,
     SessionState,
     ToolCalled,
+    ToolPrinted,
     ToolReturned,
     Usage,
     WorkflowEnded,
@@ -62,6 +63,13 @@ def tool(name: str, result: str, **arguments: Any) -> list[Event]:
         ToolCalled(tool_call_id=call_id, tool_name=name, tool_input=arguments),
         ToolReturned(tool_call_id=call_id, tool_name=name, tool_result=result),
     ]
+
+
+def printed(call: Event, text: str) -> ToolPrinted:
+    """What a call under way has printed."""
+    assert isinstance(call, ToolCalled)
+    name = call.tool_name
+    return ToolPrinted(tool_call_id=call.tool_call_id, tool_name=name, stream="stdout", text=text)
 
 
 def plan(

@@ -14,6 +14,7 @@ from tests.cli.events import (
     model,
     numbered,
     plan,
+    printed,
     review,
     small_talk,
     started,
@@ -183,6 +184,27 @@ async def test_the_live_line_says_what_is_waited_for_and_how_long() -> None:
     assert re.search(r"starting · 0\.\d s.*run 0\.\d s · Ctrl-C cancels", first)
     assert re.search(r"coder waits for the model · 0\.\d s.*run 0\.\d s", last)
     assert "Ctrl-C cancels" not in last
+
+
+async def test_what_a_call_prints_is_seen_in_its_last_lines_until_the_result_is_there() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=60, height=20, force_terminal=True, no_color=True)
+    called, returned = tool("bash_tool", "the result", cmd="make")
+    lines = "".join(f"line {number}\n" for number in range(9))
+    texts = [f"\x1b]0;title\x07{lines}", "10 %\r\x1b[2J20 %", "\r" + 80 * "x"]
+    async with TerminalView(console) as view:
+        for _, event in numbered([*agent("coder")[:1], called, *(printed(called, text) for text in texts)]):
+            view.show(0, event)
+        view.say("now")
+        during = [line.strip() for line in played(file.getvalue()).splitlines()]
+        view.show(0, returned)
+        view.say("then")
+        after = played(file.getvalue())
+    shown = during[during.index("now") :]
+    assert shown[2:-2] == ["line 7", "line 8", "10 %", "20 %", 53 * "x" + "…"]
+    assert not any(bad in file.getvalue() for bad in ("title", "\x1b[2J"))
+    assert "line 8" not in after
+    assert "the result" in after
 
 
 async def test_parallel_tool_results_say_whose_they_are() -> None:

@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langgraph.types import Command
 
 from maniple.types import AGENTS as ALL
+from maniple.types import TOOL_OUTPUT
 
 Raw = dict[str, Any]
 AGENTS = ("coordinator", "planner", "supervisor", "researcher", "coder", "reporter")
@@ -59,17 +60,24 @@ class Turn:
             events.append(raw("on_chat_model_end", "M", ns, call, parents=parents, data={"output": output}))
         return events
 
-    def use(self, tool: str, *, outcome: str = "result", inside: Sequence[Raw] = ()) -> list[Raw]:
+    def use(
+        self, tool: str, *, outcome: str = "result", inside: Sequence[Raw] = (), printed: str = ""
+    ) -> list[Raw]:
         self.calls += 1
         call, ns = f"{self.id}-tool{self.calls}", f"{self.ns}|tools:1"
         events = [raw("on_tool_start", tool, ns, call, data={"input": {"code": "1"}})]
         events += [{**one, "parent_ids": [call]} for one in inside]
+        events += [raw("on_custom_event", TOOL_OUTPUT, ns, call, data=_printed(piece)) for piece in printed]
         if outcome == "result":
             output = ToolMessage("4", tool_call_id="x")
             events.append(raw("on_tool_end", tool, ns, call, data={"output": output}))
         elif outcome == "error":
             events.append(raw("on_tool_error", tool, ns, call, data={"error": ValueError("bad input")}))
         return events
+
+
+def _printed(text: str) -> Raw:
+    return {"stream": "stdout", "text": text}
 
 
 def foreign(agent: str, number: object, prefix: str = "") -> list[Raw]:

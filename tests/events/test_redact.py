@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -20,6 +20,7 @@ from maniple.events import (
     RunStatusChanged,
     SessionState,
     ToolCalled,
+    ToolPrinted,
     ToolReturned,
     Usage,
     WorkflowEnded,
@@ -75,6 +76,7 @@ EVERY_EVENT: list[Any] = [
     message(f"I think of {KEY}", "m2", "reasoning_content"),
     ModelEnded(agent_name="coder"),
     ToolCalled(tool_call_id="c", tool_name="bash_tool", tool_input={"cmd": [f"echo {KEY}"], KEY: 1}),
+    ToolPrinted(tool_call_id="c", tool_name="bash_tool", stream="stdout", text=KEY),
     ToolReturned(tool_call_id="c", tool_name="bash_tool", tool_result=KEY),
     Usage(agent_name="coder", model=f"m?{KEY}", input_tokens=1, output_tokens=1, seconds=1),
     AgentEnded(agent_name="coder", agent_id="r_c_2"),
@@ -92,7 +94,7 @@ def test_no_field_of_any_event_holds_a_secret() -> None:
     clean = told(*EVERY_EVENT)
     assert KEY not in "".join(event.model_dump_json() for event in clean)
     assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
-    assert sum("***" in event.model_dump_json() for event in clean) == 11
+    assert sum("***" in event.model_dump_json() for event in clean) == 12
     Client().read([(event.type, event.data()) for event in clean])
 
 
@@ -108,6 +110,31 @@ def test_a_secret_in_pieces_never_leaves() -> None:
     assert text == "the key ***, or sk-can"
     assert [event.type for event in clean[-2:]] == ["message", "end_of_llm"]
     assert all(event.delta.content for event in clean if isinstance(event, Message))
+
+
+def test_a_secret_in_pieces_of_output_never_leaves_though_calls_and_streams_are_mixed() -> None:
+    def printed(call: str, stream: Literal["stdout", "stderr"], text: str) -> ToolPrinted:
+        return ToolPrinted(tool_call_id=call, tool_name="bash_tool", stream=stream, text=text)
+
+    pieces = [
+        printed(call, stream, letter)
+        for letter in f"a {KEY} b sk-can"
+        for call, stream in (("c1", "stdout"), ("c1", "stderr"), ("c2", "stdout"))
+    ]
+    result = ToolReturned(tool_call_id="c1", tool_name="bash_tool", tool_result="")
+    clean = told(*pieces, result, printed("c1", "stdout", "another call"))
+    texts: dict[tuple[str, str], str] = {}
+    for event in clean:
+        if isinstance(event, ToolPrinted):
+            texts[event.tool_call_id, event.stream] = (
+                texts.get((event.tool_call_id, event.stream), "") + event.text
+            )
+    whole = "a *** b "
+    assert texts == {
+        ("c1", "stdout"): f"{whole}another call",
+        ("c1", "stderr"): whole,
+        ("c2", "stdout"): whole,
+    }
 
 
 def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
@@ -131,7 +158,7 @@ def test_what_a_cut_stream_holds_is_told_at_its_end() -> None:
 
 
 def test_names_of_the_wire_are_no_secrets() -> None:
-    words = ["message", "failed", "completed", "coordinator", "question", "bash_tool"]
+    words = ["message", "failed", "completed", "coordinator", "question", "bash_tool", "stdout"]
     clean = told(*EVERY_EVENT, secrets=words)
     assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
     Client().read([(event.type, event.data()) for event in clean])

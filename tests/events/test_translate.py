@@ -44,7 +44,8 @@ def turns(draw: st.DrawFn) -> list[Raw]:
                 pieces = draw(st.lists(st.sampled_from(["a", "b", "ab", ""]), max_size=4))
                 events += turn.say(*pieces, ended=kind == "say")
             case "use" | "lost" | "error":
-                events += turn.use("bash_tool", outcome={"use": "result"}.get(kind, kind))
+                outcome = {"use": "result"}.get(kind, kind)
+                events += turn.use("bash_tool", outcome=outcome, printed=draw(st.sampled_from(["", "12"])))
             case "nested":
                 events += turn.use("browser", inside=turn.say("x", "y"))
             case "stray":
@@ -121,6 +122,32 @@ def test_what_json_cannot_say_goes_to_the_client_as_text():
         told = frames([turn.start(), {**started, "data": {"input": arguments}}, ended, turn.end()])
         assert [data["tool_input"] for name, data in told if name == "tool_call"] == [shown]
         json.dumps(told, allow_nan=False)
+
+
+def test_output_is_told_with_the_call_that_printed_it():
+    turn = Turn("coder", 1)
+    calls = [turn.use(name, printed=text) for name, text in (("python_repl_tool", "ab"), ("bash_tool", "cd"))]
+    raw_events = [one for pair in zip(*calls, strict=True) for one in pair]
+    told = frames([turn.start(), *turn.say("x"), *raw_events, turn.end()])
+    Client().read(told)
+    names = {data["tool_call_id"]: data["tool_name"] for name, data in told if name == "tool_call"}
+    printed = [data for name, data in told if name == "tool_output"]
+    assert [(names[one["tool_call_id"]], one["text"]) for one in printed] == [
+        ("python_repl_tool", "a"),
+        ("bash_tool", "c"),
+        ("python_repl_tool", "b"),
+        ("bash_tool", "d"),
+    ]
+
+
+def test_what_is_printed_while_another_agent_speaks_is_left_to_the_result():
+    speaker, other = Turn("researcher", 1), Turn("coder", 1, "right:1|")
+    started, *printed, ended = other.use("bash_tool", printed="ab")
+    told = frames(
+        [speaker.start(), other.start(), started, printed[0], speaker.end(), printed[1], ended, other.end()]
+    )
+    Client().read(told)
+    assert [data["text"] for name, data in told if name == "tool_output"] == ["b"]
 
 
 def test_a_parents_own_kind_of_pause_is_told_as_a_question():

@@ -11,6 +11,7 @@ from rich.text import Text
 from maniple.cli.activity import Activity
 from maniple.cli.pauses import description
 from maniple.cli.plan_view import PlanView
+from maniple.cli.printing import Printing
 from maniple.cli.prose import Prose
 from maniple.cli.region import LiveRegion
 from maniple.cli.retries import VOID, Retries
@@ -27,6 +28,7 @@ from maniple.events import (
     ModelStarted,
     PlanChanged,
     ToolCalled,
+    ToolPrinted,
     ToolReturned,
 )
 
@@ -49,6 +51,7 @@ class TerminalView:
         self._activity = Activity()
         self._agent = ""
         self._calls: dict[str, float] = {}
+        self._printing = Printing()
         self._retries = Retries()
         self._live = LiveRegion(console, self._region)
         self._handlers: dict[str, Callable[[Any], None]] = {
@@ -76,6 +79,9 @@ class TerminalView:
 
     def show(self, number: int, event: Event) -> None:
         """Show the event, if it is one that people see."""
+        if isinstance(event, ToolPrinted):
+            self._printing.add(event)
+            return
         handler = self._handlers.get(event.type)
         if handler is not None:
             handler(cleaned(event))
@@ -110,7 +116,8 @@ class TerminalView:
     def _region(self) -> RenderableType:
         height = self._console.height
         plan = self._plan.lines(most=max(3, height // 3)) if self._plan.has_open_work() else []
-        tail = self._transcript.tail(max(3, height - len(plan) - 4))
+        room = max(3, height - len(plan) - 4)
+        tail = self._transcript.tail(room) or self._printing.tail(room)
         parts: list[RenderableType] = [Text(""), tail] if tail else []
         if plan:
             parts += [Text(""), *plan]
@@ -161,6 +168,7 @@ class TerminalView:
 
     def _return_tool(self, event: ToolReturned) -> None:
         started = self._calls.pop(event.tool_call_id, None)
+        self._printing.end(event.tool_call_id)
         seconds = duration(time.monotonic() - started) if started is not None else ""
         name = f"{event.tool_name} " if self._calls else ""
         line = Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), result_line(event.tool_result))

@@ -1,12 +1,12 @@
 """One agent's turn: whatever happens inside it becomes a sequence that clients can follow.
 
 The grammar of a turn (`docs/wire.md` §1):
-`start_of_agent (start_of_llm message* end_of_llm (tool_call | tool_call_result)*)+ end_of_agent`.
-Model calls made inside a tool are the tool's own affair and are not shown.
+`start_of_agent (start_of_llm message* end_of_llm (tool_call | tool_output | tool_call_result)*)+
+end_of_agent`. Model calls made inside a tool are the tool's own affair and are not shown.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from maniple.events.model import (
     AgentEnded,
@@ -17,6 +17,7 @@ from maniple.events.model import (
     ModelEnded,
     ModelStarted,
     ToolCalled,
+    ToolPrinted,
     ToolReturned,
 )
 from maniple.text import without_thoughts
@@ -26,6 +27,8 @@ HELD = frozenset({"coordinator", "planner"})
 # Code may add to what its model said, or say all of it.
 ADDED_TO = frozenset({"reporter"})
 NO_RESULT = "The tool gave no result."
+
+Stream = Literal["stdout", "stderr"]
 
 
 class Lane:
@@ -103,6 +106,12 @@ class Lane:
         self._tools[call] = tool
         event = ToolCalled(tool_call_id=self._tool_id(call, tool), tool_name=tool, tool_input=arguments)
         yield from self._outside_a_pair(event)
+
+    def tool_printed(self, call: str, stream: Stream, text: str) -> Iterator[Event]:
+        """A tool that still runs printed this."""
+        if (tool := self._tools.get(call)) and not self._pair_open:
+            tool_call_id = self._tool_id(call, tool)
+            yield ToolPrinted(tool_call_id=tool_call_id, tool_name=tool, stream=stream, text=text)
 
     def tool_ended(self, call: str, result: str) -> Iterator[Event]:
         """A tool returned, or failed with these words."""

@@ -118,6 +118,14 @@ class ToolCalled(_Event):
     tool_input: dict[str, Any]
 
 
+class ToolPrinted(_Event):
+    type: Literal["tool_output"] = "tool_output"
+    tool_call_id: str
+    tool_name: str
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
 class ToolReturned(_Event):
     type: Literal["tool_call_result"] = "tool_call_result"
     tool_call_id: str
@@ -190,6 +198,7 @@ Event = Annotated[
     | ModelEnded
     | Message
     | ToolCalled
+    | ToolPrinted
     | ToolReturned
     | PlanChanged
     | Interrupted

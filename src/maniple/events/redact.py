@@ -5,12 +5,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from maniple.events.model import Delta, Event, Message
+from maniple.events.model import Delta, Event, Message, ToolPrinted, ToolReturned
 from maniple.redaction import Redactor, StreamRedactor
 
 _BESIDE_MESSAGES = frozenset({"plan", "usage", "artifact", "browser_state"})
 """Events that may stand between two pieces of one message: they do not end what was said."""
-_NAMES = frozenset({"type", "status", "kind", "role", "code", "agent_name"})
+_NAMES = frozenset({"type", "status", "kind", "role", "code", "agent_name", "stream"})
 """Fields whose words are the wire's own. Fields that end in `id` are left alone, too: they address things."""
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -23,9 +23,16 @@ class EventRedactor:
         self._redactor = redactor
         self._speaking: tuple[str, str] | None = None
         self._stream = StreamRedactor(redactor)
+        self._prints: dict[tuple[str, str], StreamRedactor] = {}
 
     def feed(self, event: Event) -> Iterator[Event]:
         """Yield what can be told now: nothing, the event, or the rest of a message before it."""
+        if isinstance(event, ToolPrinted):
+            yield from self._printed(event)
+            return
+        if isinstance(event, ToolReturned):
+            # What is held of its output is in its result.
+            self._prints = {key: one for key, one in self._prints.items() if key[0] != event.tool_call_id}
         if not isinstance(event, Message):
             if event.type not in _BESIDE_MESSAGES:
                 yield from self.end()
@@ -48,6 +55,12 @@ class EventRedactor:
         self._speaking = None
         if rest and speaking:
             yield _message(*speaking, rest)
+
+    def _printed(self, event: ToolPrinted) -> Iterator[Event]:
+        key = event.tool_call_id, event.stream
+        stream = self._prints.setdefault(key, StreamRedactor(self._redactor))
+        if text := stream.feed(event.text):
+            yield redacted_event(event.model_copy(update={"text": text}), self._redactor)
 
 
 def redacted_event(event: _Model, redactor: Redactor) -> _Model:

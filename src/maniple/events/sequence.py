@@ -45,6 +45,11 @@ class Sequencer:
         if turn := self._open.get(key):
             yield from self._tell(turn, events)
 
+    def tell_now(self, key: str, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield the lane's events if it is its turn; nobody wants these later."""
+        if (turn := self._open.get(key)) and self._turns[0] is turn:
+            yield from events
+
     def close(self, key: str, events: Iterable[Event]) -> Iterator[Event]:
         """Tell a lane's last events and let the next ones speak."""
         turn = self._open.pop(key)

@@ -28,7 +28,7 @@ from maniple.events.pauses import interrupted
 from maniple.events.raw import agent_of, is_node, plain, result, update_of
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
-from maniple.types import SUMMARY_SOURCE, RunStatus
+from maniple.types import SUMMARY_SOURCE, TOOL_OUTPUT, RunStatus
 
 SILENT = frozenset({"supervisor"})
 
@@ -83,6 +83,8 @@ class Translator:
             yield from self._model(raw, key, agent)
         elif kind.startswith("on_tool"):
             yield from self._tool(raw, key)
+        elif kind == "on_custom_event" and raw["name"] == TOOL_OUTPUT:
+            yield from self._printed(raw, key)
 
     def close(self, status: RunStatus, error: Exception | None = None) -> Iterator[Event]:
         """End the run: close what is open, say what went wrong, hand back the conversation.
@@ -210,6 +212,12 @@ class Translator:
             case "on_tool_error":
                 words = _failure(data.get("error"))
                 yield from self._sequencer.tell(key, lane.tool_ended(call, words))
+
+    def _printed(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
+        if (lane := self._sequencer.lane(key)) is not None:
+            printed = raw["data"]
+            told = lane.tool_printed(raw["run_id"], printed["stream"], whole(printed["text"]))
+            yield from self._sequencer.tell_now(key, told)
 
 
 async def translate(

@@ -69,6 +69,11 @@ class Sandbox:
         """The backend's."""
         return self._backend.name
 
+    @property
+    def output_bytes(self) -> int:
+        """How much of each stream of a call is kept."""
+        return self._settings.output_bytes
+
     async def run_python(
         self,
         code: str,

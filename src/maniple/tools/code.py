@@ -7,6 +7,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.sandbox import Completed, Sandbox, Workspaces
 from maniple.sandbox.backend import SILENCE
+from maniple.tools.live_output import LiveOutput
 from maniple.tools.scope import thread_key
 from maniple.tools.written import Writes, written
 
@@ -22,6 +23,8 @@ def code_tools(
 ) -> list[BaseTool]:
     """Both tools. A result names the files that the code wrote; code that fails is a result, too.
 
+    What is printed is told while the code runs (`live_output.py`).
+
     `packages` is a sentence on what can be imported beside the standard library, `network` one on what can be
     reached. Figures are the message's artifact, a list of paths. Raises `SandboxError` when nothing could be
     run.
@@ -31,7 +34,8 @@ def code_tools(
         key = thread_key()
         place = await asyncio.to_thread(workspaces.open, key)
         writes = Writes(place)
-        completed = await call(code, key=key, workspace=place, during=writes)
+        async with LiveOutput(sandbox.output_bytes) as live:
+            completed = await call(code, key=key, workspace=place, during=writes, on_output=live)
         files = written(writes.paths)
         # Whoever wrote a file need not print.
         said = completed.text(silence="" if files else SILENCE)
