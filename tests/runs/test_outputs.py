@@ -1,18 +1,23 @@
 """Files that a run leaves are kept for its clients."""
 
+import asyncio
 import hashlib
 import io
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
 
 from maniple.redaction import Redactor
 from maniple.runs import Rules, RunRequest, Workplace, open_engine
+from maniple.runs.outputs import Outputs, Share
+from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.store import open_store
-from tests.openai_server import SIMPLE
+from tests.openai_server import SIMPLE, call
 from tests.runs.test_recovery import told
-from tests.team import checked, data, names, scripted_team
+from tests.store.samples import stored_run
+from tests.team import checked, data, names, scripted_team, status
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-canary-0123456789"
@@ -49,6 +54,54 @@ async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be
     assert first["url"] == f"/api/artifacts/{first['artifact_id']}"
     assert content == b"two " + b"*" * len(KEY)
     assert artifact.sha256 == hashlib.sha256(content).hexdigest()
+
+
+async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on(tmp_path):
+    workspaces = Workspaces(tmp_path / "workspaces")
+    first_is_told = asyncio.Event()
+
+    @tool
+    async def bash_tool(cmd: str) -> str:
+        """Write."""
+        if cmd == "two":
+            await first_is_told.wait()
+        workspaces.open("t").write("table.csv", cmd.encode())
+        return "written"
+
+    # The model never answers what the last call gave: nothing but the files can be told after it.
+    script = {**SIMPLE, "coder": [call("bash_tool", cmd="one"), call("bash_tool", cmd="two"), {"hang": True}]}
+    async with (
+        open_store(None, tmp_path / "artifacts", server=True) as store,
+        scripted_team(script, checkpointer=store.checkpointer, toolbox=Toolbox({"coder": [bash_tool]})) as it,
+        open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
+    ):
+        run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
+        many = 0
+        async with asyncio.timeout(20):
+            async for page in engine.events(run_id):
+                for record in page:
+                    many += record.type == "artifact"
+                if many:
+                    first_is_told.set()
+                if many == 2:
+                    await engine.cancel(run_id)
+        frames = checked(await told(engine, run_id))
+        made = [await store.artifacts.get(one["artifact_id"], "") for one in data(frames, "artifact")]
+        kept = [(await store.artifacts.open(one)).read_bytes() for one in made]
+    assert kept == [b"one", b"two"], "what was told is not told again at the end"
+    assert names(frames).index("artifact") > names(frames).index("tool_call_result")
+    assert status(frames) == "cancelled"
+
+
+async def test_what_a_run_keeps_while_it_goes_on_has_a_bound(tmp_path):
+    workspaces = Workspaces(tmp_path / "workspaces")
+    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+        outputs, run = Outputs(store, workspaces, Redactor()), await stored_run(store)
+        share, kept = Share(files=3, bytes=10), []
+        for content in (b"1234", b"56", b"too many bytes", b"7", b"too many files"):
+            workspaces.open(run.thread_id).write("a", content)
+            kept += [made.size async for made in outputs.collect(run, share)]
+    assert kept == [4, 2, 1]
 
 
 async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):

@@ -12,9 +12,10 @@ from maniple.agents.meter import Meter
 from maniple.agents.scope import RunScope
 from maniple.agents.wishes import Wishes
 from maniple.errors import ManipleError, StoreError
-from maniple.events import Event, EventRedactor, RunStatusChanged, Told, Translator
+from maniple.events import Event, EventRedactor, RunStatusChanged, Told, ToolReturned, Translator
 from maniple.graph import Team
 from maniple.runs.active import ActiveRun
+from maniple.runs.harvest import Harvest
 from maniple.runs.live import LiveLog
 from maniple.runs.outputs import Outputs
 from maniple.runs.quota import Quotas
@@ -95,13 +96,23 @@ class Driver:
                 await to_the_end(self._leave(active))
 
     async def _events(self, active: ActiveRun, turn: Turn) -> AsyncGenerator[Event]:
-        """Yield what happens in the turn and, before its end, the files that it left."""
-        async with aclosing(drive(self.team, turn)) as events:
+        """Yield what happens in the turn and, before its end, the files that it left.
+
+        Files that a call wrote are told of beside it, soon after the call has ended.
+        """
+        async with AsyncExitStack() as stack:
+            harvest = None
+            if self.outputs is not None:
+                harvest = await stack.enter_async_context(Harvest(self.outputs, active, self.recorder))
+            events = await stack.enter_async_context(aclosing(drive(self.team, turn)))
             async for event in events:
-                if isinstance(event, RunStatusChanged) and self.outputs and not active.suspended:
-                    async for made in self.outputs.collect(active.record):
+                if isinstance(event, RunStatusChanged) and harvest and not active.suspended:
+                    await harvest.settle()
+                    async for made in harvest.outputs.collect(active.record):
                         yield made
                 yield event
+                if isinstance(event, ToolReturned) and harvest:
+                    harvest.look()
 
     def _turn(self, active: ActiveRun, start: Start, told: Told) -> Turn:
         record, request = active.record, active.request

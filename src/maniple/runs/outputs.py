@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 import logging
 import mimetypes
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Set
+from dataclasses import dataclass, field
 
 from maniple.errors import FileError, StoreError
 from maniple.events import ArtifactMade
@@ -18,6 +18,18 @@ LOOKED_AT_FILES = 10_000
 MOST_BYTES = 100_000_000
 _LOG = logging.getLogger(__name__)
 
+Stamp = tuple[str, int, int]
+"""A file as it was: path, bytes, time of its last change in nanoseconds."""
+
+
+@dataclass(slots=True)
+class Share:
+    """What a run may still keep, and the files that were looked at, as they were then."""
+
+    files: int = MOST_FILES
+    bytes: int = MOST_BYTES
+    seen: set[Stamp] = field(default_factory=set)
+
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
@@ -27,28 +39,33 @@ class Outputs:
     workspaces: Workspaces
     redactor: Redactor
 
-    async def collect(self, run: RunRecord) -> AsyncIterator[ArtifactMade]:
+    async def collect(self, run: RunRecord, share: Share | None = None) -> AsyncGenerator[ArtifactMade]:
         """Keep each file that no run of the thread has left before with the same content, and tell of it.
 
         Of many files the newest are kept. What is as the user uploaded it is none. The end of a run does not
-        depend on it: what cannot be kept is logged and stays in the workspace.
+        depend on it: what cannot be kept is logged and stays in the workspace. `share` is what earlier looks
+        of the run have left over.
         """
+        share = share or Share()
         try:
             given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).known)
             workspace = await asyncio.to_thread(self._workspace, run.thread_id)
-            newest = await asyncio.to_thread(_newest, workspace, MOST_FILES + len(given))
+            newest = await asyncio.to_thread(_newest, workspace, MOST_FILES + len(given), share.seen)
             earlier = await self.store.artifacts.of_thread(run.thread_id) if newest else []
             known = {(artifact.name, artifact.sha256) for artifact in earlier}
             uploads = {(upload.path, upload.sha256) for upload in given}
             left = MOST_BYTES
-            for path, size in newest:
-                if size > left:
+            for stamp in newest:
+                path, size, _ = stamp
+                if size > min(left, share.bytes) or not share.files:
                     continue
                 file = await asyncio.to_thread(self._read, workspace, path, left)
+                share.seen.add(stamp)
                 if file is None or (path, file.sha256) in uploads:
                     continue
                 left -= len(file.content)
                 if artifact := await self._keep(run, path, file, known):
+                    share.files, share.bytes = share.files - 1, share.bytes - artifact.size
                     yield _made(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be kept: %s", error)
@@ -89,13 +106,13 @@ class _File:
     masked_sha256: str
 
 
-def _newest(workspace: Workspace, most: int) -> list[tuple[str, int]]:
-    """Return the paths and sizes of the files that changed last, by their paths. Blocks on disk."""
+def _newest(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
+    """Return the files that changed last, but those that are `seen`, by their paths. Blocks on disk."""
     found = workspace.newest(LOOKED_AT_FILES)
-    made = [(path, size) for path, size in found if "__pycache__" not in path.split("/")]
-    if len(made) > most:
+    made = [stamp for stamp in found if "__pycache__" not in stamp[0].split("/")]
+    if len(made) > most and not seen:
         _LOG.warning("There are %s files; the %s newest are kept as artifacts.", len(made), most)
-    return sorted(made[:most])
+    return sorted(stamp for stamp in made[:most] if stamp not in seen)
 
 
 def _made(artifact: Artifact) -> ArtifactMade:

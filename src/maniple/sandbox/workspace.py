@@ -116,10 +116,13 @@ class Workspace:
         """(path, bytes) of up to `limit` regular files, sorted; links and special files are left out."""
         return sorted((path, found.st_size) for path, found in self._regular(limit, components(beneath)))
 
-    def newest(self, limit: int) -> list[tuple[str, int]]:
-        """(path, bytes) of up to `limit` regular files, the one that changed last first."""
+    def newest(self, limit: int) -> list[tuple[str, int, int]]:
+        """(path, bytes, time of the last change in nanoseconds) of up to `limit` regular files, newest first.
+
+        The time is the kernel's: code cannot set it.
+        """
         found = sorted(self._regular(limit), key=lambda one: one[1].st_ctime_ns, reverse=True)
-        return [(path, status.st_size) for path, status in found]
+        return [(path, status.st_size, status.st_ctime_ns) for path, status in found]
 
     def stamps(self, limit: int) -> set[tuple[str, int, int]]:
         """(path, bytes, time of the last change in nanoseconds) of the files that `files` gives."""
