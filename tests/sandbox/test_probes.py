@@ -1,8 +1,11 @@
 """The refusal rule, with backends that are broken on purpose."""
 
+import asyncio
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +16,7 @@ import pytest
 from maniple.config.settings import SandboxSettings
 from maniple.sandbox import FileHead, Unavailable, Workspace, account, bubblewrap, open_sandbox
 from tests.sandbox.host import as_process_one
+from tests.sandbox.nobody import as_nobody, needs_root
 
 pytestmark = pytest.mark.anyio
 
@@ -115,6 +119,40 @@ async def test_forbidden_user_namespaces_are_explained(with_bwrap: Callable[[str
     refusal = await _refusal(SandboxSettings(), path)
     assert "could not run the code: bwrap: " in refusal
     assert "allow user namespaces" in refusal
+
+
+class TestClosedFolder:
+    pytestmark = needs_root
+
+    def test_a_temporary_folder_that_is_closed_to_the_server_is_named(self, directory: Path) -> None:
+        directory.chmod(0o700)
+
+        def refusal() -> str:
+            tempfile.tempdir = str(directory)
+            return asyncio.run(_refusal(SandboxSettings()))
+
+        said = as_nobody(refusal)
+        assert said.startswith("The sandbox could not be tried out: ")
+        assert f"let this user write to {directory}, or `export TMPDIR=" in said
+        assert "user namespaces" not in said
+
+    def test_a_root_that_may_not_enter_what_it_gave_away_is_told_so(self, directory: Path) -> None:
+        code = """
+import asyncio
+from maniple.config.settings import SandboxSettings
+from maniple.sandbox import open_sandbox
+
+async def main():
+    async with open_sandbox(SandboxSettings()) as found:
+        print(found)
+
+asyncio.run(main())
+"""
+        less = "-dac_override,-dac_read_search"
+        command = ["setpriv", "--bounding-set", less, "--inh-caps", less, sys.executable, "-c", code]
+        surroundings = {**os.environ, "TMPDIR": str(directory)}
+        said = subprocess.check_output(command, env=surroundings, text=True, timeout=60)
+        assert "do not be root, or be one with all its rights" in said
 
 
 @pytest.mark.parametrize(

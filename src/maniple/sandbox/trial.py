@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from maniple.errors import FileError
+from maniple.sandbox.account import sandbox_account
 from maniple.sandbox.backend import Completed
 from maniple.sandbox.beneath import open_directory, open_regular
 from maniple.sandbox.usage import find_inside
@@ -32,7 +34,10 @@ async def find_escapes(
     session. Raises `SandboxError` if nothing runs at all.
     """
     with ExitStack() as stack:
-        code, workspace = await asyncio.to_thread(stack.enter_context, _baits(variables, processes))
+        try:
+            code, workspace = await asyncio.to_thread(stack.enter_context, _baits(variables, processes))
+        except (FileError, OSError) as error:
+            return Unavailable(f"The sandbox could not be tried out: {error}", await _remedy())
         try:
             session = await backend.start(workspace)
             try:
@@ -86,7 +91,7 @@ def _remains(workspace: Workspace) -> list[str]:
 @contextmanager
 def _baits(variables: set[str], processes: int) -> Iterator[tuple[str, Workspace]]:
     """Things on the host to reach for; yields the code that tries to, and where to run it."""
-    with tempfile.TemporaryDirectory(prefix="maniple-probe-") as outside, _listeners() as (tcp, abstract):
+    with _folder() as outside, _listeners() as (tcp, abstract):
         # Not protected by anything but the sandbox.
         Path(outside).chmod(0o755)
         canary = Path(outside, "canary")
@@ -95,6 +100,28 @@ def _baits(variables: set[str], processes: int) -> Iterator[tuple[str, Workspace
         source = resources.files("maniple.sandbox").joinpath("escapes.py").read_text()
         code = f"{source}\n\nprint_escapes({', '.join(map(repr, arguments))})\n"
         yield code, Workspaces(Path(outside, "workspaces")).open("probe")
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """A temporary folder. Python 3.11's own never ends removing one that may not be entered."""
+    folder = tempfile.mkdtemp(prefix="maniple-probe-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _remedy() -> str:
+    """What helps where nothing can be put into the temporary folder."""
+    if sandbox_account() is not None:
+        # It may write there, and may not enter what it has given away.
+        return "do not be root, or be one with all its rights (docker takes some with `--cap-drop`)."
+    try:
+        folder = await asyncio.to_thread(tempfile.gettempdir)
+    except OSError:  # there is none
+        folder = "one of these folders"
+    return f"let this user write to {folder}, or `export TMPDIR=FOLDER` with a folder of its own."
 
 
 @contextmanager
