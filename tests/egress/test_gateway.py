@@ -26,8 +26,8 @@ async def gateway(guard: AddressGuard, *names: str, **limits: float) -> AsyncIte
         return await guard.resolve(DNS.get(host, host), port)
 
     bounds = Limits(**limits)  # type: ignore[arg-type]
-    async with open_gateway(AllowedHosts(names), Exit(resolve, asyncio.open_connection), bounds) as path:
-        yield path
+    async with open_gateway(AllowedHosts(names), Exit(resolve, asyncio.open_connection), bounds) as it:
+        yield (await it.open_door()).path
 
 
 async def say(path: Path, *pieces: bytes) -> bytes:
@@ -272,6 +272,23 @@ async def test_no_more_connections_than_allowed_are_served_at_once(guard: Addres
         await writer.drain()
         assert await say(path) == b""
         writer.close()
+
+
+async def test_each_door_has_a_share_of_its_own_and_is_closed_by_itself(guard: AddressGuard) -> None:
+    leads = Exit(guard.resolve, asyncio.open_connection)
+    async with open_gateway(AllowedHosts(()), leads, Limits(connections=1)) as it:
+        first, second = await it.open_door(), await it.open_door()
+        reader, writer = await asyncio.open_unix_connection(first.path)
+        writer.write(b"GET")
+        await writer.drain()
+        assert await say(first.path) == b"", "its share is taken"
+        assert b"403" in await say(second.path, asking("site.test:443", method="CONNECT"))
+        first.close()
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+        writer.close()
+        assert not first.path.exists()
+        assert b"403" in await say(second.path, asking("site.test:443", method="CONNECT"))
 
 
 async def test_closing_it_ends_the_connections_and_leaves_no_file(guard: AddressGuard, site: Site) -> None:

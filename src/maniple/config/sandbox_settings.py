@@ -13,6 +13,8 @@ BACKENDS = ("bubblewrap", "docker", "daytona", "e2b", "unsafe-local", "off")
 
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*(:(?P<port>\d{{1,5}}))?")
+# What goes past the proxy (`no_proxy`), as programs understand that.
+_OWN_HOST = re.compile(r"((.*\.)?localhost|127\.0\.0\.1)(:\d+)?")
 
 
 def _is_backend(name: object) -> object:
@@ -46,6 +48,11 @@ def _is_host(text: str) -> str:
     if found is None or not 0 < int(found["port"] or 443) < 65_536:
         raise ValueError(
             f"{text[:60]!r} is no host; write its bare name, such as pypi.org, *.yahoo.com or pypi.org:443"
+        )
+    if _OWN_HOST.fullmatch(host):
+        raise ValueError(
+            f"{host} is the sandbox itself, which code reaches anyway; give this machine another name in "
+            "/etc/hosts, with an address that fetch.allow_private names"
         )
     return host
 

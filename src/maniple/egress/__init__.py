@@ -2,13 +2,15 @@
 
 from maniple.egress.allowlist import AllowedHosts
 from maniple.egress.connection import Dial, Exit, Resolve, Streams
-from maniple.egress.doors import open_gateway, open_socks_proxy
+from maniple.egress.doors import Door, Gateway, open_gateway, open_socks_proxy
 from maniple.egress.relay import Limits
 
 __all__ = [
     "AllowedHosts",
     "Dial",
+    "Door",
     "Exit",
+    "Gateway",
     "Limits",
     "Resolve",
     "Streams",

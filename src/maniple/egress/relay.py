@@ -44,12 +44,20 @@ class Relay:
         self._connections.add(connection)
         connection.add_done_callback(self._connections.discard)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether there is a connection."""
+        return bool(self._connections)
+
+    def cancel(self) -> None:
+        """Let every connection end soon."""
+        for connection in self._connections:
+            connection.cancel()
+
     async def aclose(self) -> None:
         """End every connection."""
-        connections = list(self._connections)
-        for connection in connections:
-            connection.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        self.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _serve(self, client: Streams) -> None:
         try:

@@ -21,7 +21,7 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.account import sandbox_account
 from maniple.sandbox.fittings import ADDED_PACKAGES, Fittings
-from maniple.sandbox.network import INNER_FORWARDER, forwarder_program
+from maniple.sandbox.network import INNER_FORWARDER, INNER_SOCKET, forwarder_program
 from maniple.sandbox.programs import VARIABLES, Programs
 from maniple.sandbox.seccomp import filter_program
 from maniple.sandbox.session import WorkerSession
@@ -77,6 +77,21 @@ class BubblewrapBackend:
             raise SandboxError(f"The sandbox could not be started: {error}") from error
 
     async def _start(self, workspace: Workspace) -> WorkerSession:
+        way_out = self._fittings.way_out
+        if way_out is None:
+            return await self._launch(workspace, ())
+        door = await way_out.open_door()
+        try:
+            session = await self._launch(workspace, [(str(door.path), INNER_SOCKET)])
+        except BaseException:  # the session that would have closed it does not begin
+            door.close()
+            raise
+        session.at_end(door.close)
+        if not session.is_alive:
+            door.close()
+        return session
+
+    async def _launch(self, workspace: Workspace, shown: Iterable[tuple[str, str]]) -> WorkerSession:
         with ExitStack() as files:
             rules = files.enter_context(_memory_file(self._filter)).fileno()
             status = files.enter_context(_memory_file()).fileno()
@@ -85,7 +100,7 @@ class BubblewrapBackend:
             }
 
             def command(control: int, calls: int) -> list[str]:
-                isolation = [*self._isolation(workspace.path), "--seccomp", str(rules)]
+                isolation = [*self._isolation(workspace.path, shown), "--seccomp", str(rules)]
                 for name, source in sources.items():
                     isolation += ["--ro-bind-data", str(source), f"{_INSIDE}/{name}"]
                 isolation += ["--remount-ro", "/", "--json-status-fd", str(status), "--"]
@@ -101,11 +116,11 @@ class BubblewrapBackend:
             launch = Launch(command, inherited=(rules, status, *sources.values()), why_not=why_not)
             return await start_worker(launch, self._settings, workspace)
 
-    def _isolation(self, workspace: Path) -> list[str]:
+    def _isolation(self, workspace: Path, more: Iterable[tuple[str, str]]) -> list[str]:
         programs = self._programs
         account = sandbox_account()
         argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
-        shown = [(str(workspace), WORKSPACE), *self._shown]
+        shown = [(str(workspace), WORKSPACE), *self._shown, *more]
         if account is not None:
             # With a process namespace of its own: a root without capabilities, as bwrap's is, may not
             # signal the other user's processes when it dies, but the kernel ends a namespace whole.

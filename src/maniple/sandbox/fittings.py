@@ -9,7 +9,7 @@ from pathlib import Path
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import Exit
 from maniple.sandbox.environment import INNER_PATH, Environment, usable_environment
-from maniple.sandbox.network import CERTIFICATES, INNER_SOCKET, WayOut, open_way_out
+from maniple.sandbox.network import CERTIFICATES, WayOut, open_way_out
 
 ADDED_PACKAGES = "/tmp/packages"
 """Where pip puts what code installs itself: for one session, and not among the files that are kept."""
@@ -30,13 +30,12 @@ class Fittings:
         return f"{INNER_PATH}/bin/python" if self.environment else ""
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """(path on the host, path inside) of what is to be seen there, read-only."""
+        """(path on the host, path inside) of what is to be seen there, read-only, by every session."""
         if self.environment is not None:
             yield str(self.environment.path), INNER_PATH
             if fonts := self.environment.font_list():
                 yield str(fonts), f"{_MATPLOTLIB}/{fonts.name}"
         if self.way_out is not None:
-            yield str(self.way_out.socket), INNER_SOCKET
             yield from ((path, path) for path in CERTIFICATES if Path(path).is_dir())
 
     def variables(self, given: Mapping[str, str]) -> dict[str, str]:

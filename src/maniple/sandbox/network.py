@@ -1,18 +1,17 @@
 """The network of a sandbox: none, or a way out to the hosts that settings name.
 
-The network namespace stays empty either way. With `network: allowlist` a unix socket of the host's gateway is
-shown inside, and `forwarder.py` makes of it a proxy on the sandbox's own loopback, which programs find by the
-usual variables.
+The network namespace stays empty either way. With `network: allowlist` a unix socket of the host's gateway,
+one for each session, is shown inside, and `forwarder.py` makes of it a proxy on the sandbox's own loopback,
+which programs find by the usual variables.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.egress import AllowedHosts, Exit, Limits, open_gateway
+from maniple.egress import AllowedHosts, Door, Exit, Gateway, Limits, open_gateway
 from maniple.errors import SandboxError
 
 INNER_SOCKET = "/run/maniple/egress"
@@ -30,9 +29,13 @@ CERTIFICATES = ("/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", 
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """`socket` is the gateway's, on the host."""
+    """The gateway on the host, and what code inside needs to find it."""
 
-    socket: Path
+    gateway: Gateway
+
+    async def open_door(self) -> Door:
+        """A session's own; to be closed with it. Raises `OSError`."""
+        return await self.gateway.open_door()
 
     def command(self, sh: str, python: str) -> list[str]:
         """What starts the forwarder inside and then becomes the program whose words follow."""
@@ -60,12 +63,14 @@ async def open_way_out(settings: SandboxSettings, leads: Exit | None) -> AsyncIt
     if settings.backend != "bubblewrap" or settings.network == "none" or leads is None:
         yield None
         return
-    limits = Limits(settings.concurrent * _CONNECTIONS_EACH, _BYTES_EACH_WAY, seconds=_CONNECTION_SECONDS)
+    limits = Limits(_CONNECTIONS_EACH, _BYTES_EACH_WAY, seconds=_CONNECTION_SECONDS)
     async with AsyncExitStack() as stack:
         try:
-            gateway = open_gateway(AllowedHosts(settings.allow_hosts), leads, limits)
-            socket = await stack.enter_async_context(gateway)
+            allowed = AllowedHosts(settings.allow_hosts)
+            gateway = await stack.enter_async_context(open_gateway(allowed, leads, limits))
+            # Whether a socket can be made there is better known now than at each session's start.
+            (await gateway.open_door()).close()
         except OSError as error:
             words = f"The sandbox's way to the network cannot be opened: {error}. Look at TMPDIR."
             raise SandboxError(words) from error
-        yield WayOut(socket)
+        yield WayOut(gateway)
