@@ -1,8 +1,11 @@
 """What /readyz and /health say of the place where code runs, whichever backend is chosen."""
 
+import logging
+
 import pytest
 
 from maniple.sandbox.backends.local import WARNING
+from maniple.sandbox.environment import find_environment
 from tests.api.inside import inside
 from tests.openai_server import SIMPLE, serving
 
@@ -33,3 +36,31 @@ async def test_unsafe_local_is_ready_with_a_loud_warning(tmp_path):
         async with inside(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
             assert (await it.get("/readyz"))["sandbox"] == {"ready": True, "why": WARNING}
             assert WARNING in (await it.get("/healthz"))["notices"]
+
+
+async def test_unsafe_local_warns_at_each_run(tmp_path, caplog):
+    with serving(SIMPLE) as model, caplog.at_level(logging.WARNING, "maniple.runs"):
+        async with inside(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
+            thread_id = await it.thread()
+            for _ in range(2):
+                run = await it.run(thread_id=thread_id)
+                await it.told(run["run_id"])
+    warned = [record for record in caplog.records if record.name.startswith("maniple.runs")]
+    assert [record.getMessage() for record in warned] == [WARNING, WARNING]
+
+
+async def test_packages_that_are_not_prepared_are_named_and_keep_nobody_from_being_ready(tmp_path):
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
+            ready = await it.get("/readyz")
+            assert ready["packages"]["ready"] is False
+            assert "run maniple doctor" in ready["packages"]["why"]
+            assert ready["ready"] is True
+            environment = find_environment(it.service.runtime.settings.sandbox, tmp_path / "cache")
+            assert environment is not None
+            environment.path.mkdir(parents=True)
+            (environment.path / "ready.json").write_text("[]")
+            assert (await it.get("/readyz"))["packages"] == {"ready": True, "why": ""}
+        async with inside(model.base_url, tmp_path, sandbox={"backend": "off"}) as it:
+            ready = await it.get("/readyz")
+            assert ready["packages"] == ready["sandbox"]

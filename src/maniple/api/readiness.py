@@ -12,12 +12,15 @@ from maniple.api.schemas import Readiness, Ready
 from maniple.errors import StoreError
 from maniple.runtime import Runtime
 from maniple.runtime.endpoints import ModelUse
-from maniple.sandbox.backends.local import WARNING as UNSAFE
+from maniple.sandbox.environment import find_environment
 from maniple.store import Store
 from maniple.types import Worker
 
 ASK_AGAIN_SECONDS = 10.0
 _TIMEOUT_SECONDS = 2.0
+_UNPREPARED = (
+    "The sandbox's packages are not prepared. To mend it: run maniple doctor, then start the server again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ async def readiness(runtime: Runtime, store: Store, reach: ModelReach | None) ->
         model=reached.model,
         search=_equipped(runtime.missing, "researcher"),
         sandbox=_sandbox(runtime),
+        packages=await asyncio.to_thread(_packages, runtime),
         browser=_equipped(runtime.missing, "browser"),
         files=_equipped(runtime.missing, "file_manager"),
     )
@@ -108,8 +112,15 @@ async def _store(store: Store) -> Ready:
 
 def _sandbox(runtime: Runtime) -> Ready:
     equipped = _equipped(runtime.missing, "coder")
-    unsafe = equipped.ready and runtime.settings.sandbox.backend == "unsafe-local"
-    return Ready(ready=True, why=UNSAFE) if unsafe else equipped
+    return Ready(ready=True, why=runtime.warning) if runtime.warning else equipped
+
+
+def _packages(runtime: Runtime) -> Ready:
+    """Whether sandboxed Python has the packages that it should have. Blocks on disk."""
+    equipped = _equipped(runtime.missing, "coder")
+    settings = runtime.settings
+    environment = find_environment(settings.sandbox, settings.cache_dir) if equipped.ready else None
+    return equipped if environment is None or environment.stands else Ready(ready=False, why=_UNPREPARED)
 
 
 def _equipped(missing: Mapping[Worker, str], worker: Worker) -> Ready:

@@ -64,7 +64,11 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             open_configured_store(settings, server=False) as store,
             open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
             open_engine(
-                runtime.graph, store, kind="chat", rules=rules, workplace=Workplace(release=runtime.release)
+                runtime.graph,
+                store,
+                kind="chat",
+                rules=rules,
+                workplace=Workplace(release=runtime.release, warning=runtime.warning),
             ) as engine,
         ):
             progress.close()

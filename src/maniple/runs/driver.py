@@ -50,6 +50,7 @@ class Driver:
     quotas: Quotas
     outputs: Outputs | None = None
     release: Callable[[str], Awaitable[None]] | None = None
+    warning: str = ""
     _order: ThreadTurns = field(default_factory=ThreadTurns)
     _turns: ThreadTurns = field(default_factory=ThreadTurns)
 
@@ -83,6 +84,8 @@ class Driver:
         try:
             with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
                 _LOG.info("The run begins (%s).", start)
+                if self.warning:
+                    _LOG.warning(self.warning)
                 await active.tell(self._events(active, self._turn(active, start, told)), self.recorder)
                 _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
         except asyncio.CancelledError:

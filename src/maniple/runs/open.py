@@ -39,7 +39,8 @@ async def open_engine(
         workspaces = workplace.workspaces
         outputs = Outputs(store, workspaces, rules.redactor) if workspaces is not None else None
         quotas = Quotas(store)
-        driver = Driver(team, store, recorder, slots, rules, telemetry, quotas, outputs, workplace.release)
+        release, warning = workplace.release, workplace.warning
+        driver = Driver(team, store, recorder, slots, rules, telemetry, quotas, outputs, release, warning)
         engine = InProcessEngine(store, driver, kind=kind, rules=rules)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(engine.drain)

@@ -44,6 +44,8 @@ class Workplace:
     """What a run leaves in its thread's is kept as artifacts."""
     release: Callable[[str], Awaitable[None]] | None = None
     """Stops what still works for a thread, by its id, when its run was cancelled or it is deleted."""
+    warning: str = ""
+    """What the log says of it at each run's beginning."""
 
 
 @dataclass(frozen=True, slots=True)

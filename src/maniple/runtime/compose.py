@@ -18,6 +18,7 @@ from maniple.runtime.endpoints import ModelUse, uses_of
 from maniple.runtime.progress import LineProgress
 from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
+from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.types import Worker
 
 
@@ -36,6 +37,12 @@ class Runtime:
     """Stops what still works for a thread: its sandbox."""
     uses: tuple[ModelUse, ...] = ()
     """Which endpoints each role depends on."""
+
+    @property
+    def warning(self) -> str:
+        """What is to be said at each run: that the code in it runs unprotected; else ""."""
+        is_unsafe = "coder" not in self.missing and self.settings.sandbox.backend == "unsafe-local"
+        return UNSAFE if is_unsafe else ""
 
 
 @asynccontextmanager

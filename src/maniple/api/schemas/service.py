@@ -58,5 +58,6 @@ class Readiness(BaseModel):
     model: Ready
     search: Ready
     sandbox: Ready
+    packages: Ready
     browser: Ready
     files: Ready
