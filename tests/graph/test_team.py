@@ -135,11 +135,13 @@ async def test_a_tool_that_raises_is_told_to_the_model_and_to_the_client():
     assert status(frames) == "completed"
 
 
-async def test_wrong_arguments_are_told_to_the_model():
+async def test_wrong_arguments_are_told_to_the_model_and_in_the_same_words_to_the_client():
     coder = [call("python_repl_tool", program="1"), reply("It is 4.")]
     async with scripted_team({**WORK, "coder": coder}) as it:
         frames = await it.run()
-        assert "code" in it.prompts("coder")[1]
+        told = data(frames, "tool_call_result")[0]["tool_result"]
+        assert told in it.prompts("coder")[1]
+    assert "code: Field required" in told
     assert status(frames) == "completed"
 
 

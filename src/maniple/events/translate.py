@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langgraph.errors import GraphBubbleUp
+from pydantic import ValidationError
 
 from maniple.errors import ManipleError, failure_words
 from maniple.events.conversation import as_chat_message
@@ -210,7 +211,7 @@ class Translator:
             case "on_tool_end":
                 yield from self._sequencer.tell(key, lane.tool_ended(call, result(data.get("output"))))
             case "on_tool_error":
-                words = _failure(data.get("error"))
+                words = _failure(raw["name"], data)
                 yield from self._sequencer.tell(key, lane.tool_ended(call, words))
 
     def _printed(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
@@ -269,7 +270,13 @@ def _failed(error: Exception, agent: str | None) -> Failed:
     return Failed(code=code, message=message, agent_name=agent, retryable=known and error.retryable)
 
 
-def _failure(error: BaseException | None) -> str:
+def _failure(tool: str, data: Mapping[str, Any]) -> str:
+    error = data.get("error")
     if isinstance(error, GraphBubbleUp):
         return "Waits for the user."
+    if isinstance(error, ValidationError):
+        from langgraph.prebuilt.tool_node import ToolInvocationError
+
+        # The words in which LangGraph tells the model.
+        return whole(ToolInvocationError(tool, error, data.get("input") or {}, error.errors()).message)
     return whole(failure_words(error)) if error else "The tool failed."
