@@ -156,6 +156,49 @@ async def test_removed_files_that_are_still_held_count(dog: Watchdog, tmp_path: 
     assert said.startswith("Files that were removed and are still open or mapped take more than 20 MB")
 
 
+_SEND_AWAY = """
+import array, socket
+
+def send(socket_, *descriptors):
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
+    socket_.sendmsg([b"x"], [rights])
+
+receiver, sender = socket.socketpair()
+with open("x", "wb") as file:
+    send(sender, file.fileno())
+"""
+_IN_ANOTHER = """
+outer, last = socket.socketpair()
+send(last, receiver.fileno(), sender.fileno())
+receiver.close(), sender.close()
+"""
+
+
+@pytest.mark.parametrize("more", ["", _IN_ANOTHER], ids=["in a socket", "in a socket in a socket"])
+async def test_files_are_not_left_on_their_way_through_a_socket(
+    dog: Watchdog, tmp_path: Path, more: str
+) -> None:
+    said = await _told(dog, f"{_SEND_AWAY}{more}input()", tmp_path, ROOMY)
+    assert said.startswith("Files were left on their way through a socket, so everything was stopped")
+
+
+async def test_files_may_be_handed_from_process_to_process(tmp_path: Path) -> None:
+    code = f"{_SEND_AWAY}print('sent', flush=True)\ninput()\nreceiver.recvmsg(1, 100)\nprint('had')\ninput()"
+    with caged(code, tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        seen = []
+        for _ in range(2):
+            process.stdout.readline()
+            inside = _inside(process.pid)
+            inside.unlinked_bytes(tmp_path)
+            seen.append(inside.is_in_flight)
+            inside.close()
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+    assert seen == [True, False]
+
+
 async def test_a_workspace_that_is_too_full_may_be_tidied_but_not_grow(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"old {number}").write_bytes(bytes(20 * MEGABYTE))

@@ -66,6 +66,10 @@ class Limits:
             f"Among the largest: {_named(found)}. {self._way_out(allowed)}, and write less."
         )
 
+    def in_flight(self) -> str:
+        """Files that nobody can count."""
+        return f"Files were left on their way through a socket, {_KEPT}. Receive what is sent."
+
     def _way_out(self, allowed: tuple[int, int]) -> str:
         if allowed[0] < UNTIDY * self.disk_bytes:
             return "Remove what is not needed"

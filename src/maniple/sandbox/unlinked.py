@@ -4,9 +4,9 @@ What a descriptor leads to, everybody may ask of his own processes; what a mappi
 ordinary user is told how far into a file its mapping reaches, and not the file's size: such a file, mapped
 and closed, counts as far as it is mapped, and as `_UNSEEN_BYTES` at the least, so that there cannot be many.
 
-Files that no process holds, because they are on their way through a socket, are seen by nobody; a user can
-have some 256 of them, the limit on open files. Neither, to an ordinary
-user, is the rest of memory that processes share when they have unmapped all but some of it.
+Files that no process holds, because they are on their way through a socket, are seen by nobody; only that
+there are some. To an ordinary user the rest of memory that processes share is not seen, either, when they
+have unmapped all but some of it.
 """
 
 import os
@@ -23,6 +23,8 @@ from maniple.sandbox.process_table import DIRECTORY, GONE, ProcessTable
 _SHARED_MEMORY = "/dev/zero"
 # from-to mode offset device inode name
 _MAPPING = re.compile(rb"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ (\d+) +(/.*) \(deleted\)$")
+# What may wait in a unix socket (Linux 5.6 and later say so).
+_IN_FLIGHT = re.compile(rb"scm_fds:\s+[1-9]\d*")
 _BLOCK = 512
 # More than the shared libraries that an installer replaces while they are in use usually have.
 _UNSEEN_BYTES = 8 << 20
@@ -41,6 +43,8 @@ class Unlinked:
     disk: dict[int, int] = field(default_factory=dict[int, int])
     memory: dict[int, int] = field(default_factory=dict[int, int])
     mapped: dict[int, int] = field(default_factory=dict[int, int])
+    sockets: dict[int, bool] = field(default_factory=dict[int, bool])
+    """Whether files, or more sockets, wait in each to be received."""
 
     @property
     def disk_bytes(self) -> int:
@@ -50,6 +54,10 @@ class Unlinked:
     @property
     def memory_bytes(self) -> int:
         return sum(self.memory.values())
+
+    @property
+    def is_in_flight(self) -> bool:
+        return any(self.sockets.values())
 
 
 class Search:
@@ -80,7 +88,10 @@ class Search:
                 raise PermissionError(_HIDDEN) from None
 
     def _open_files(self, place: str) -> None:
-        self._note(f"{place}/fd")
+        for number, inode in self._note(f"{place}/fd"):
+            if inode not in self._found.sockets:
+                lines = self._table.lines(f"{place}/fdinfo/{number}")
+                self._found.sockets[inode] = any(_IN_FLIGHT.fullmatch(line) for line in lines)
 
     def _mapped_files(self, place: str) -> None:
         deleted = [line for line in self._mappings(place) if line.endswith(b" (deleted)")]
@@ -101,14 +112,9 @@ class Search:
             if self._listed_bytes > _MAX_LISTED_BYTES:
                 raise OSError("the processes have too many mappings to be looked at")
 
-    def _note(self, folder: str) -> None:
-        for name, found in self._unlinked(folder):
-            if name.startswith(_SHARED_MEMORY):
-                self._found.memory[found.st_ino] = found.st_blocks * _BLOCK
-            elif found.st_dev == self._workspace.st_dev:
-                self._found.disk[found.st_ino] = found.st_blocks * _BLOCK
-
-    def _unlinked(self, folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    def _note(self, folder: str) -> list[tuple[str, int]]:
+        """Count what is unlinked in there; return the name and inode of each socket."""
+        sockets: list[tuple[str, int]] = []
         with suppress(*GONE):
             where = os.open(folder, DIRECTORY, dir_fd=self._table.directory)
             try:
@@ -116,10 +122,19 @@ class Search:
                     for entry in entries:
                         with suppress(*GONE):
                             found = entry.stat()
-                            if found.st_nlink == 0 and stat.S_ISREG(found.st_mode):
-                                yield os.readlink(entry.name, dir_fd=where), found
+                            if stat.S_ISSOCK(found.st_mode):
+                                sockets.append((entry.name, found.st_ino))
+                            elif found.st_nlink == 0 and stat.S_ISREG(found.st_mode):
+                                self._count(os.readlink(entry.name, dir_fd=where), found)
             finally:
                 os.close(where)
+        return sockets
+
+    def _count(self, name: str, found: os.stat_result) -> None:
+        if name.startswith(_SHARED_MEMORY):
+            self._found.memory[found.st_ino] = found.st_blocks * _BLOCK
+        elif found.st_dev == self._workspace.st_dev:
+            self._found.disk[found.st_ino] = found.st_blocks * _BLOCK
 
     def _inner_workspace(self) -> bytes:
         """Where the code sees the workspace; the host's own files may be replaced at any time."""

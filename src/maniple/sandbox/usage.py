@@ -47,6 +47,8 @@ class Inside:
         self._table = ProcessTable(processes)
         self._in_memory = in_memory
         self._shared_bytes = 0
+        self.is_in_flight = False
+        """Whether, at the last look for unlinked files, some were on their way through a socket."""
 
     def close(self) -> None:
         self._table.close()
@@ -80,6 +82,7 @@ class Inside:
         """
         found = Search(self._table, workspace).found()
         self._shared_bytes = found.memory_bytes
+        self.is_in_flight = found.is_in_flight
         return found.disk_bytes
 
     def _resident(self, pid: str) -> tuple[int, int]:

@@ -3,9 +3,9 @@
 One thread looks at every sandbox ten times a second, and at its files twice a second or when the disk
 fills; at a quiet one half as often. A control group would do this better, but only where the server was
 given a part of the tree; this works everywhere. It does not see what the kernel keeps for a process besides
-its pages, which the limits on processes and open files bound; nor removed files that are on their way through
-a socket; nor the memory of processes that hand it on to another and end, again and again within microseconds,
-of which a machine runs as many as it has processors.
+its pages, which the limits on processes and open files bound; nor how large removed files are that are on
+their way through a socket, so that may last for a moment only; nor the memory of processes that hand it on to
+another and end, again and again within microseconds, of which a machine runs as many as it has processors.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class Watch:
         self._looking = threading.Lock()
         self._inside: Inside | None = None
         self._usage = Usage(0, 0)
-        self._overruns = 0
+        self._overruns = self._flights = 0
         self._free_bytes = 0
         self._allowed = (UNTIDY * limits.disk_bytes, UNTIDY * limits.files)
         self._began = self._due = self._disk_due = time.monotonic()
@@ -122,6 +122,10 @@ class Watch:
         self._free_bytes = _free_bytes(self._workspace)
         found = measure(self._workspace, *self._allowed)
         unlinked = inside.unlinked_bytes(self._workspace)
+        # For a moment, everybody may: so a process hands an open file to another.
+        self._flights = self._flights + 1 if inside.is_in_flight else 0
+        if self._flights >= _LOOKS:
+            return self._limits.in_flight()
         reason = self._limits.too_full(found, unlinked, self._allowed)
         # What was over the limit already may become less, and not more again.
         self._allowed = (
