@@ -14,6 +14,7 @@ from maniple.crawler import AddressGuard
 from maniple.egress import Exit
 from maniple.sandbox import Completed, Sandbox, Unavailable, Workspace, open_sandbox
 from tests.crawler.web import Canary, Reply, Site, open_canary, open_site, redirect
+from tests.sandbox.nobody import home_of_nobody
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
 
@@ -205,6 +206,20 @@ async def test_two_threads_have_ways_out_that_do_not_meet(site: Site, workspace:
         for key in ("one", "two"):
             got = await sandbox.run_bash(f"curl -sS http://{place}/", key=key, workspace=workspace)
             assert got.stdout == "through"
+
+
+async def test_a_session_takes_its_way_out_along_when_it_ends(
+    site: Site, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with home_of_nobody() as folder:
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+        async with connected(f"site.test:{site.port}") as sandbox:
+            doors: list[int] = []
+            await sandbox.run_bash("true", key="t", workspace=workspace)
+            doors.append(len([*folder.glob("*/[0-9]*")]))
+            await sandbox.stop("t")
+            doors.append(len([*folder.glob("*/[0-9]*")]))
+    assert doors == [1, 0]
 
 
 async def test_without_network_there_is_no_way_and_no_variable(
