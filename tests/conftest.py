@@ -33,5 +33,7 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if configures(name)]:
             patch.delenv(name)
+        # Its connections are made outside of Python, where pytest-socket sees nothing of them.
+        patch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
         yield

@@ -16,6 +16,8 @@ AGENTS: tuple[AgentName, ...] = get_args(AgentName)
 
 AGENT_MARK = "maniple_agent"
 """The metadata by which events tell our nodes from those of a graph that embeds the team."""
+RUN_MARK = "maniple_run"
+"""The metadata that names the run: checkpoints keep it, and tools of the run find it."""
 SUMMARY_SOURCE = "summarization"
 """Marks a model call that only shortens a conversation (`lc_source`, LangChain's own word)."""
 TOOL_OUTPUT = "maniple_tool_output"

@@ -7,10 +7,10 @@ from maniple.config.model_settings import (
 )
 from maniple.config.run_settings import BudgetSettings, RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
+from maniple.config.search_settings import SearchSettings
 from maniple.config.settings import (
     BrowserSettings,
     FetchSettings,
-    SearchSettings,
     ServerSettings,
     Settings,
     TeamSettings,

@@ -14,6 +14,7 @@ from pydantic import Field, PrivateAttr
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
 from maniple.config.run_settings import RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
+from maniple.config.search_settings import SearchSettings
 from maniple.config.section import Section
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
 from maniple.config.values import (
@@ -43,15 +44,6 @@ class TeamSettings(Section):
     """How often the coordinator may ask back before the team begins; 0 turns it off."""
     max_questions: int = Field(default=3, ge=0, le=20)
     """How many questions the workers may ask the user in one run; 0 turns it off."""
-
-
-class SearchSettings(Section):
-    """Web search."""
-
-    tavily_api_key: ApiKey = None
-    tavily_base_url: str = "https://api.tavily.com"
-    max_results: int = Field(default=5, gt=0, le=20)
-    timeout_seconds: float = Field(default=15, gt=0)
 
 
 class FetchSettings(Section):

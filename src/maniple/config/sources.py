@@ -33,6 +33,8 @@ ALIASES: Mapping[str, Keys] = {
         )
     },
     "TAVILY_API_KEY": ("search", "tavily_api_key"),
+    "BRAVE_API_KEY": ("search", "brave_api_key"),
+    "SEARXNG_URL": ("search", "searxng_url"),
     "JINA_API_KEY": ("fetch", "jina_api_key"),
     "BROWSER_EXECUTABLE": ("browser", "executable"),
     "CHROME_INSTANCE_PATH": ("browser", "executable"),
@@ -69,7 +71,16 @@ Apart from `ALIASES`: these libraries read many more, and none of those is a sli
 """
 
 PREFIX = "MANIPLE_"
-_LIST_KEYS = {"members", "allow_private", "cors_origins", "approval", "packages", "allow_hosts"}
+_LIST_KEYS = {
+    "members",
+    "allow_private",
+    "cors_origins",
+    "approval",
+    "packages",
+    "allow_hosts",
+    "providers",
+    "engines",
+}
 
 
 @dataclass(frozen=True, slots=True)

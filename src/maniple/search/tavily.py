@@ -2,13 +2,16 @@
 
 import asyncio
 import importlib
+import ssl
 from typing import Any
 
 import httpx
 
-from maniple.config.settings import SearchSettings
+from maniple.config.search_settings import SearchSettings
 from maniple.errors import SearchError
-from maniple.search.provider import SearchHit
+from maniple.search.endpoint import AGENT, retry_after
+from maniple.search.hits import hits_of
+from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
 
 
 class TavilySearch:
@@ -16,6 +19,7 @@ class TavilySearch:
 
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
+        self._http: httpx.AsyncClient | None = None
         self._client: Any = None
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
@@ -26,26 +30,42 @@ class TavilySearch:
         timeout_seconds = self._settings.timeout_seconds
         try:
             async with asyncio.timeout(timeout_seconds):
-                answer = await self._connected(tavily).search(
-                    query, max_results=limit, timeout=timeout_seconds
-                )
+                client = await self._connected(tavily)
+                answer = await client.search(query, max_results=limit, timeout=timeout_seconds)
         except (*_sentences(tavily),) as error:
-            raise _search_error(error, tavily) from error
+            raise _failure(error, tavily) from error
         return _hits(answer)[:limit]
 
     async def aclose(self) -> None:
         """Close the connections; the next search opens new ones."""
-        client, self._client = self._client, None
+        client, self._http, self._client = self._http, None, None
         if client is not None:
-            await client.close()
+            await client.aclose()
 
-    def _connected(self, tavily: Any) -> Any:
-        if self._client is None:
+    async def _connected(self, tavily: Any) -> Any:
+        if self._client is not None:
+            return self._client
+        # Reading the certificates takes longer than the event loop may stand still.
+        tls = await asyncio.to_thread(ssl.create_default_context)
+        if self._client is None:  # another search may have been faster
+            # Of its own it would not tell how long it wants to be left alone.
+            self._http = httpx.AsyncClient(
+                verify=tls,
+                base_url=self._settings.tavily_base_url,
+                headers={"User-Agent": AGENT},
+                event_hooks={"response": [_heed_the_limit]},
+            )
             key = self._settings.tavily_api_key
             self._client = tavily.AsyncTavilyClient(
-                api_key=key.get_secret_value() if key else None, api_base_url=self._settings.tavily_base_url
+                api_key=key.get_secret_value() if key else None, client=self._http
             )
         return self._client
+
+
+async def _heed_the_limit(response: httpx.Response) -> None:
+    rest = retry_after(response.headers) if response.status_code == 429 else None
+    if rest is not None:
+        raise RateLimited(f"Tavily wants fewer searches: none for {rest:.0f} s.", rest_seconds=rest)
 
 
 def _sentences(tavily: Any) -> dict[type[Exception], str]:
@@ -67,22 +87,18 @@ def _sentences(tavily: Any) -> dict[type[Exception], str]:
     }
 
 
-def _search_error(error: Exception, tavily: Any) -> SearchError:
+def _failure(error: Exception, tavily: Any) -> ProviderFailure:
     sentence = next(text for kind, text in _sentences(tavily).items() if isinstance(error, kind))
-    return SearchError(sentence.format(error=str(error).partition("\n")[0]).strip())
+    words = sentence.format(error=str(error).partition("\n")[0]).strip()
+    if isinstance(error, tavily.errors.UsageLimitExceededError):
+        return RateLimited(words)
+    if isinstance(error, tavily.errors.BadRequestError):
+        return ProviderFailure(words, rest_seconds=0)
+    return ProviderFailure(words)
 
 
 def _hits(answer: Any) -> list[SearchHit]:
     results = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(results, list):
-        raise SearchError("Tavily sent an answer without results; search again or go on without.")
-    return [
-        SearchHit(
-            title=str(result.get("title") or result["url"]),
-            url=result["url"],
-            content=str(result.get("content") or ""),
-            score=score if isinstance(score := result.get("score"), int | float) else None,
-        )
-        for result in results
-        if isinstance(result, dict) and str(result.get("url")).startswith(("http://", "https://"))
-    ]
+        raise ProviderFailure("Tavily sent an answer without results; search again or go on without.")
+    return hits_of(results, content="content", score="score")

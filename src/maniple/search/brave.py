@@ -1,0 +1,46 @@
+"""Brave Search (https://api-dashboard.search.brave.com); needs an API key."""
+
+from maniple.config.search_settings import SearchSettings
+from maniple.search.endpoint import Endpoint, asked_for
+from maniple.search.hits import hits_of
+from maniple.search.provider import SearchHit
+
+BASE_URL = "https://api.search.brave.com"
+_QUERY_CHARACTERS = 400
+_QUERY_WORDS = 50
+_REMEDIES = {
+    401: "Correct BRAVE_API_KEY in .env.",
+    403: "Brave's plan does not cover this search; see its dashboard.",
+    # What it says to a key that it does not know.
+    422: "Correct BRAVE_API_KEY in .env.",
+}
+
+
+class BraveSearch:
+    """Searches with Brave; `aclose` ends its connections."""
+
+    def __init__(self, settings: SearchSettings, base_url: str = BASE_URL) -> None:
+        self._key = settings.brave_api_key
+        self._url = f"{base_url}/res/v1/web/search"
+        self._endpoint = Endpoint("Brave", settings.timeout_seconds, _REMEDIES)
+
+    async def search(self, query: str, *, limit: int) -> list[SearchHit]:
+        """See `SearchProvider.search`."""
+        words = " ".join(asked_for(query, _QUERY_CHARACTERS).split()[:_QUERY_WORDS])
+        answer = await self._endpoint.json(
+            self._url,
+            {"q": words, "count": str(limit), "text_decorations": "false", "result_filter": "web"},
+            {
+                "Accept": "application/json",
+                "X-Subscription-Token": self._key.get_secret_value() if self._key else "",
+            },
+        )
+        web = answer.get("web")
+        results = web.get("results") if isinstance(web, dict) else []
+        if not isinstance(results, list):
+            raise self._endpoint.garbled()
+        return hits_of(results, content="description")[:limit]
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()

@@ -1,0 +1,99 @@
+"""A local folder of documents, searched like the web and read by the names that its results have."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, unquote
+
+from maniple.errors import SearchError, ToolFailure
+from maniple.search.endpoint import asked_for
+from maniple.search.files import files_below, read_below
+from maniple.search.hits import hit
+from maniple.search.passages import PassageIndex
+from maniple.search.provider import ProviderFailure, SearchHit
+
+SCHEME = "folder:"
+SUFFIXES = frozenset(
+    (".txt", ".md", ".markdown", ".rst", ".csv", ".json", ".html", ".htm", ".xhtml", ".pdf", ".docx")
+)
+_QUERY_CHARACTERS = 1_000
+_INDEXING_SECONDS = 5.0
+
+ReadDocument = Callable[[str, bytes], tuple[str, str]]
+"""Turns a file's name and content into its title and its text; may take seconds; raises `ToolFailure`."""
+
+
+class FolderSearch:
+    """The documents below `folder`, by passage; `aclose` forgets them.
+
+    Before each search it looks for what has changed. A large folder is read in pieces of five seconds:
+    until it has been read through, what was read so far is found. Results have addresses such as
+    `folder:reports/2026.md`, which `read` takes; nothing outside of the folder can be named so.
+    """
+
+    def __init__(self, folder: Path, read_document: ReadDocument) -> None:
+        self._folder = folder
+        self._read_document = read_document
+        self._index: PassageIndex | None = None
+        # SQLite and the indexing are for one thread at a time, and must not keep others' threads busy.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="folder")
+
+    async def search(self, query: str, *, limit: int) -> list[SearchHit]:
+        """See `SearchProvider.search`."""
+        words = asked_for(query, _QUERY_CHARACTERS)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._search, words, limit)
+
+    async def read(self, url: str) -> tuple[str, bytes]:
+        """Return name and content of the document at `url`, which begins with `folder:`.
+
+        Raises:
+            ToolFailure: there is no such document, or it cannot be read.
+        """
+        name = unquote(url.removeprefix(SCHEME))
+        return name, await asyncio.to_thread(self._content, name)
+
+    async def aclose(self) -> None:
+        """Forget the index, as soon as nobody uses it any more."""
+        index, self._index = self._index, None
+        if index is not None:
+            self._thread.submit(index.close)
+        self._thread.shutdown(wait=False)
+
+    def _search(self, words: str, limit: int) -> list[SearchHit]:
+        if not self._folder.is_dir():
+            raise ProviderFailure(f"There is no folder {self._folder}; correct search.folder.")
+        if self._index is None:
+            self._index = PassageIndex()
+        self._refresh(self._index)
+        found = self._index.find(words, limit)
+        return [hit(one.title, SCHEME + quote(one.name), one.text) for one in found]
+
+    def _refresh(self, index: PassageIndex) -> None:
+        until = time.monotonic() + _INDEXING_SECONDS
+        known = index.stamps()
+        there = dict(files_below(self._folder, SUFFIXES))
+        index.remove(known.keys() - there.keys())
+        for name, stamp in there.items():
+            if time.monotonic() > until:
+                return
+            if known.get(name) != stamp:
+                index.put(name, stamp, *self._text_of(name))
+
+    def _text_of(self, name: str) -> tuple[str, str]:
+        """Return title and text; no text of what cannot be read, which is tried again when it changes."""
+        try:
+            return self._read_document(name, self._content(name))
+        except ToolFailure:
+            return PurePosixPath(name).name, ""
+
+    def _content(self, name: str) -> bytes:
+        if PurePosixPath(name).suffix.lower() not in SUFFIXES or any(
+            part.startswith(".") for part in PurePosixPath(name).parts
+        ):
+            raise SearchError(f"{SCHEME}{name} is no document of the folder; search for its name.")
+        try:
+            return read_below(self._folder, name)
+        except (OSError, ValueError) as error:
+            raise SearchError(f"{SCHEME}{name} cannot be read; search for its name.") from error

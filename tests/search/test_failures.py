@@ -1,0 +1,164 @@
+"""What goes wrong with any engine over HTTP, and what is said then."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from email.utils import formatdate
+
+import pytest
+from pydantic import SecretStr
+
+from maniple.config import SearchSettings
+from maniple.errors import SearchError
+from maniple.search import SearchProvider
+from maniple.search.arxiv import ArxivSearch
+from maniple.search.brave import BraveSearch
+from maniple.search.endpoint import LONGEST_REST_SECONDS, MAX_BYTES, retry_after
+from maniple.search.provider import SET_ASIDE_SECONDS, ProviderFailure, RateLimited
+from maniple.search.searxng import SearxngSearch
+from maniple.search.wikipedia import WikipediaSearch
+from tests.crawler.web import Reply, Send, Site, open_site
+from tests.search.answers import as_json
+
+pytestmark = pytest.mark.anyio
+
+PATHS = {
+    "brave": "/res/v1/web/search",
+    "searxng": "/search",
+    "wikipedia": "/w/api.php",
+    "arxiv": "/api/query",
+}
+
+
+def made(
+    name: str, url: str, seconds: float = 5
+) -> BraveSearch | SearxngSearch | WikipediaSearch | ArxivSearch:
+    settings = SearchSettings(brave_api_key=SecretStr("k"), searxng_url=url, timeout_seconds=seconds)
+    match name:
+        case "brave":
+            return BraveSearch(settings, url)
+        case "searxng":
+            return SearxngSearch(settings)
+        case "wikipedia":
+            return WikipediaSearch(settings, base_url=url)
+        case _:
+            return ArxivSearch(settings, url)
+
+
+@pytest.fixture(params=PATHS)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+async def site(anyio_backend: str) -> AsyncIterator[Site]:
+    async with open_site({}) as site:
+        yield site
+
+
+async def failure(provider: SearchProvider) -> ProviderFailure:
+    with pytest.raises(ProviderFailure) as caught:
+        await provider.search("x", limit=5)
+    return caught.value
+
+
+async def test_an_engine_that_wants_to_be_left_alone_says_how_long(name: str, site: Site) -> None:
+    site.pages[PATHS[name]] = as_json({}, 429, Retry_After="7")
+    provider = made(name, site.url)
+    limited = await failure(provider)
+    await provider.aclose()
+    assert (type(limited), limited.rest_seconds) == (RateLimited, 7)
+    assert "none for 7 s" in str(limited)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply("oops", status=500), "answered HTTP 500"),
+        (Reply("moved", status=302, headers=(("Location", "/"),)), "answered HTTP 302"),
+        (Reply("not <json"), "cannot be read"),
+        (as_json([1]), "cannot be read"),
+        (as_json({"web": {"results": 1}, "results": 1, "query": 1}), "cannot be read"),
+        (Reply("[" * 100_000), "cannot be read"),
+        (Reply(b"x" * (MAX_BYTES + 1)), "more than 2 MB"),
+    ],
+    ids=["500", "redirect", "garbled", "array", "other shape", "deep", "endless"],
+)
+async def test_any_other_failure_sets_it_aside(reply: Reply, said: str, name: str, site: Site) -> None:
+    site.pages[PATHS[name]] = reply
+    provider = made(name, site.url)
+    failed = await failure(provider)
+    await provider.aclose()
+    assert (said in str(failed), failed.rest_seconds) == (True, SET_ASIDE_SECONDS), failed
+
+
+async def test_a_silent_engine_is_left_in_time(name: str, site: Site) -> None:
+    async def drip(send: Send) -> None:
+        for _ in range(1_000):
+            await send(b" ")
+            await asyncio.sleep(0.01)  # slowly is the point: each piece comes in time, the whole does not
+
+    site.pages[PATHS[name]] = Reply(stream=drip)
+    provider = made(name, site.url, 0.2)
+    begun = time.monotonic()
+    assert "too long" in str(await failure(provider))
+    assert time.monotonic() - begun < 2
+    await provider.aclose()
+
+
+async def test_an_engine_that_is_not_there_is_said(name: str) -> None:
+    async with open_site({}) as gone:
+        pass
+    provider = made(name, gone.url)
+    assert "could not be reached" in str(await failure(provider))
+    await provider.aclose()
+
+
+async def test_an_empty_query_is_not_sent(name: str, site: Site) -> None:
+    with pytest.raises(SearchError, match="empty"):
+        await made(name, site.url).search(" \n", limit=5)
+    assert site.requests == []
+
+
+async def test_a_search_that_is_cancelled_leaves_its_connection(name: str, site: Site) -> None:
+    left = asyncio.Event()
+
+    async def silent(send: Send) -> None:
+        reached.set()
+        try:
+            while True:
+                await send(b" ")
+                await asyncio.sleep(0.01)  # the site notices only what it cannot send
+        finally:
+            left.set()
+
+    reached = asyncio.Event()
+    site.pages[PATHS[name]] = Reply(stream=silent)
+    provider = made(name, site.url)
+    task = asyncio.create_task(provider.search("x", limit=5))
+    await asyncio.wait_for(reached.wait(), 5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(left.wait(), 5)
+    await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("7", 7),
+        (" 7.5 ", 7.5),
+        ("0", 0),
+        ("86400", LONGEST_REST_SECONDS),
+        (formatdate(time.time() + 600, usegmt=True), 600),
+        (formatdate(0, usegmt=True), 0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("9" * 400, LONGEST_REST_SECONDS),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_and_an_hour_at_most(value: str, seconds: float | None) -> None:
+    read = retry_after({"retry-after": value})
+    assert read == (seconds if seconds is None else pytest.approx(seconds, abs=60))

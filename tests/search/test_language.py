@@ -1,0 +1,33 @@
+import pytest
+
+from maniple.search.wikipedia import language_of
+
+
+@pytest.mark.parametrize(
+    ("query", "locale", "language"),
+    [
+        ("stone bridges", "", "en"),
+        ("Steinbrücken", "de-DE", "de"),
+        ("Steinbrücken", "de_AT", "de"),
+        ("赵州桥", "", "zh"),
+        ("东京的桥", "en-US", "zh"),
+        ("東京 橋", "ja-JP", "ja"),
+        ("東京の橋", "zh-CN", "ja"),
+        ("한강의 다리", "", "ko"),
+        ("мосты", "", "ru"),
+        ("мости", "uk-UA", "uk"),
+        ("мосты", "de", "ru"),
+        ("جسور", "", "ar"),
+        ("پل‌ها", "fa-IR", "fa"),
+        ("Python 3.14", "zh-CN", "en"),
+        ("bridges", "../../x", "en"),
+        ("bridges", "x.evil.test/", "en"),
+    ],
+)
+def test_a_wikipedia_is_chosen_by_script_then_by_locale(query: str, locale: str, language: str) -> None:
+    assert language_of(query, locale, "en") == language
+
+
+def test_what_is_set_counts_where_nothing_else_tells() -> None:
+    assert language_of("pontes", "", "pt") == "pt"
+    assert language_of("мости", "", "bg") == "bg"

@@ -1,0 +1,109 @@
+"""ddgs on loopback: its engines' addresses are ours, its connections and its reading are real."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from urllib.parse import parse_qs
+
+import pytest
+from ddgs.engines.duckduckgo import Duckduckgo
+from ddgs.engines.mojeek import Mojeek
+
+from maniple.config import SearchSettings
+from maniple.errors import SearchError
+from maniple.search.metasearch import Metasearch
+from maniple.search.provider import ProviderFailure, SearchHit
+from tests.crawler.web import Reply, Send, Site, open_site
+from tests.search.answers import DUCKDUCKGO
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def site(anyio_backend: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
+    monkeypatch.delenv("DDGS_PROXY")
+    async with open_site({}) as site:
+        monkeypatch.setattr(Duckduckgo, "search_url", f"{site.url}/duckduckgo")
+        monkeypatch.setattr(Mojeek, "search_url", f"{site.url}/mojeek")
+        yield site
+
+
+@pytest.fixture
+async def provider(site: Site) -> AsyncIterator[Metasearch]:
+    settings = SearchSettings(engines=("duckduckgo", "mojeek"), timeout_seconds=4)
+    async with aclosing(Metasearch(settings)) as provider:
+        yield provider
+
+
+def paths(site: Site) -> list[str]:
+    return [path.partition("?")[0] for _, path, _ in site.requests]
+
+
+async def test_the_first_engine_that_finds_something_answers(provider: Metasearch, site: Site) -> None:
+    site.pages["/duckduckgo"] = Reply(DUCKDUCKGO)
+    assert await provider.search("bridges", limit=5) == [
+        SearchHit("Arch", "https://a.test/", "An arch."),
+        SearchHit("Beam", "https://b.test/", "A beam."),
+    ]
+    assert paths(site) == ["/duckduckgo"]
+    assert len(await provider.search("bridges", limit=1)) == 1
+
+
+async def test_an_engine_that_finds_nothing_or_refuses_is_followed_by_the_next(
+    provider: Metasearch, site: Site
+) -> None:
+    item = '<li><a class="ob" href="https://c.test/"></a><h2><a href="https://c.test/">Cable</a></h2>'
+    found = Reply(f'<ul class="results">{item}<p class="s">A cable.</p></li></ul>')
+    for refusal in (Reply("<html></html>"), Reply("captcha", status=202), Reply("no", status=429)):
+        site.requests.clear()
+        site.pages.update({"/duckduckgo": refusal, "/mojeek": found})
+        assert [hit.url for hit in await provider.search("bridges", limit=5)] == ["https://c.test/"]
+        assert paths(site) == ["/duckduckgo", "/mojeek"]
+    [(_, asked, _)] = [request for request in site.requests if "mojeek" in request[1]]
+    assert parse_qs(asked.partition("?")[2])["q"] == ["bridges"]
+
+
+async def test_when_all_engines_find_nothing_that_is_no_failure(provider: Metasearch) -> None:
+    assert await provider.search("bridges", limit=5) == []
+
+
+async def test_when_no_engine_can_be_reached_each_is_named(
+    provider: Metasearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_site({}) as gone:
+        pass
+    for engine in (Duckduckgo, Mojeek):
+        monkeypatch.setattr(engine, "search_url", gone.url)
+    with pytest.raises(
+        ProviderFailure, match=r"No engine of ddgs answered: duckduckgo: .*; mojeek: "
+    ) as caught:
+        await provider.search("bridges", limit=5)
+    assert len(str(caught.value)) < 600
+
+
+async def test_a_slow_engine_is_left_and_its_thread_is_free_again(site: Site) -> None:
+    async def drip(send: Send) -> None:
+        while True:
+            await send(b" ")
+            await asyncio.sleep(0.02)  # each piece comes in time, the whole never does
+
+    site.pages["/duckduckgo"] = Reply(stream=drip)
+    settings = SearchSettings(engines=("duckduckgo",), timeout_seconds=2)
+    begun = time.monotonic()
+    async with aclosing(Metasearch(settings)) as provider:
+        with pytest.raises(ProviderFailure, match="duckduckgo: no answer in time"):
+            await provider.search("bridges", limit=5)
+        assert time.monotonic() - begun < 1.9, "one engine has half of the time"
+        site.pages["/duckduckgo"] = Reply(DUCKDUCKGO)
+        assert len(await provider.search("bridges", limit=5)) == 2
+    working = [one for one in threading.enumerate() if one.name.startswith("ddgs")]
+    await asyncio.to_thread(lambda: [one.join(5) for one in working])
+    assert not any(one.is_alive() for one in working)
+
+
+async def test_an_empty_query_is_not_sent(provider: Metasearch, site: Site) -> None:
+    with pytest.raises(SearchError, match="empty"):
+        await provider.search(" ", limit=5)
+    assert site.requests == []
