@@ -135,7 +135,7 @@ async def test_a_page_that_names_loopback_by_its_own_domain_is_refused(server):
 async def test_health_names_the_model_and_what_is_absent(client):
     health = (await client.get("/healthz")).json()
     assert (health["status"], health["model"]) == ("ok", "scripted")
-    assert any("TAVILY_API_KEY" in notice for notice in health["notices"])
+    assert any("search.providers" in notice for notice in health["notices"])
 
 
 async def test_a_recording_that_does_not_exist_is_not_found(client):

@@ -20,7 +20,7 @@ async def test_readiness_names_each_part_and_why_it_is_not_there(it: Inside):
     assert (ready["ready"], ready["model"], ready["store"]) == (True, *[{"ready": True, "why": ""}] * 2)
     assert ready["sandbox"]["ready"] is False
     assert "sandbox" in ready["sandbox"]["why"]
-    assert "TAVILY_API_KEY" in ready["search"]["why"]
+    assert "search.providers" in ready["search"]["why"]
     assert ready["browser"]["ready"] is False
     assert ready["files"]["ready"] is True
 

@@ -72,7 +72,7 @@ async def test_a_question_is_answered_once_with_only_the_report_on_the_output(
     assert (status, output) == (0, REPORT)
     lines = notes.splitlines()
     assert f"Using scripted at {server.base_url}." in lines
-    assert any("TAVILY_API_KEY" in line for line in lines)
+    assert any("search.providers" in line for line in lines)
     assert "Plan: 1 + 3" in lines and "  ✔  2 reporter  Report" in lines
     assert re.fullmatch(r"✔ completed · \d+\.\d s · \d model calls · [\d,]+ tokens \(.*\)", lines[-1])
     assert "\x1b" not in output + notes

@@ -192,12 +192,21 @@ async def test_the_real_sandbox_withstands_its_probes(tmp_path: Path) -> None:
     assert finding.status == "ok", finding
 
 
-async def test_a_search_key_is_found_and_not_shown(tmp_path: Path) -> None:
-    with_key = settings_in(tmp_path, search=SearchSettings(tavily_api_key=SecretStr(KEY)))
-    finding = await checks.check_search(with_key)
-    assert finding == Finding("web search", "ok", "there is a key for Tavily")
-    without = await checks.check_search(settings_in(tmp_path))
-    assert (without.status, "TAVILY_API_KEY" in without.remedy) == ("warning", True)
+async def test_it_is_said_who_searches_and_which_setting_is_missing(tmp_path: Path) -> None:
+    async def said(**search: Any) -> Finding:
+        return await checks.check_search(settings_in(tmp_path, search=SearchSettings(**search)))
+
+    assert await said() == Finding("web search", "ok", "ddgs, then wikipedia")
+    with_key = await said(tavily_api_key=SecretStr(KEY), mode="merged")
+    assert with_key == Finding("web search", "ok", "tavily and ddgs and wikipedia")
+    half = await said(providers=("brave", "ddgs"))
+    assert (half.status, half.detail) == ("warning", "ddgs; but not brave")
+    assert half.remedy == "Set BRAVE_API_KEY, or take brave out."
+    nobody = await said(providers=("tavily",))
+    assert (nobody.status, nobody.remedy) == ("warning", "set TAVILY_API_KEY.")
+    assert "search.providers" in (await said(providers=())).remedy
+    lost = await said(folder=tmp_path / "lost")
+    assert (lost.status, lost.detail) == ("warning", f"there is no folder {tmp_path / 'lost'}")
 
 
 async def test_a_chromium_that_is_not_there_is_a_warning(tmp_path: Path) -> None:

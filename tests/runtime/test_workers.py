@@ -49,7 +49,9 @@ async def team(told: dict, folder: Path, site: Site) -> AsyncIterator[tuple[Runt
         settings = Settings(
             models=ModelsSettings(basic=basic),
             fetch=FetchSettings(allow_private=LOOPBACK),
-            search=SearchSettings(tavily_api_key=SecretStr("k"), tavily_base_url=site.url),
+            search=SearchSettings(
+                providers=("tavily",), tavily_api_key=SecretStr("k"), tavily_base_url=site.url
+            ),
             data_dir=folder / "data",
             cache_dir=folder / "cache",
         )
@@ -75,7 +77,7 @@ async def test_the_researcher_searches_and_reads(tmp_path, site):
     calls = [call("tavily_search", query="tea"), call("crawl_tool", url=site.url + "/"), reply("3 euros")]
     hits, article = await results(script("researcher", *calls), tmp_path, site)
     assert json.loads(hits) == [
-        {"title": "Tea", "url": "https://tea.test/", "content": "Tea is 3.", "score": 0.9}
+        {"title": "Tea", "url": "https://tea.test/", "content": "Tea is 3.", "score": 0.9, "source": "tavily"}
     ]
     assert "Tea costs 3 euros." in article
     assert site.url in article
@@ -112,6 +114,7 @@ async def test_what_is_absent_is_a_notice_and_nobody_plans_with_it(tmp_path):
                 "models": {"basic": {"model": "m", "base_url": server.base_url}},
                 "sandbox": {"backend": "off"},
                 "browser": {"enabled": False},
+                "search": {"providers": []},
                 "data_dir": tmp_path / "data",
                 "cache_dir": tmp_path / "cache",
             }
@@ -121,13 +124,8 @@ async def test_what_is_absent_is_a_notice_and_nobody_plans_with_it(tmp_path):
             frames = checked([event async for event in events])
         prompts = {str(r["messages"][0]["content"])[:30]: r for r in server.requests}
     assert status(frames) == "completed"
-    assert [
-        any(word in notice for notice in runtime.notices) for word in ("TAVILY", "sandbox", "browser")
-    ] == [
-        True,
-        True,
-        True,
-    ]
+    for word in ("search.providers", "sandbox", "browser"):
+        assert any(word in notice for notice in runtime.notices), word
     assert "- browser:" not in next(str(r) for name, r in prompts.items() if "planner" in name)
     coder = next(r for name, r in prompts.items() if "coder" in name)
     assert "tools" not in coder

@@ -18,7 +18,7 @@ CANARIES = {
     for number, name in enumerate(
         (
             *("Basic", "BasicUrl", "Spare", "SpareUrl", "Reasoning", "Vision", "HubUrl"),
-            *("Tavily", "TavilyUrl", "Jina", "Proxy", "ProxyUrl"),
+            *("Tavily", "TavilyUrl", "Brave", "SearxngUrl", "Jina", "Proxy", "ProxyUrl"),
             *("OtlpBearer", "OtlpPlain", "OtlpUrl", "LangSmith", "LangSmithUrl"),
             *("Daytona", "DaytonaUrl", "DockerUrl", "E2b"),
         )
@@ -71,6 +71,9 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
         REASONING_BASE_URL=model_url,
         REASONING_API_KEY=CANARIES["Reasoning"],
         TAVILY_API_KEY=CANARIES["Tavily"],
+        BRAVE_API_KEY=CANARIES["Brave"],
+        SEARXNG_URL=_with_user(site_url, "SearxngUrl"),
+        MANIPLE_SEARCH__PROVIDERS="tavily",
         LANGSMITH_API_KEY=CANARIES["LangSmith"],
         DAYTONA_API_KEY=CANARIES["Daytona"],
         DAYTONA_API_URL=_with_user(site_url, "DaytonaUrl"),

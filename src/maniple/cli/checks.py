@@ -18,7 +18,8 @@ from maniple.llms.embedded.files import QWEN_CODER
 from maniple.llms.embedded.remedy import INSTALL_ENGINE
 from maniple.sandbox import open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.search import open_search
+from maniple.search import Surroundings, lacking, open_chain
+from maniple.tools.documents import open_folder
 from maniple.types import Unavailable
 
 _OLDEST_PYTHON = (3, 11)
@@ -101,11 +102,19 @@ async def check_sandbox(settings: Settings) -> Finding:
 
 
 async def check_search(settings: Settings) -> Finding:
-    """Look for a search engine; it is not asked, since that may cost money."""
-    async with open_search(settings.search) as search:
-        if isinstance(search, Unavailable):
-            return Finding("web search", "warning", search.reason, search.remedy)
-    return Finding("web search", "ok", f"there is a key for {type(search).__name__.removesuffix('Search')}")
+    """Say who is asked; nobody is, since that may cost money."""
+    missing = lacking(settings.search)
+    async with open_chain(settings.search, Surroundings(folder=open_folder(settings.search))) as chain:
+        if isinstance(chain, Unavailable):
+            return Finding("web search", "warning", chain.reason, chain.remedy)
+        asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
+    if missing:
+        remedies = "\n".join(f"Set {want}, or take {name} out." for name, want in missing.items())
+        return Finding("web search", "warning", f"{asked}; but not {', '.join(missing)}", remedies)
+    folder = settings.search.folder
+    if folder is not None and not folder.is_dir():
+        return Finding("web search", "warning", f"there is no folder {folder}", "Correct search.folder.")
+    return Finding("web search", "ok", asked)
 
 
 async def check_browser(settings: Settings) -> Finding:

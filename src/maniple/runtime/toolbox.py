@@ -15,14 +15,16 @@ from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.search import SearchProvider, open_search
+from maniple.search import FolderSearch, SearchProvider, Surroundings, lacking, open_search
 from maniple.store.configured import place_of
 from maniple.tools.browser import browser_tool
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.crawl import crawl_tool
+from maniple.tools.documents import PagesAndDocuments, open_folder
 from maniple.tools.editor import editor_tool
 from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools
+from maniple.tools.scope import locale, run_key
 from maniple.tools.search import search_tool
 from maniple.tools.uploaded import NamedFiles, uploaded_files
 from maniple.types import Unavailable, Worker
@@ -51,7 +53,8 @@ class Equipment:
 
 async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
     """Open search, sandbox and browser on `stack`; none of them must be there."""
-    search = await stack.enter_async_context(open_search(settings.search))
+    surroundings = Surroundings(run_key, locale, open_folder(settings.search))
+    search = await stack.enter_async_context(open_search(settings.search, surroundings))
     resolve = AddressGuard(settings.fetch).resolve
     leads = Exit(resolve, asyncio.open_connection)
     sandbox = await stack.enter_async_context(
@@ -62,7 +65,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
     tools: dict[Worker, list[BaseTool]] = {
-        "researcher": [crawl_tool(Crawler(settings.fetch))],
+        "researcher": [crawl_tool(_reader(settings, surroundings.folder))],
         "coder": [],
         "browser": [],
         "file_manager": [] if obstacle else _file_manager(workspaces),
@@ -88,10 +91,21 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     files = None if obstacle else uploaded_files(workspaces)
     toolbox = Toolbox(tools, missing, figure_reader(workspaces))
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
-    notices = tuple(dict.fromkeys((*unsafe, *missing.values())))
+    notices = tuple(dict.fromkeys((*unsafe, *missing.values(), *_unequipped(settings, provider))))
     release = None if isinstance(sandbox, Unavailable) else sandbox.stop
     return Equipment(toolbox, provider, notices, files, release)
 
 
 def _file_manager(workspaces: Workspaces) -> list[BaseTool]:
     return [*file_tools(workspaces), file_search_tool(workspaces), editor_tool(workspaces)]
+
+
+def _reader(settings: Settings, folder: FolderSearch | None) -> Crawler | PagesAndDocuments:
+    crawler = Crawler(settings.fetch)
+    return crawler if folder is None else PagesAndDocuments(crawler, folder, settings.fetch.max_characters)
+
+
+def _unequipped(settings: Settings, provider: SearchProvider | None) -> list[str]:
+    """Say which providers are left out although others search; that nobody does is said elsewhere."""
+    wants = lacking(settings.search) if provider else {}
+    return [f"search.providers names {name}, which needs {want}." for name, want in wants.items()]

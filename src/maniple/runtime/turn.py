@@ -18,11 +18,9 @@ from maniple.agents.scope import SCOPE_KEY, RunScope
 from maniple.events import Event, Told, Translator
 from maniple.events.conversation import attributed
 from maniple.graph import RECURSION_LIMIT, RunOptions, Team
-from maniple.types import RunStatus
+from maniple.types import RUN_MARK, RunStatus
 
 RECALL_SECONDS = 5.0
-RUN_MARK = "maniple_run"
-"""The checkpoints' metadata that names the run which wrote them."""
 
 Start = Literal["message", "new", "answer", "continue"]
 

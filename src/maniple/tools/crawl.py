@@ -1,11 +1,19 @@
 """`crawl_tool`: the readable part of a page."""
 
+from typing import Protocol
+
 from langchain_core.tools import BaseTool, StructuredTool
 
-from maniple.crawler import Crawler
+from maniple.crawler import Article
 
 
-def crawl_tool(crawler: Crawler) -> BaseTool:
+class Reads(Protocol):
+    """What reads a page: a `Crawler`, or one that knows documents, too."""
+
+    async def crawl(self, url: str) -> Article: ...
+
+
+def crawl_tool(crawler: Reads) -> BaseTool:
     """A call gives the page as Markdown under its title and its address.
 
     Raises `FetchError` when the page cannot be read.

@@ -1,0 +1,45 @@
+"""The folder of documents: searched beside the web, and read as pages are."""
+
+import asyncio
+import mimetypes
+
+from maniple.config import SearchSettings
+from maniple.crawler import Article, Crawler
+from maniple.crawler.article import Document
+from maniple.crawler.extract import extract_article
+from maniple.search import FolderSearch
+from maniple.search.folder import SCHEME
+
+_INDEXED_CHARACTERS = 2_000_000
+
+
+def open_folder(settings: SearchSettings) -> FolderSearch | None:
+    """Return the folder that is searched, or None. Nothing is read before the first search."""
+    if settings.folder is None or "folder" not in settings.order:
+        return None
+    return FolderSearch(settings.folder, _indexed)
+
+
+class PagesAndDocuments:
+    """Reads what search found: web pages, and the folder's documents by their `folder:` addresses."""
+
+    def __init__(self, crawler: Crawler, folder: FolderSearch, max_characters: int) -> None:
+        self._crawler = crawler
+        self._folder = folder
+        self._max_characters = max_characters
+
+    async def crawl(self, url: str) -> Article:
+        """See `Crawler.crawl`; raises `ToolFailure`."""
+        if not url.startswith(SCHEME):
+            return await self._crawler.crawl(url)
+        name, body = await self._folder.read(url)
+        return await asyncio.to_thread(extract_article, _document(url, name, body), self._max_characters)
+
+
+def _indexed(name: str, body: bytes) -> tuple[str, str]:
+    article = extract_article(_document(name, name, body), _INDEXED_CHARACTERS)
+    return article.title, article.markdown
+
+
+def _document(url: str, name: str, body: bytes) -> Document:
+    return Document(url, mimetypes.guess_type(name)[0] or "text/plain", None, body)

@@ -1,0 +1,79 @@
+"""The folder of documents as the researcher meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.config import FetchSettings, ModelSettings, ModelsSettings, SearchSettings, Settings
+from maniple.crawler import Crawler
+from maniple.errors import ToolFailure
+from maniple.runtime import open_runtime, stream_run
+from maniple.tools.documents import PagesAndDocuments, open_folder
+from tests.crawler.web import Reply, open_site
+from tests.openai_server import call, reply, serving
+from tests.team import checked, data, plan, step
+
+pytestmark = pytest.mark.anyio
+
+PAGE = "<html><title>Tolls</title><body><h1>Tolls</h1><p>" + "A lorry pays nine crowns. " * 10 + "</p></html>"
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    place = tmp_path / "documents"
+    place.mkdir()
+    (place / "tolls 2026.html").write_text(PAGE)
+    (place / "notes.md").write_text("# Notes\n\nThe bridge was built in 1901.")
+    return place
+
+
+def settings_of(documents: Path, base_url: str = "http://127.0.0.1:9/v1") -> Settings:
+    return Settings.model_validate(
+        {
+            "models": ModelsSettings(basic=ModelSettings(model="m", base_url=base_url, max_retries=0)),
+            "search": SearchSettings(providers=("folder",), folder=documents),
+            "sandbox": {"backend": "off"},
+            "browser": {"enabled": False},
+            "data_dir": documents.parent / "data",
+            "cache_dir": documents.parent / "cache",
+        }
+    )
+
+
+async def test_the_researcher_finds_a_document_and_reads_it(documents: Path) -> None:
+    address = "folder:tolls%202026.html"
+    calls = [call("tavily_search", query="lorry toll"), call("crawl_tool", url=address), reply("Nine.")]
+    told = {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(step("researcher"), step("reporter"))))],
+        "researcher": calls,
+        "reporter": [reply("# Report")],
+    }
+    with serving(told) as server:
+        async with open_runtime(settings_of(documents, server.base_url)) as runtime:
+            events = stream_run(runtime.graph, [HumanMessage("What does a lorry pay?")], thread_id="t")
+            frames = checked([event async for event in events])
+    hits, page = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    [hit] = json.loads(hits)
+    assert (hit["title"], hit["url"], hit["source"]) == ("Tolls", address, "folder")
+    assert "nine crowns" in hit["content"]
+    assert page.startswith(f"# Tolls\n\nSource: {address}\n\n")
+    assert "nine crowns" in page
+
+
+async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Path) -> None:
+    folder = open_folder(settings_of(documents).search)
+    assert folder is not None
+    reader = PagesAndDocuments(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))), folder, 1_000)
+    async with open_site({"/": Reply("<title>T</title><p>Some text.")}) as site:
+        assert (await reader.crawl(site.url)).markdown == "Some text."
+    assert (await reader.crawl("folder:notes.md")).markdown.endswith("built in 1901.")
+    for address in ("folder:../x.md", f"file://{documents}/notes.md"):
+        with pytest.raises(ToolFailure):
+            await reader.crawl(address)
+
+
+def test_a_folder_that_is_not_asked_is_not_read(documents: Path) -> None:
+    assert open_folder(SearchSettings(providers=("wikipedia",), folder=documents)) is None
