@@ -12,6 +12,7 @@ import typer
 
 from maniple.cli.database import database
 from maniple.cli.keys import keys
+from maniple.cli.lookup import search
 from maniple.cli.options import ConfigOption, finish, read_settings
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 
 app.add_typer(keys)
 app.add_typer(database)
+app.command("search")(search)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,6 +49,7 @@ def _root(
       maniple chat "1+3=?"           ask once
       maniple serve                  the HTTP API, documented at /docs
       maniple keys add NAME          a key for its clients
+      maniple search "…"             what the team would find
 
     \b
     Without any settings a small model that runs in this program answers. A better
@@ -216,7 +219,7 @@ def doctor(
     \b
     Each line is ✔ in order, ! absent and done without, or ✘ in the way of any answer;
     → says what to do. A model is configured in .env: BASIC_API_KEY, BASIC_MODEL and
-    BASIC_BASE_URL; web search by TAVILY_API_KEY.
+    BASIC_BASE_URL; better web search by TAVILY_API_KEY or BRAVE_API_KEY.
 
     \b
     Exit status: 0 the team can answer, 1 it cannot, 2 wrong usage.
