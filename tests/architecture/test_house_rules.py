@@ -17,6 +17,7 @@ HEAVY = {
     "langchain",
     "langgraph",
     "tavily",
+    "ddgs",
     "readabilipy",
 }
 

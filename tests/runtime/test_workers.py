@@ -83,6 +83,17 @@ async def test_the_researcher_searches_and_reads(tmp_path, site):
     assert site.url in article
 
 
+async def test_the_same_query_is_asked_once_in_a_run_and_again_in_the_next(tmp_path, site):
+    calls = [call("tavily_search", query="tea"), call("tavily_search", query=" Tea"), reply("3 euros")]
+    async with team(script("researcher", *calls), tmp_path, site) as (runtime, server):
+        for runs in (1, 2):
+            events = stream_run(runtime.graph, [HumanMessage("What does tea cost?")], thread_id="t")
+            frames = checked([event async for event in events])
+            assert len(data(frames, "tool_call_result")) == 2
+            assert len(site.requests) == runs
+            server.reset()
+
+
 async def test_the_coder_computes_and_uses_the_shell(tmp_path, site):
     calls = [
         call("python_repl_tool", code="print(2**10)"),

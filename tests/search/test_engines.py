@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from maniple.config import SearchSettings
+from maniple.config import SearchSettings, load_settings
 from maniple.config.search_settings import PROVIDERS
 from maniple.search import (
     FolderSearch,
@@ -100,6 +100,18 @@ async def test_two_that_are_configured_are_asked_at_once_and_merged() -> None:
         ("Beam", "searxng, tavily", 0.9839),
     ]
     assert sorted(method for method, _, _ in site.requests) == ["GET", "POST"]
+
+
+def test_variables_name_keys_and_providers_and_empty_brackets_turn_search_off(tmp_path: Path) -> None:
+    def read(**environment: str) -> SearchSettings:
+        nothing = {"env_file": tmp_path / "none"}
+        return load_settings(tmp_path / "none.yaml", **nothing, environment=environment).search
+
+    settings = read(BRAVE_API_KEY="b", SEARXNG_URL="http://10.0.0.1:8080", MANIPLE_SEARCH__MODE="merged")
+    assert (settings.order, settings.mode) == (("brave", "searxng", "ddgs", "wikipedia"), "merged")
+    assert read(MANIPLE_SEARCH__PROVIDERS="arxiv, wikipedia").order == ("arxiv", "wikipedia")
+    assert read(MANIPLE_SEARCH__PROVIDERS="[]").order == ()
+    assert read(MANIPLE_SEARCH__ENGINES="mojeek").engines == ("mojeek",)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.search.wikipedia import language_of
+from maniple.search.language import language_of
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,8 @@ from maniple.search.wikipedia import language_of
         ("Python 3.14", "zh-CN", "en"),
         ("bridges", "../../x", "en"),
         ("bridges", "x.evil.test/", "en"),
+        ("bridges", "xx", "en"),
+        ("broer", "nb-NO", "no"),
     ],
 )
 def test_a_wikipedia_is_chosen_by_script_then_by_locale(query: str, locale: str, language: str) -> None:

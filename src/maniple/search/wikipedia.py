@@ -1,33 +1,17 @@
 """Wikipedia (https://www.mediawiki.org/wiki/API:Search), in the language of the query; needs no key."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from maniple.config.search_settings import SearchSettings
 from maniple.search.endpoint import Endpoint, asked_for
 from maniple.search.hits import hits_of
+from maniple.search.language import language_of
 from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
 
 BASE_URL = "https://{language}.wikipedia.org"
 _QUERY_CHARACTERS = 300
 _EXTRACT_CHARACTERS = 1_000
-# A script that one language of the big ones writes; kana before Han, which Japanese writes, too.
-_SCRIPTS = {
-    "ja": re.compile("[\u3040-\u30ff]"),
-    "ko": re.compile("[\uac00-\ud7a3]"),
-    "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
-    "el": re.compile("[\u0370-\u03ff]"),
-    "he": re.compile("[\u0590-\u05ff]"),
-    "th": re.compile("[\u0e00-\u0e7f]"),
-}
-# Scripts of several languages, and the one that is meant when nothing else is known.
-_SHARED = {
-    "ru": (re.compile("[\u0400-\u04ff]"), {"ru", "uk", "be", "bg", "sr", "mk", "kk", "ky", "mn", "tg"}),
-    "ar": (re.compile("[\u0600-\u06ff]"), {"ar", "fa", "ur", "ps", "ckb"}),
-    "hi": (re.compile("[\u0900-\u097f]"), {"hi", "mr", "ne", "sa"}),
-}
-_WRITTEN_OTHERWISE = {*_SCRIPTS, *(name for _, names in _SHARED.values() for name in names)}
 
 
 class WikipediaSearch:
@@ -85,19 +69,3 @@ class WikipediaSearch:
 def _rank(page: dict[str, Any]) -> float:
     rank = page.get("index")
     return rank if isinstance(rank, int | float) else float("inf")
-
-
-def language_of(query: str, locale: str, fallback: str) -> str:
-    """Return whose Wikipedia fits: by the query's script, else the locale (`de-DE`), else `fallback`.
-
-    A locale whose language is written otherwise than the query is no word about it.
-    """
-    spoken = re.split("[-_]", locale.lower())[0]
-    known = spoken if re.fullmatch("[a-z]{2,3}", spoken) else ""
-    for language, letters in _SCRIPTS.items():
-        if letters.search(query):
-            return "ja" if language == "zh" and known == "ja" else language
-    for language, (letters, names) in _SHARED.items():
-        if letters.search(query):
-            return next((one for one in (known, fallback) if one in names), language)
-    return known if known and known not in _WRITTEN_OTHERWISE else fallback
