@@ -1,6 +1,9 @@
 """What each engine's API is asked and how its answer is read, over loopback."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,7 +16,7 @@ from maniple.search.brave import BraveSearch
 from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
 from maniple.search.searxng import SearxngSearch
 from maniple.search.wikipedia import WikipediaSearch
-from tests.crawler.web import Reply, Site, open_site
+from tests.crawler.web import Reply, Send, Site, open_site
 from tests.search import answers
 from tests.search.answers import as_json
 
@@ -174,6 +177,26 @@ async def test_an_error_of_arxiv_is_no_paper(arxiv: ArxivSearch, site: Site) -> 
     site.pages["/api/query"] = answers.ARXIV_WRONG
     with pytest.raises(SearchError, match="incorrect id format"):
         await arxiv.search("x", limit=5)
+
+
+async def test_arxiv_is_asked_one_after_the_other_with_a_pause_and_no_long_queue(
+    arxiv: ArxivSearch, site: Site
+) -> None:
+    at_once, most, times = 0, 0, []
+
+    async def watched(send: Send) -> None:
+        nonlocal at_once, most
+        times.append(time.monotonic())
+        at_once += 1
+        most = max(most, at_once)
+        await send(str(answers.ARXIV.body).encode())
+        at_once -= 1
+
+    site.pages["/api/query"] = Reply(stream=watched)
+    ended = await asyncio.gather(*(arxiv.search("x", limit=5) for _ in range(4)), return_exceptions=True)
+    assert [type(one) for one in ended] == [list, list, list, RateLimited]
+    assert most == 1
+    assert all(later - earlier >= 0.05 for earlier, later in pairwise(times))
 
 
 async def test_arxiv_is_not_asked_without_words(arxiv: ArxivSearch, site: Site) -> None:

@@ -3,13 +3,14 @@
 import asyncio
 import re
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from maniple.config.search_settings import SearchSettings
 from maniple.errors import SearchError
 from maniple.search.endpoint import Endpoint, asked_for
 from maniple.search.hits import MAX_RESULTS, hit, is_web_address
-from maniple.search.provider import ProviderFailure, SearchHit
+from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -19,6 +20,7 @@ _QUERY_CHARACTERS = 300
 _ATOM = {"a": "http://www.w3.org/2005/Atom"}
 # Its terms of use: one request in three seconds, over one connection.
 PAUSE_SECONDS = 3.0
+_MOST_WAITING = 3
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -32,6 +34,7 @@ class ArxivSearch:
         self._pause_seconds = pause_seconds
         self._endpoint = Endpoint("arXiv", settings.timeout_seconds)
         self._turn = asyncio.Lock()
+        self._waiting = 0
         self._free_at = 0.0
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
@@ -41,17 +44,27 @@ class ArxivSearch:
             raise SearchError("The search query has no words; say what to look for.")
         asked = " AND ".join(f"all:{word}" for word in words[:20])
         params = {"search_query": asked, "start": "0", "max_results": str(limit), "sortBy": "relevance"}
-        async with self._turn:
-            await asyncio.sleep(max(self._free_at - time.monotonic(), 0))
-            try:
-                body = await self._endpoint.get(self._url, params)
-            finally:
-                self._free_at = time.monotonic() + self._pause_seconds
+        if self._waiting >= _MOST_WAITING:
+            words = f"arXiv is asked once in {self._pause_seconds:g} s, and others wait for it."
+            raise RateLimited(words, rest_seconds=self._pause_seconds)
+        self._waiting += 1
+        try:
+            body = await self._in_turn(params)
+        finally:
+            self._waiting -= 1
         return self._hits(body)[:limit]
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
+
+    async def _in_turn(self, params: Mapping[str, str]) -> bytes:
+        async with self._turn:
+            await asyncio.sleep(max(self._free_at - time.monotonic(), 0))
+            try:
+                return await self._endpoint.get(self._url, params)
+            finally:
+                self._free_at = time.monotonic() + self._pause_seconds
 
     def _hits(self, body: bytes) -> list[SearchHit]:
         from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is compiled

@@ -1,7 +1,6 @@
 """Several search providers as one: who fails or finds nothing is followed by the next."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +8,9 @@ from dataclasses import dataclass, field
 from maniple.errors import SearchError
 from maniple.search.hits import told_by, unique
 from maniple.search.merge import merged
-from maniple.search.provider import ProviderFailure, RateLimited, SearchHit, SearchProvider
+from maniple.search.provider import ProviderFailure, SearchHit, SearchProvider
+from maniple.search.rests import Rests
 
-_log = logging.getLogger(__name__)
 _REASON_CHARACTERS = 200
 
 
@@ -23,18 +22,8 @@ class Answer:
     failures: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    until: float
-    failure: SearchError
-
-
 class SearchChain:
-    """Asks `providers`, by their names, in their order, or all at once when `merges`.
-
-    A provider that failed is set aside for a while: until the time it named, else for a minute. Nobody is
-    set aside for good: when all are, those that named no time are asked all the same.
-    """
+    """Asks `providers`, by their names, in their order, or all at once when `merges`; who failed rests."""
 
     def __init__(
         self,
@@ -49,8 +38,7 @@ class SearchChain:
         self._merges = merges
         self._timeout_seconds = timeout_seconds
         self._total_seconds = total_seconds
-        self._clock = clock
-        self._resting: dict[str, _Rest] = {}
+        self._rests = Rests(clock)
 
     @property
     def names(self) -> Sequence[str]:
@@ -69,10 +57,7 @@ class SearchChain:
         """
         if not query.strip():
             raise SearchError("The search query is empty; say what to look for.")
-        failures = {name: self._words_of(rest) for name, rest in self._at_rest().items()}
-        awake = [name for name in self._providers if name not in failures]
-        if not awake:
-            awake = [name for name in failures if not isinstance(self._resting[name].failure, RateLimited)]
+        awake, failures = self._rests.awake(self._providers), self._rests.reasons()
         answers = await (self._all if self._merges else self._first)(awake, query, limit, failures)
         if not answers:
             raise SearchError(_nobody(failures))
@@ -129,26 +114,13 @@ class SearchChain:
                 hits = await self._providers[name].search(query, limit=limit)
         except TimeoutError as error:
             failure = ProviderFailure(f"it took longer than {self._timeout_seconds:g} s to answer")
-            self._set_aside(name, failure)
+            self._rests.begin(name, failure)
             raise failure from error
         except ProviderFailure as failure:
-            self._set_aside(name, failure)
+            self._rests.begin(name, failure)
             raise
-        self._resting.pop(name, None)
+        self._rests.end(name)
         return told_by(unique(hits)[:limit], name)
-
-    def _set_aside(self, name: str, failure: ProviderFailure) -> None:
-        if failure.rest_seconds > 0:
-            self._resting[name] = _Rest(self._clock() + failure.rest_seconds, failure)
-            _log.warning("Search by %s is set aside for %.0f s: %s", name, failure.rest_seconds, failure)
-
-    def _at_rest(self) -> Mapping[str, _Rest]:
-        now = self._clock()
-        self._resting = {name: rest for name, rest in self._resting.items() if rest.until > now}
-        return {name: self._resting[name] for name in self._providers if name in self._resting}
-
-    def _words_of(self, rest: _Rest) -> str:
-        return f"set aside for {max(rest.until - self._clock(), 1):.0f} s: {rest.failure}"
 
 
 def _nobody(failures: Mapping[str, str]) -> str:

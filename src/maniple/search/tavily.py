@@ -71,15 +71,15 @@ async def _heed_the_limit(response: httpx.Response) -> None:
 def _sentences(tavily: Any) -> dict[type[Exception], str]:
     errors = tavily.errors
     garbled = "What answered is not Tavily's JSON; check search.tavily_base_url."
-    slow = "Tavily took too long to answer; search again or go on without."
+    slow = "Tavily took too long to answer."
     return {
         errors.InvalidAPIKeyError: "Tavily refused the API key; correct TAVILY_API_KEY in .env.",
-        errors.UsageLimitExceededError: "Tavily wants fewer searches; wait or go on without. {error}",
+        errors.UsageLimitExceededError: "Tavily wants fewer searches. {error}",
         errors.ForbiddenError: "Tavily's plan does not cover this search; raise its limit. {error}",
         errors.BadRequestError: "Tavily did not understand the query; shorten or reword it. {error}",
         errors.TimeoutError: slow,
         TimeoutError: slow,
-        httpx.HTTPStatusError: "Tavily failed: {error}. Search again later or go on without.",
+        httpx.HTTPStatusError: "Tavily failed: {error}.",
         httpx.HTTPError: "Tavily could not be reached: {error}. Check network and search.tavily_base_url.",
         ValueError: garbled,
         # Its client takes any JSON for an object.
@@ -100,5 +100,5 @@ def _failure(error: Exception, tavily: Any) -> ProviderFailure:
 def _hits(answer: Any) -> list[SearchHit]:
     results = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(results, list):
-        raise ProviderFailure("Tavily sent an answer without results; search again or go on without.")
+        raise ProviderFailure("Tavily sent an answer without results.")
     return hits_of(results, content="content", score="score")
