@@ -25,6 +25,10 @@ pytestmark = pytest.mark.anyio
 KEY = SecretStr("k")
 
 
+async def unread(name: str, body: bytes) -> tuple[str, str]:
+    return name, ""
+
+
 async def asked(settings: SearchSettings, surroundings: Surroundings | None = None) -> tuple[str, ...]:
     async with open_chain(settings, surroundings) as chain:
         assert isinstance(chain, SearchChain), str(chain)
@@ -40,7 +44,7 @@ async def test_what_is_configured_is_asked_first(tmp_path: Path) -> None:
     settings = SearchSettings(
         tavily_api_key=KEY, brave_api_key=KEY, searxng_url="http://10.0.0.1", folder=tmp_path
     )
-    folder = FolderSearch(tmp_path, lambda name, _: (name, ""))
+    folder = FolderSearch(tmp_path, unread)
     order = ("folder", "tavily", "brave", "searxng", "ddgs", "wikipedia")
     assert await asked(settings, Surroundings(folder=folder)) == order
 
@@ -78,7 +82,7 @@ async def test_every_provider_can_be_opened(tmp_path: Path) -> None:
     settings = SearchSettings(
         providers=PROVIDERS, tavily_api_key=KEY, brave_api_key=KEY, searxng_url="http://x", folder=tmp_path
     )
-    folder = FolderSearch(tmp_path, lambda name, _: (name, ""))
+    folder = FolderSearch(tmp_path, unread)
     assert await asked(settings, Surroundings(folder=folder)) == PROVIDERS
 
 

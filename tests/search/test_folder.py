@@ -1,5 +1,6 @@
 """A folder of documents: what is found in it, how it follows changes, and what cannot be got out of it."""
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 READ: list[str] = []
 
 
-def read_document(name: str, body: bytes) -> tuple[str, str]:
+async def read_document(name: str, body: bytes) -> tuple[str, str]:
     """Read text; a PDF cannot be read here."""
     READ.append(name)
     if name.endswith(".pdf"):
@@ -115,6 +116,12 @@ async def test_a_large_folder_is_read_in_pieces(
     assert await names(search, "stone") == []
     monkeypatch.setattr(folder, "_INDEXING_SECONDS", 5.0)
     assert await names(search, "stone") == ["folder:bridges.md"]
+
+
+async def test_two_at_once_read_each_document_once(search: FolderSearch) -> None:
+    found = await asyncio.gather(names(search, "stone"), names(search, "train Lyon"))
+    assert found == [["folder:bridges.md"], ["folder:travel%20notes/2026.txt"]]
+    assert len(READ) == 3
 
 
 async def test_a_found_document_is_read_by_its_address(search: FolderSearch) -> None:

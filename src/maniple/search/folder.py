@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from maniple.errors import SearchError, ToolFailure
 from maniple.search.endpoint import asked_for
-from maniple.search.files import files_below, read_below
+from maniple.search.files import Stamp, files_below, read_below
 from maniple.search.hits import hit
 from maniple.search.passages import PassageIndex
 from maniple.search.provider import ProviderFailure, SearchHit
@@ -21,8 +23,10 @@ SUFFIXES = frozenset(
 _QUERY_CHARACTERS = 1_000
 _INDEXING_SECONDS = 5.0
 
-ReadDocument = Callable[[str, bytes], tuple[str, str]]
-"""Turns a file's name and content into its title and its text; may take seconds; raises `ToolFailure`."""
+ReadDocument = Callable[[str, bytes], Awaitable[tuple[str, str]]]
+"""Turns a file's name and content into its title and its text; raises `ToolFailure`."""
+
+T = TypeVar("T")
 
 
 class FolderSearch:
@@ -37,13 +41,20 @@ class FolderSearch:
         self._folder = folder
         self._read_document = read_document
         self._index: PassageIndex | None = None
-        # SQLite and the indexing are for one thread at a time, and must not keep others' threads busy.
+        self._turn = asyncio.Lock()
+        # SQLite is for one thread at a time, and must not keep others' threads busy.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="folder")
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`."""
         words = asked_for(query, _QUERY_CHARACTERS)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._search, words, limit)
+        # From here on: who waits for another's reading does not read as long again.
+        until = time.monotonic() + _INDEXING_SECONDS
+        async with self._turn:
+            index = self._index = self._index or await self._blocking(PassageIndex)
+            await self._refresh(index, until)
+            found = await self._blocking(lambda: index.find(words, limit))
+        return [hit(one.title, SCHEME + quote(one.name), one.text) for one in found]
 
     async def read(self, url: str) -> tuple[str, bytes]:
         """Return name and content of the document at `url`, which begins with `folder:`.
@@ -61,37 +72,35 @@ class FolderSearch:
             self._thread.submit(index.close)
         self._thread.shutdown(wait=False)
 
-    def _search(self, words: str, limit: int) -> list[SearchHit]:
+    async def _refresh(self, index: PassageIndex, until: float) -> None:
+        for name, stamp in await self._blocking(lambda: self._changes(index)):
+            if time.monotonic() > until:
+                return
+            title, text = await self._text_of(name)
+            await self._blocking(partial(index.put, name, stamp, title, text))
+
+    def _changes(self, index: PassageIndex) -> list[tuple[str, Stamp]]:
+        """Forget what has gone; return what is new or another than before."""
         if not self._folder.is_dir():
             raise ProviderFailure(f"There is no folder {self._folder}; correct search.folder.")
-        if self._index is None:
-            self._index = PassageIndex()
-        self._refresh(self._index)
-        found = self._index.find(words, limit)
-        return [hit(one.title, SCHEME + quote(one.name), one.text) for one in found]
-
-    def _refresh(self, index: PassageIndex) -> None:
-        until = time.monotonic() + _INDEXING_SECONDS
         known = index.stamps()
         there = dict(files_below(self._folder, SUFFIXES))
         index.remove(known.keys() - there.keys())
-        for name, stamp in there.items():
-            if time.monotonic() > until:
-                return
-            if known.get(name) != stamp:
-                index.put(name, stamp, *self._text_of(name))
+        return [(name, stamp) for name, stamp in there.items() if known.get(name) != stamp]
 
-    def _text_of(self, name: str) -> tuple[str, str]:
+    async def _text_of(self, name: str) -> tuple[str, str]:
         """Return title and text; no text of what cannot be read, which is tried again when it changes."""
         try:
-            return self._read_document(name, self._content(name))
+            return await self._read_document(name, await asyncio.to_thread(self._content, name))
         except ToolFailure:
             return PurePosixPath(name).name, ""
 
+    async def _blocking(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
     def _content(self, name: str) -> bytes:
-        if PurePosixPath(name).suffix.lower() not in SUFFIXES or any(
-            part.startswith(".") for part in PurePosixPath(name).parts
-        ):
+        path = PurePosixPath(name)
+        if path.suffix.lower() not in SUFFIXES or any(part.startswith(".") for part in path.parts):
             raise SearchError(f"{SCHEME}{name} is no document of the folder; search for its name.")
         try:
             return read_below(self._folder, name)

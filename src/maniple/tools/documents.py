@@ -33,12 +33,16 @@ class PagesAndDocuments:
         if not url.startswith(SCHEME):
             return await self._crawler.crawl(url)
         name, body = await self._folder.read(url)
-        return await asyncio.to_thread(extract_article, _document(url, name, body), self._max_characters)
+        return await _read(_document(url, name, body), self._max_characters)
 
 
-def _indexed(name: str, body: bytes) -> tuple[str, str]:
-    article = extract_article(_document(name, name, body), _INDEXED_CHARACTERS)
+async def _indexed(name: str, body: bytes) -> tuple[str, str]:
+    article = await _read(_document(name, name, body), _INDEXED_CHARACTERS)
     return article.title, article.markdown
+
+
+async def _read(document: Document, max_characters: int) -> Article:
+    return await asyncio.to_thread(extract_article, document, max_characters)
 
 
 def _document(url: str, name: str, body: bytes) -> Document:
