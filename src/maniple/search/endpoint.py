@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,8 +16,6 @@ from maniple.search.provider import SET_ASIDE_SECONDS, ProviderFailure, RateLimi
 
 MAX_BYTES = 2_000_000
 LONGEST_REST_SECONDS = 3_600.0
-# Wikipedia and arXiv ask programs to say who they are: https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy
-AGENT = f"maniple/{version('maniple')} (team of agents; httpx)"
 
 
 @dataclass(slots=True)
@@ -73,12 +70,8 @@ class Endpoint:
 
     async def _connected(self) -> httpx.AsyncClient:
         if self._client is None:
-            # Reading the certificates takes longer than the event loop may stand still.
-            tls = await asyncio.to_thread(ssl.create_default_context)
-            if self._client is None:
-                self._client = httpx.AsyncClient(
-                    verify=tls, timeout=self.timeout_seconds, headers={"User-Agent": AGENT}
-                )
+            client = await asyncio.to_thread(new_client, timeout=self.timeout_seconds)
+            self._client = self._client or client  # another request may have been faster
         return self._client
 
     def _check(self, response: httpx.Response) -> None:
@@ -102,6 +95,13 @@ class Endpoint:
             if len(body) > MAX_BYTES:
                 raise ProviderFailure(f"{self.name} sent more than {MAX_BYTES // 1_000_000} MB.")
         return bytes(body)
+
+
+def new_client(**options: Any) -> httpx.AsyncClient:
+    """Return a client that says who it is. Blocks: certificates are read from disk."""
+    # https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy, and arXiv wants it, too.
+    agent = f"maniple/{version('maniple')} (team of agents; httpx)"
+    return httpx.AsyncClient(headers={"User-Agent": agent}, **options)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

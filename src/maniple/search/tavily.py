@@ -2,14 +2,13 @@
 
 import asyncio
 import importlib
-import ssl
 from typing import Any
 
 import httpx
 
 from maniple.config.search_settings import SearchSettings
 from maniple.errors import SearchError
-from maniple.search.endpoint import AGENT, retry_after
+from maniple.search.endpoint import new_client, retry_after
 from maniple.search.hits import hits_of
 from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
 
@@ -43,18 +42,14 @@ class TavilySearch:
             await client.aclose()
 
     async def _connected(self, tavily: Any) -> Any:
-        if self._client is not None:
-            return self._client
-        # Reading the certificates takes longer than the event loop may stand still.
-        tls = await asyncio.to_thread(ssl.create_default_context)
-        if self._client is None:  # another search may have been faster
-            # Of its own it would not tell how long it wants to be left alone.
-            self._http = httpx.AsyncClient(
-                verify=tls,
+        if self._client is None:
+            # With a client of its own it would not tell how long it wants to be left alone.
+            http = await asyncio.to_thread(
+                new_client,
                 base_url=self._settings.tavily_base_url,
-                headers={"User-Agent": AGENT},
                 event_hooks={"response": [_heed_the_limit]},
             )
+            self._http = self._http or http  # another search may have been faster
             key = self._settings.tavily_api_key
             self._client = tavily.AsyncTavilyClient(
                 api_key=key.get_secret_value() if key else None, client=self._http
