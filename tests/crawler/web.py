@@ -1,6 +1,7 @@
 """A loopback web for tests: sites that answer as told, and a canary that nothing may reach."""
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -40,18 +41,29 @@ def redirect(location: str, status: int = 302) -> Reply:
 
 @dataclass
 class Site:
-    """A running site; `requests` holds method, path and head of what came."""
+    """A running site; `requests` holds method, path and head of what came.
+
+    Being asked for a robots.txt that it does not have counts in `robots_asked` alone.
+    """
 
     url: str
     port: int
     pages: dict[str, Reply]
     requests: list[tuple[str, str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    """What came after the heads that announced something."""
+    robots_asked: int = 0
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             method, path, _ = head.split(" ", 2)
-            self.requests.append((method, path, head))
+            if path == "/robots.txt" and path not in self.pages:
+                self.robots_asked += 1
+            else:
+                self.requests.append((method, path, head))
+            if length := re.search(r"\r\ncontent-length: (\d+)", head, re.IGNORECASE):
+                self.bodies.append(await reader.readexactly(int(length[1])))
             reply = self.pages.get(path.partition("?")[0], Reply("not here", status=404))
             writer.write(reply.head() + reply.payload)
             await writer.drain()

@@ -26,6 +26,15 @@ class PageText:
     """The HTTP status, when the server gave one."""
 
 
+@dataclass(frozen=True, slots=True)
+class PageSource:
+    """A page as HTML, after its scripts ran; cut where it is endless."""
+
+    url: str
+    """Where the browser ended, after redirects."""
+    html: str
+
+
 class Browser(Protocol):
     """Opens pages."""
 
@@ -36,4 +45,8 @@ class Browser(Protocol):
             FetchError: the address is no public web page.
             BrowserError: the page did not load, or the browser failed.
         """
+        ...
+
+    async def source(self, url: str) -> PageSource:
+        """Open the http or https page at `url`, for no thread, and give its HTML; fails as `read`."""
         ...

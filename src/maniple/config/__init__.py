@@ -1,3 +1,4 @@
+from maniple.config.fetch_settings import FetchSettings
 from maniple.config.load import load_settings
 from maniple.config.model_settings import (
     CapabilityOverrides,
@@ -10,7 +11,6 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.search_settings import SearchSettings
 from maniple.config.settings import (
     BrowserSettings,
-    FetchSettings,
     ServerSettings,
     Settings,
     TeamSettings,

@@ -11,6 +11,7 @@ from typing import Literal
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, PrivateAttr
 
+from maniple.config.fetch_settings import FetchSettings
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
 from maniple.config.run_settings import RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
@@ -44,18 +45,6 @@ class TeamSettings(Section):
     """How often the coordinator may ask back before the team begins; 0 turns it off."""
     max_questions: int = Field(default=3, ge=0, le=20)
     """How many questions the workers may ask the user in one run; 0 turns it off."""
-
-
-class FetchSettings(Section):
-    """Reading pages for the researcher."""
-
-    allow_private: tuple[str, ...] = ()
-    """Networks in CIDR form that may be fetched although they are private, such as `127.0.0.0/8`."""
-    timeout_seconds: float = Field(default=30, gt=0)
-    max_bytes: int = Field(default=5_000_000, gt=0)
-    max_redirects: int = Field(default=5, ge=0)
-    max_characters: int = Field(default=12_000, gt=0)
-    jina_api_key: ApiKey = None
 
 
 class BrowserSettings(Section):

@@ -1,21 +1,37 @@
 """Reading web pages: fetched with care, reduced to what a person would read."""
 
 import asyncio
+import logging
 
-from maniple.config.settings import FetchSettings
-from maniple.crawler.article import Article
+from maniple.config.fetch_settings import FetchSettings
+from maniple.crawler.article import Article, Document
 from maniple.crawler.extract import extract_article
+from maniple.crawler.failures import FinalError
 from maniple.crawler.fetch import Fetcher
-from maniple.errors import FetchError
+from maniple.crawler.guard import AddressGuard
+from maniple.crawler.jina import JinaReader
+from maniple.crawler.rendering import Render, may_need_scripts
+from maniple.errors import FetchError, ToolFailure
+
+_RENDERED_AT_ONCE = 2
+_log = logging.getLogger(__name__)
 
 
 class Crawler:
-    """Reads pages for the researcher; keeps nothing between two calls."""
+    """Reads pages for the researcher, in one of three ways: by itself, in a browser, through Jina's reader.
 
-    def __init__(self, settings: FetchSettings) -> None:
-        self._fetcher = Fetcher(settings)
-        self._max_characters = settings.max_characters
-        self._timeout_seconds = settings.timeout_seconds
+    `render` is the browser, for pages that are empty without scripts; without one they are refused.
+
+    Raises:
+        ConfigError: an entry of `fetch.allow_private` is not a network.
+    """
+
+    def __init__(self, settings: FetchSettings, render: Render | None = None) -> None:
+        self._settings = settings
+        self._fetcher = Fetcher(settings, AddressGuard(settings))
+        self._reader = JinaReader(settings)
+        self._render = render
+        self._renders = asyncio.Semaphore(_RENDERED_AT_ONCE)
 
     async def crawl(self, url: str) -> Article:
         """The readable part of the page at `url`, as Markdown.
@@ -23,9 +39,62 @@ class Crawler:
         Raises:
             FetchError: the page cannot be fetched or holds no text.
         """
+        if self._reader_is_first and await self._reader.takes(url):
+            try:
+                return await self._second_hand(url)
+            except FinalError:
+                raise
+            except FetchError as error:
+                if self._settings.jina == "always":
+                    raise
+                _log.warning("%s The page is fetched directly.", error)
+        try:
+            return await self._directly(url)
+        except FinalError:
+            raise
+        except FetchError as error:
+            if self._settings.jina != "fallback" or not await self._reader.takes(url):
+                raise
+            _log.info("%s It is read through Jina's reader.", error)
+        return await self._second_hand(url)
+
+    @property
+    def _reader_is_first(self) -> bool:
+        mode = self._settings.jina
+        return mode == "always" or (mode == "auto" and self._settings.jina_api_key is not None)
+
+    async def _second_hand(self, url: str) -> Article:
+        await self._fetcher.require_allowed(url)
+        return await self._read(await self._reader.fetch(url))
+
+    async def _directly(self, url: str) -> Article:
         document = await self._fetcher.fetch(url)
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                return await asyncio.to_thread(extract_article, document, self._max_characters)
+            article = await self._read(document)
+        except FetchError:
+            if self._render is None or not may_need_scripts(document, None):
+                raise
+            return await self._rendered(self._render, document.url)
+        if self._render is not None and may_need_scripts(document, article):
+            try:
+                return await self._rendered(self._render, document.url)
+            except FetchError as error:
+                _log.info("%s What it says without is taken.", error)
+        return article
+
+    async def _rendered(self, render: Render, url: str) -> Article:
+        try:
+            async with self._renders, asyncio.timeout(self._settings.timeout_seconds):
+                document = await render(url)
         except TimeoutError as error:
-            raise FetchError(f"{url} is too tangled to be read; use another source.") from error
+            raise FetchError(f"{url} needs JavaScript and took too long; use another source.") from error
+        except ToolFailure as error:
+            raise FetchError(f"{url} needs JavaScript, and the browser failed: {error}") from error
+        return await self._read(document)
+
+    async def _read(self, document: Document) -> Article:
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                return await asyncio.to_thread(extract_article, document, self._settings.max_characters)
+        except TimeoutError as error:
+            raise FetchError(f"{document.url} is too tangled to be read; use another source.") from error

@@ -2,37 +2,49 @@
 
 import asyncio
 import ssl
-import zlib
+from collections.abc import Awaitable, Callable
 
 import httpx
 
-from maniple.config.settings import FetchSettings
+from maniple.config.fetch_settings import FetchSettings
+from maniple.crawler.agent import agent_name
 from maniple.crawler.article import Document
-from maniple.crawler.failures import fetch_error, status_error
+from maniple.crawler.body import ENCODINGS
+from maniple.crawler.failures import FinalError, fetch_error
 from maniple.crawler.guard import AddressGuard
+from maniple.crawler.pages import Pages
+from maniple.crawler.robots import Robots
 from maniple.crawler.transport import GuardedTransport
+from maniple.crawler.visit import Visit, Ways, require_web_address
 from maniple.errors import FetchError
 
-# gzip alone: it can be inflated with a bound on what comes out, so a bomb costs no memory.
 _HEADERS = {
-    "user-agent": "Mozilla/5.0 (compatible; maniple/0.1; a research agent that reads for a person)",
-    "accept": "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.1",
-    "accept-encoding": "gzip",
+    "accept": "text/html,application/xhtml+xml,text/*;q=0.9,application/*;q=0.8,*/*;q=0.1",
+    "accept-encoding": ENCODINGS,
     "accept-language": "*",
 }
-_READABLE = {"", "application/json", "application/xml", "application/xhtml+xml"}
 
 
 class Fetcher:
     """GETs http and https pages; addresses, redirects, time, size and type are all bounded.
 
-    Nothing is kept between two fetches: no cookie, no connection.
+    Between two fetches nothing is kept but pages that their sites confirm, and what their robots.txt say:
+    no cookie, no connection.
     """
 
-    def __init__(self, settings: FetchSettings) -> None:
+    def __init__(
+        self,
+        settings: FetchSettings,
+        guard: AddressGuard,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._settings = settings
-        self._guard = AddressGuard(settings)
+        self._guard = guard
         self._tls: ssl.SSLContext | None = None
+        self._headers: dict[str, str] = {}
+        robots = Robots(self._client) if settings.robots else None
+        pages = Pages(settings.cache_bytes)
+        self._ways = Ways(robots, pages, settings.max_bytes, settings.max_redirects, sleep)
 
     async def fetch(self, url: str) -> Document:
         """The page at `url`, redirects followed.
@@ -43,76 +55,41 @@ class Fetcher:
         require_web_address(url)
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
-                return await self._get(url)
+                await self._prepare()
+                async with self._client() as client:
+                    return await Visit(client, self._ways).document(url)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             raise fetch_error(url, error) from error
 
-    async def _get(self, url: str) -> Document:
-        if self._tls is None:
-            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
-        async with (
-            httpx.AsyncClient(
-                transport=GuardedTransport(self._guard, self._tls),
-                headers=_HEADERS,
-                timeout=self._settings.timeout_seconds,
-                follow_redirects=True,
-                max_redirects=self._settings.max_redirects,
-                # A proxy or a password that the environment names would be used past the check.
-                trust_env=False,
-            ) as client,
-            client.stream("GET", url) as response,
-        ):
-            if response.status_code != 200:
-                raise status_error(url, response.status_code)
-            media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if not _is_readable(media_type):
-                raise FetchError(f"{url} is {media_type}, which cannot be read here; look for a web page.")
-            return Document(
-                url=str(response.url),
-                media_type=media_type,
-                charset=response.charset_encoding,
-                body=await _read(response, url, self._settings.max_bytes),
-            )
+    async def require_allowed(self, url: str) -> None:
+        """Return unless the site is known to close `url` to programs; for those who let others fetch it.
 
-
-def require_web_address(url: str) -> httpx.URL:
-    """`url` taken apart.
-
-    Raises:
-        FetchError: it is not an http or https address of a host, or it carries a user name.
-    """
-    try:
-        parts = httpx.URL(url)
-    except (httpx.InvalidURL, UnicodeError) as error:
-        raise fetch_error(url, error) from error
-    if parts.scheme not in ("http", "https"):
-        raise FetchError(f"{url} is not a web address; it must start with http:// or https://.")
-    if not parts.host:
-        raise FetchError(f"{url} names no host; write the whole address.")
-    if parts.userinfo:
-        raise FetchError(f"{parts.host}: an address with a user name in it is not fetched; leave it out.")
-    return parts
-
-
-def _is_readable(media_type: str) -> bool:
-    return (
-        media_type in _READABLE or media_type.startswith("text/") or media_type.endswith(("+json", "+xml"))
-    ) and not media_type.startswith("image/")
-
-
-async def _read(response: httpx.Response, url: str, max_bytes: int) -> bytes:
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("identity", "gzip", "x-gzip", ""):
-        raise FetchError(
-            f"{url} is compressed with {encoding}, which cannot be read here; use another source."
-        )
-    gunzip = zlib.decompressobj(31) if "gzip" in encoding else None  # 31: gzip header, largest window
-    body = bytearray()
-    async for chunk in response.aiter_raw():
+        Raises:
+            FinalError: it does.
+        """
         try:
-            body += gunzip.decompress(chunk, max_bytes + 1 - len(body)) if gunzip else chunk
-        except zlib.error as error:
-            raise FetchError(f"{url} sent damaged data; try again or use another source.") from error
-        if len(body) > max_bytes:
-            raise FetchError(f"{url} is larger than {max_bytes:,} bytes; look for a smaller page.")
-    return bytes(body)
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                await self._prepare()
+                if self._ways.robots is not None:
+                    await self._ways.robots.require_allowed(require_web_address(url))
+        except FinalError:
+            raise
+        except (FetchError, httpx.HTTPError, TimeoutError):
+            return  # Whoever fetches it may get through, and forbidden it is not.
+
+    async def _prepare(self) -> None:
+        if self._tls is None:
+            name = await asyncio.to_thread(agent_name, self._settings.contact)
+            self._headers = {"user-agent": name, **_HEADERS}
+            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
+
+    def _client(self) -> httpx.AsyncClient:
+        assert self._tls is not None, "_prepare comes first"
+        return httpx.AsyncClient(
+            transport=GuardedTransport(self._guard, self._tls),
+            headers=self._headers,
+            timeout=self._settings.timeout_seconds,
+            max_redirects=self._settings.max_redirects,
+            # A proxy or a password that the environment names would be used past the check.
+            trust_env=False,
+        )

@@ -8,7 +8,7 @@ from drawbridge import DrawbridgeError, Policy
 # which anyio refuses (so no https page could be read), and the browser needs the address, not the page.
 from drawbridge._validator import resolve_and_validate
 
-from maniple.config.settings import FetchSettings
+from maniple.config.fetch_settings import FetchSettings
 from maniple.crawler.failures import fetch_error
 from maniple.errors import ConfigError
 

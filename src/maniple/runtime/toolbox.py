@@ -11,6 +11,7 @@ from maniple.browser import open_browser
 from maniple.config import Settings
 from maniple.crawler import AddressGuard, Crawler
 from maniple.egress import Exit
+from maniple.runtime.rendering import rendering
 from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces, open_sandbox
@@ -64,8 +65,9 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
+    crawler = Crawler(settings.fetch, render=rendering(browser))
     tools: dict[Worker, list[BaseTool]] = {
-        "researcher": [crawl_tool(_reader(settings, surroundings.folder))],
+        "researcher": [crawl_tool(_reader(settings, crawler, surroundings.folder))],
         "coder": [],
         "browser": [],
         "file_manager": [] if obstacle else _file_manager(workspaces),
@@ -100,8 +102,7 @@ def _file_manager(workspaces: Workspaces) -> list[BaseTool]:
     return [*file_tools(workspaces), file_search_tool(workspaces), editor_tool(workspaces)]
 
 
-def _reader(settings: Settings, folder: FolderSearch | None) -> Crawler | PagesAndDocuments:
-    crawler = Crawler(settings.fetch)
+def _reader(settings: Settings, crawler: Crawler, folder: FolderSearch | None) -> Crawler | PagesAndDocuments:
     return crawler if folder is None else PagesAndDocuments(crawler, folder, settings.fetch.max_characters)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from maniple.browser.drivers.chromium import Chromium
-from maniple.browser.page import Link, PageText
+from maniple.browser.page import Link, PageSource, PageText
 from maniple.config.settings import BrowserSettings
 from maniple.egress import Resolve
 from maniple.errors import BrowserError, FetchError
@@ -24,11 +24,15 @@ _READ_ATTEMPTS = 3
 _MAX_CHARACTERS = 200_000
 _MAX_LINKS = 300
 _MAX_LINK_CHARACTERS = 2_000
+_MAX_SOURCE_CHARACTERS = 2_000_000
 _READ = """([characters, links]) => ({
     title: document.title,
     text: (document.body?.innerText ?? "").slice(0, characters),
     links: Array.from(document.links).slice(0, links).map(link => [link.innerText, link.href]),
 })"""
+_Found = tuple[str, int | None, Any]
+"""Where the browser ended, the HTTP status, and what the page answered."""
+_SOURCE = "characters => document.documentElement.outerHTML.slice(0, characters)"
 
 
 class PlaywrightBrowser:
@@ -43,12 +47,25 @@ class PlaywrightBrowser:
 
     async def read(self, url: str, *, thread: str) -> PageText:
         """See `Browser.read`. Cookies and storage end with the call, so `thread` separates nothing yet."""
+        url, status, found = await self._found(url, _READ, [_MAX_CHARACTERS, _MAX_LINKS])
+        return _page_text(url, status, found)
+
+    async def source(self, url: str) -> PageSource:
+        """See `Browser.source`."""
+        url, _, html = await self._found(url, _SOURCE, _MAX_SOURCE_CHARACTERS)
+        return PageSource(url, _text(html)[:_MAX_SOURCE_CHARACTERS])
+
+    async def _found(self, url: str, question: str, argument: Any) -> _Found:
         await self._require_public(url)
         async with self._slots:
             browser_failures = await asyncio.to_thread(_playwright_error)
             try:
                 async with asyncio.timeout(self._timeout_seconds), self._page() as page:
-                    return await _read(page, url, self._timeout_seconds)
+                    response = await page.goto(
+                        url, wait_until="domcontentloaded", timeout=self._timeout_seconds * 1000
+                    )
+                    found = await _asked(page, question, argument)
+                    return page.url, response.status if response else None, found
             except TimeoutError as error:
                 raise BrowserError(f"{url} took too long to load; try another source.") from error
             except browser_failures as error:
@@ -86,20 +103,18 @@ class PlaywrightBrowser:
             await asyncio.shield(closing)
 
 
-async def _read(page: "Page", url: str, timeout_seconds: float) -> PageText:
+async def _asked(page: "Page", question: str, argument: Any) -> Any:
+    """What the page answers to a piece of JavaScript once it has settled."""
     from playwright.async_api import Error
 
-    response = await page.goto(url, wait_until="domcontentloaded", timeout=timeout_seconds * 1000)
     for attempt in range(1, _READ_ATTEMPTS + 1):
         await _settle(page)
         try:
-            found = await page.evaluate(_READ, [_MAX_CHARACTERS, _MAX_LINKS])
+            return await page.evaluate(question, argument)
         except Error as error:
             # The page went on to another one (a script, a refresh): read that.
             if attempt == _READ_ATTEMPTS or "Execution context was destroyed" not in str(error):
                 raise
-        else:
-            return _page_text(page.url, response.status if response else None, found)
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 

@@ -1,0 +1,72 @@
+"""Jina's reader, which fetches and renders a page and gives back its HTML (https://jina.ai/reader)."""
+
+import asyncio
+import ssl
+
+import httpx
+
+from maniple.config.fetch_settings import FetchSettings
+from maniple.crawler.article import Document
+from maniple.crawler.body import ENCODINGS, read_body
+from maniple.crawler.failures import fetch_error
+from maniple.crawler.guard import AddressGuard
+from maniple.crawler.visit import require_web_address
+from maniple.errors import FetchError
+
+_ADVICE = {
+    401: "the operator should look at JINA_API_KEY",
+    402: "its account is used up; the operator should look at JINA_API_KEY",
+    429: "it wants fewer requests",
+}
+
+
+class JinaReader:
+    """Hands public addresses to a service that whoever runs this chose, and nothing else."""
+
+    def __init__(self, settings: FetchSettings) -> None:
+        self._settings = settings
+        # Without `allow_private`: what is opened to this program is still nobody else's business.
+        self._public = AddressGuard(FetchSettings())
+        self._tls: ssl.SSLContext | None = None
+
+    async def takes(self, url: str) -> bool:
+        """Say whether `url` may be told to the service: every address of its host is public."""
+        parts = require_web_address(url)
+        try:
+            await self._public.resolve(parts.host, parts.port or (443 if parts.scheme == "https" else 80))
+        except FetchError:
+            return False
+        return True
+
+    async def fetch(self, url: str) -> Document:
+        """The page at `url` as the service's browser saw it; `takes` must have allowed it.
+
+        Raises:
+            FetchError: the service did not answer with a page in time.
+        """
+        place = self._settings.jina_base_url
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                return await self._ask(place, url)
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise FetchError(str(fetch_error(f"Jina's reader, asked for {url},", error))) from error
+
+    async def _ask(self, place: str, url: str) -> Document:
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
+        timeout = self._settings.timeout_seconds
+        async with (
+            httpx.AsyncClient(verify=self._tls, timeout=timeout, trust_env=False) as client,
+            client.stream("POST", place, json={"url": url}, headers=self._headers()) as response,
+        ):
+            if response.status_code != 200:
+                advice = _ADVICE.get(response.status_code, "try again or use another source")
+                raise FetchError(f"Jina's reader answered {response.status_code} for {url}: {advice}.")
+            body = await read_body(response, url, self._settings.max_bytes)
+            return Document(url, "text/html", response.charset_encoding or "utf-8", body)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"accept": "text/html", "accept-encoding": ENCODINGS, "x-return-format": "html"}
+        if self._settings.jina_api_key is not None:
+            headers["authorization"] = f"Bearer {self._settings.jina_api_key.get_secret_value()}"
+        return headers

@@ -1,0 +1,73 @@
+"""What kind of document an answer is: what its server calls it, and what its bytes say."""
+
+import re
+
+from maniple.crawler.failures import FinalError
+
+HTML = ("text/html", "application/xhtml+xml")
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+_NO_TEXT = ("image/", "audio/", "video/", "font/")
+# Servers say these when they know nothing; what such a document is, its bytes say.
+_VAGUE = {
+    "",
+    "application/octet-stream",
+    "binary/octet-stream",
+    "application/x-unknown",
+    "application/zip",
+    "application/force-download",
+    "application/download",
+    "unknown/unknown",
+}
+_MARKUP = re.compile(
+    rb"\s*(?:<!--.{0,500}?-->\s*){0,5}<(?:!doctype html|html|head|body|title|p|div|h1|meta)\b", re.I | re.S
+)
+_TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_LOOKED_AT_BYTES = 1_024
+
+
+def require_readable(url: str, declared: str) -> None:
+    """Refuse by its name what holds no text, before it is loaded.
+
+    Raises:
+        FinalError: it is a picture, a sound, a film or a font.
+    """
+    if declared.startswith(_NO_TEXT):
+        raise _unreadable(url, declared)
+
+
+def sniffed(url: str, declared: str, body: bytes) -> str:
+    """The media type of `body`, which its server called `declared` (lower case, without parameters).
+
+    Text is never taken for markup when the server says that it is plain: it may be the source of a page.
+
+    Raises:
+        FinalError: it is nothing that can be read.
+    """
+    head = body[:_LOOKED_AT_BYTES]
+    if head.lstrip()[:5] == b"%PDF-":
+        return PDF
+    if head[:4] == b"PK\x03\x04":
+        if declared == DOCX or b"word/document.xml" in body:
+            return DOCX
+        raise _unreadable(url, declared if declared not in _VAGUE else "an archive")
+    if b"\0" in head and not head.startswith(_TEXT_MARKS):
+        raise _unreadable(url, "binary data")
+    if declared in _VAGUE:
+        return _guessed(head)
+    if declared.startswith("text/") or declared.endswith(("+json", "+xml", "json", "xml")):
+        return declared
+    raise _unreadable(url, declared)
+
+
+def _guessed(head: bytes) -> str:
+    if _MARKUP.match(head):
+        return "text/html"
+    if head.lstrip()[:1] == b"<":
+        return "application/xml"
+    return "application/json" if head.lstrip()[:1] in (b"{", b"[") else "text/plain"
+
+
+def _unreadable(url: str, kind: str) -> FinalError:
+    return FinalError(f"{url} is {kind[:100]}, which cannot be read here; look for a web page.")

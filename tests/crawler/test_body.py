@@ -1,0 +1,97 @@
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Callable
+
+import brotli
+import httpx
+import pytest
+
+from maniple.crawler.body import read_body
+from maniple.errors import FetchError
+
+pytestmark = pytest.mark.anyio
+TEXT = b"Some text that is worth squeezing. " * 400
+
+
+def raw_deflate(data: bytes) -> bytes:
+    squeeze = zlib.compressobj(wbits=-15)
+    return squeeze.compress(data) + squeeze.flush()
+
+
+SQUEEZED: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("gzip", gzip.compress),
+    ("x-gzip", gzip.compress),
+    ("GZIP", gzip.compress),
+    ("deflate", zlib.compress),
+    ("deflate", raw_deflate),
+    ("br", brotli.compress),
+    ("identity", bytes),
+    ("", bytes),
+]
+
+
+def answer(body: bytes, encoding: str, piece: int = 65_536) -> httpx.Response:
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), piece):
+            yield body[start : start + piece]
+
+    return httpx.Response(200, headers={"content-encoding": encoding}, content=pieces())
+
+
+@pytest.mark.parametrize("piece", [1, 7, 65_536])
+@pytest.mark.parametrize(("encoding", "squeeze"), SQUEEZED)
+async def test_a_body_comes_out_as_it_went_in(
+    encoding: str, squeeze: Callable[[bytes], bytes], piece: int
+) -> None:
+    assert await read_body(answer(squeeze(TEXT), encoding, piece), "u", len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize(("encoding", "squeeze"), SQUEEZED)
+async def test_one_byte_too_many_is_refused(encoding: str, squeeze: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(FetchError, match=f"larger than {len(TEXT) - 1:,} bytes"):
+        await read_body(answer(squeeze(TEXT), encoding), "u", len(TEXT) - 1)
+
+
+@pytest.mark.parametrize(("encoding", "squeeze"), SQUEEZED)
+async def test_a_bomb_is_refused_before_it_goes_off(encoding: str, squeeze: Callable[[bytes], bytes]) -> None:
+    import tracemalloc
+
+    bomb = answer(squeeze(bytes(100_000_000)), encoding)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FetchError, match="larger than 1,000,000 bytes"):
+            await read_body(bomb, "u", 1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br"])
+async def test_damaged_data_is_said(encoding: str) -> None:
+    with pytest.raises(FetchError, match="damaged"):
+        await read_body(answer(b"\xff\x8bno such thing" * 10, encoding), "u", 1_000)
+
+
+@pytest.mark.parametrize("encoding", ["zstd", "compress", "gzip, br"])
+async def test_a_compression_that_was_not_asked_for_is_said(encoding: str) -> None:
+    with pytest.raises(FetchError, match=f"compressed with {encoding}"):
+        await read_body(answer(b"squeezed", encoding), "u", 1_000)
+
+
+async def test_what_ends_in_the_middle_is_read_so_far() -> None:
+    half = gzip.compress(TEXT)[:-20]
+    assert TEXT.startswith(await read_body(answer(half, "gzip"), "u", len(TEXT)))
+
+
+async def test_a_body_that_says_it_is_too_long_is_not_waited_for() -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        raise AssertionError("nothing of it is read")
+        yield b""
+
+    response = httpx.Response(200, headers={"content-length": "1001"}, content=endless())
+    with pytest.raises(FetchError, match="larger than 1,000 bytes"):
+        await read_body(response, "u", 1_000)
+
+
+async def test_the_beginning_alone_can_be_had() -> None:
+    assert await read_body(answer(gzip.compress(TEXT), "gzip"), "u", 10, cut=True) == TEXT[:10]

@@ -1,0 +1,48 @@
+import pytest
+
+from maniple.crawler.media_types import DOCX, sniffed
+from maniple.errors import FetchError
+
+ARCHIVE = b"PK\x03\x04" + bytes(26) + b"word/document.xml" + bytes(100)
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "found"),
+    [
+        ("text/html", b"<p>Hi", "text/html"),
+        ("text/plain", b"<html><p>Hi", "text/plain"),
+        ("text/csv", b"a,b", "text/csv"),
+        ("application/rss+xml", b"<rss/>", "application/rss+xml"),
+        ("application/ld+json", b"{}", "application/ld+json"),
+        ("application/pdf", b"%PDF-1.7", "application/pdf"),
+        ("text/html", b"\n%PDF-1.4 sent by mistake", "application/pdf"),
+        ("application/octet-stream", b"%PDF-1.7", "application/pdf"),
+        (DOCX, b"PK\x03\x04", DOCX),
+        ("application/octet-stream", ARCHIVE, DOCX),
+        ("application/zip", ARCHIVE, DOCX),
+        ("", b"  <!DOCTYPE html><p>Hi", "text/html"),
+        ("", b"<!-- Hi --> <HTML>", "text/html"),
+        ("", b'<?xml version="1.0"?><feed/>', "application/xml"),
+        ("", b' {"a": 1}', "application/json"),
+        ("", "words, 文章".encode(), "text/plain"),
+        ("application/octet-stream", "﻿words".encode("utf-16"), "text/plain"),
+        ("", b"", "text/plain"),
+    ],
+)
+def test_the_bytes_say_what_the_server_does_not(declared: str, body: bytes, found: str) -> None:
+    assert sniffed("u", declared, body) == found
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "said"),
+    [
+        ("text/html", b"\x7fELF\0\0", "binary data"),
+        ("", b"\x89PNG\r\n\x1a\n\0\0", "binary data"),
+        ("application/octet-stream", b"PK\x03\x04 pictures", "an archive"),
+        ("application/vnd.ms-excel", b"a", "application/vnd.ms-excel"),
+        ("application/x-tar", b"a" * 600, "application/x-tar"),
+    ],
+)
+def test_what_holds_no_text_is_refused(declared: str, body: bytes, said: str) -> None:
+    with pytest.raises(FetchError, match=f"u is {said}, which cannot be read here"):
+        sniffed("u", declared, body)

@@ -1,0 +1,136 @@
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from maniple.config import FetchSettings
+from maniple.crawler import Crawler
+from maniple.crawler.robots import Robots
+from maniple.errors import FetchError
+from tests.crawler.web import Reply, Site, open_site, redirect
+
+pytestmark = pytest.mark.anyio
+PAGE = Reply("<p>Some text.")
+
+
+@pytest.fixture
+async def site(anyio_backend: str) -> AsyncIterator[Site]:
+    async with open_site(
+        {"/": PAGE, "/open": PAGE, "/shut/a": PAGE, "/to-shut": redirect("/shut/a")}
+    ) as site:
+        yield site
+
+
+def crawler(**settings: object) -> Crawler:
+    return Crawler(FetchSettings(allow_private=("127.0.0.0/8",), timeout_seconds=10, **settings))
+
+
+def rules(*lines: str) -> Reply:
+    return Reply("\n".join(lines), "text/plain")
+
+
+async def is_closed(site: Site, path: str, **settings: object) -> bool:
+    try:
+        await crawler(**settings).crawl(f"{site.url}{path}")
+    except FetchError as error:
+        assert "closed to programs by its site's robots.txt" in str(error)
+        assert path not in [asked for _, asked, _ in site.requests]
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("lines", "closed"),
+    [
+        (("User-agent: *", "Disallow: /shut"), True),
+        (("User-agent: maniple", "Disallow: /"), True),
+        (("User-agent: Maniple/2.0", "Disallow: /"), True),
+        (("User-agent: someone", "User-agent: maniple", "Disallow: /"), True),
+        (("User-agent: *", "Disallow: /*/a$"), True),
+        (("USER-AGENT:*", "disallow:/shut # not now"), True),
+        (("User-agent: *", "Disallow: /", "User-agent: maniple", "Allow: /"), False),
+        (("User-agent: *", "Disallow: /shut", "Allow: /shut/a"), False),
+        (("User-agent: someone", "Disallow: /"), False),
+        (("User-agent: man", "Disallow: /"), False),
+        (("User-agent: *", "Disallow:"), False),
+        (("<!doctype html>", "<p>No such page.</p>"), False),
+        ((), False),
+    ],
+)
+async def test_what_robots_txt_closes_is_not_asked_for(
+    lines: tuple[str, ...], closed: bool, site: Site
+) -> None:
+    site.pages["/robots.txt"] = rules(*lines)
+    assert await is_closed(site, "/shut/a") is closed
+
+
+async def test_a_redirect_into_what_is_closed_is_not_followed(site: Site) -> None:
+    site.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /shut")
+    with pytest.raises(FetchError, match=r"/shut/a is closed to programs"):
+        await crawler().crawl(f"{site.url}/to-shut")
+    assert [path for _, path, _ in site.requests] == ["/robots.txt", "/to-shut"]
+
+
+async def test_the_setting_turns_it_off(site: Site) -> None:
+    site.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /")
+    assert not await is_closed(site, "/", robots=False)
+    assert [path for _, path, _ in site.requests] == ["/"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+async def test_a_site_without_rules_is_open(status: int, site: Site) -> None:
+    site.pages["/robots.txt"] = Reply("User-agent: *\nDisallow: /", "text/plain", status)
+    assert not await is_closed(site, "/")
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_site_whose_rules_cannot_be_had_is_left_for_now(status: int, site: Site) -> None:
+    site.pages["/robots.txt"] = Reply("later", "text/plain", status)
+    reading = crawler()
+    with pytest.raises(FetchError, match=rf"robots\.txt answered {status}"):
+        await reading.crawl(site.url)
+    site.pages["/robots.txt"] = rules()
+    assert (await reading.crawl(site.url)).markdown == "Some text."
+
+
+async def test_rules_behind_redirects_count_and_a_loop_of_them_is_none(site: Site) -> None:
+    site.pages |= {"/robots.txt": redirect("/rules"), "/rules": rules("User-agent: *", "Disallow: /")}
+    assert await is_closed(site, "/")
+    site.pages["/rules"] = redirect("/robots.txt")
+    assert not await is_closed(site, "/")
+
+
+async def test_one_site_is_asked_once_for_many_pages_at_once(site: Site) -> None:
+    reading = crawler()
+    await asyncio.gather(*(reading.crawl(f"{site.url}/open?{number}") for number in range(8)))
+    assert site.robots_asked == 1
+
+
+async def test_rules_are_asked_for_again_after_an_hour(site: Site) -> None:
+    now = [0.0]
+    robots = Robots(httpx.AsyncClient, lambda: now[0])
+    for seconds in (0.0, 3_599.0, 3_601.0):
+        now[0] = seconds
+        await robots.require_allowed(httpx.URL(f"{site.url}/open"))
+    assert site.robots_asked == 2
+
+
+HOSTILE = {
+    "agents": "".join(f"user-agent: a{n}\n" for n in range(12_000))
+    + "".join(f"disallow: /{n}\n" for n in range(15_000)),
+    "sitemaps": "".join(f"user-agent: a{n}\nsitemap: /\n" for n in range(8_000))
+    + "".join(f"disallow: /{n}\n" for n in range(12_000)),
+    "stars": "user-agent: *\ndisallow: /" + "a*" * 240_000 + "b\n",
+    "many stars": "user-agent: *\n" + "".join(f"disallow: /{'a*' * 20}b{n}\n" for n in range(8_000)),
+    "endless": "user-agent: *\n" + "allow: /open\n" * 400_000,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_hostile_rules_cost_little(kind: str, site: Site) -> None:
+    site.pages["/robots.txt"] = Reply(HOSTILE[kind], "text/plain")
+    begun = time.process_time()
+    await crawler().crawl(f"{site.url}/open?{'a' * 1_500}")
+    assert time.process_time() - begun < 5
