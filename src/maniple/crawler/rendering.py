@@ -24,7 +24,7 @@ def may_need_scripts(document: Document, article: Article | None) -> bool:
     """Whether scripts may have more to say than `article`, which is all that was read, None for nothing."""
     if document.media_type not in HTML or not _SCRIPT.search(document.body):
         return False
-    if article is None:
+    if article is None or article.markdown == article.title:
         return True
     text = article.markdown
     return len(text) < _NEXT_TO_NOTHING_CHARACTERS and bool(_WANTS_SCRIPT.search(text))
