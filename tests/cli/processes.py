@@ -17,6 +17,7 @@ from tests.environment import environment as environment_of
 
 MAIN = Path(__file__).parents[2] / "main.py"
 SERVER = Path(__file__).parents[2] / "server.py"
+MANIPLE = Path(sys.executable).with_name("maniple")
 CTRL_C, CTRL_D, ALT_ENTER, ENTER = "\x03", "\x04", "\x1b\r", "\r"
 PROMPT = "› "
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>])")
@@ -56,8 +57,7 @@ async def run(
 
 async def maniple(*arguments: str, folder: Path, env: Mapping[str, str]) -> tuple[int | None, str, str]:
     """Run the command `maniple` to its end; return its status, output and notes."""
-    program = Path(sys.executable).with_name("maniple")
-    return await _finished(await start(program, *arguments, folder=folder, env=env))
+    return await _finished(await start(MANIPLE, *arguments, folder=folder, env=env))
 
 
 async def _finished(process: Process, question: str = "") -> tuple[int | None, str, str]:
@@ -146,12 +146,14 @@ class Terminal:
 
 
 @asynccontextmanager
-async def on_terminal(*arguments: str, folder: Path, env: Mapping[str, str]) -> AsyncIterator[Terminal]:
-    """Run `main.py` on a terminal of 100 columns and 30 lines, and kill it if it is there in the end."""
+async def on_terminal(
+    *arguments: str, folder: Path, env: Mapping[str, str], program: Path = MAIN
+) -> AsyncIterator[Terminal]:
+    """Run the program on a terminal of 100 columns and 30 lines, and kill it if it is there in the end."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     process = await asyncio.create_subprocess_exec(
-        *("setsid", "--ctty", sys.executable, str(MAIN), *arguments),
+        *("setsid", "--ctty", sys.executable, str(program), *arguments),
         cwd=folder,
         env=env,
         stdin=slave,

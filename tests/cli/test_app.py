@@ -32,6 +32,7 @@ async def test_help_teaches_with_examples(tmp_path: Path) -> None:
 
 COMMANDS = [
     "chat",
+    "crawl",
     "serve",
     "doctor",
     "keys add",

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from maniple.cli.crawl import crawl
 from maniple.cli.database import database
 from maniple.cli.keys import keys
 from maniple.cli.lookup import search
@@ -47,6 +48,7 @@ def _root(
       maniple doctor                 is everything here that the team needs?
       maniple chat                   talk to the team
       maniple chat "1+3=?"           ask once
+      maniple crawl URL              read a page as the team does
       maniple serve                  the HTTP API, documented at /docs
       maniple keys add NAME          a key for its clients
       maniple search "…"             what the team would find
@@ -150,6 +152,9 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         at_terminal = screens.is_live and _has_keyboard()
         work = ask_once(text, settings, choices, screens, at_terminal=at_terminal)
     finish(work)
+
+
+app.command()(crawl)
 
 
 @app.command()

@@ -1,0 +1,72 @@
+"""`maniple crawl`: a page as the team would read it."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maniple.cli.options import ConfigOption, finish, read_settings
+
+if TYPE_CHECKING:
+    from maniple.cli.screens import Screens
+    from maniple.config import Settings
+    from maniple.crawler import Article
+
+
+def crawl(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page; https:// may be left out.")],
+    json: Annotated[bool, typer.Option("--json", help="Print it as one JSON object.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours. NO_COLOR does the same.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Read a page as the team does, and print what its crawl_tool would give.
+
+    \b
+    Examples:
+      maniple crawl https://example.com/article
+      maniple crawl example.com > page.md        only the Markdown
+      maniple crawl --json example.com | jq -r .title
+
+    \b
+    Only public addresses are read, and nothing that the site's robots.txt forbids; a page that is
+    empty without JavaScript is opened in the browser, if there is one. The keys of fetch in
+    conf.yaml set limits and open networks; with JINA_API_KEY in .env Jina's reader fetches.
+
+    \b
+    Exit status: 0 read, 1 it cannot be read, 2 wrong usage or settings.
+    """
+    settings = read_settings(config)
+    from maniple.cli.screens import Screens
+
+    finish(_read(url, settings, Screens.of_this_process(color=not no_color), as_json=json))
+
+
+async def _read(url: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
+    from maniple.browser import open_browser
+    from maniple.crawler import AddressGuard, Crawler
+    from maniple.runtime.rendering import rendering
+
+    address = url if "://" in url else f"https://{url}"
+    guard = AddressGuard(settings.fetch)
+    async with open_browser(settings.browser, guard.resolve) as browser:
+        article = await Crawler(settings.fetch, rendering(browser)).crawl(address)
+    _print(article, screens, as_json=as_json)
+    return 0
+
+
+def _print(article: "Article", screens: "Screens", *, as_json: bool) -> None:
+    from maniple.cli.untrusted import clean
+
+    if as_json:
+        from dataclasses import asdict
+
+        from maniple.cli.view import json_line
+
+        print(json_line(asdict(article)))
+        return
+    text = clean(f"# {article.title}\n\nSource: {article.url}\n\n{article.markdown}")
+    if screens.is_live:
+        from maniple.cli.prose import Prose
+
+        screens.output.print(Prose(text))
+    else:
+        print(text)
