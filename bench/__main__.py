@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 
-from bench import endurance, framework, persistence, replay, sandbox, server
+from bench import crawl, endurance, framework, persistence, replay, sandbox, server
 
 AT_MOST = {
     "model_calls": 5,
@@ -19,6 +19,8 @@ AT_MOST = {
     "sandbox_first_answer_ratio": 3,
     "warm_call_over_exec_ms": 5,
     "sandboxes_32_mb": 1_200,
+    "crawl_20_ratio": 3,
+    "crawl_5mb_mb": 100,
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,
@@ -45,6 +47,7 @@ async def _measure(base_url: str) -> dict[str, float]:
     figures = await framework.measure(base_url)
     figures |= await endurance.measure(base_url)
     figures |= await sandbox.measure()
+    figures |= await crawl.measure()
     return figures | await replay.measure(base_url)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 
 from maniple.config.fetch_settings import FetchSettings
 from maniple.crawler.article import Article, Document
@@ -32,6 +33,8 @@ class Crawler:
         self._reader = JinaReader(settings)
         self._render = render
         self._renders = asyncio.Semaphore(_RENDERED_AT_ONCE)
+        # Reading is work for a processor: more at once would only keep threads from looking up names.
+        self._readings = asyncio.Semaphore(os.cpu_count() or 1)
 
     async def crawl(self, url: str) -> Article:
         """The readable part of the page at `url`, as Markdown.
@@ -94,7 +97,7 @@ class Crawler:
 
     async def _read(self, document: Document) -> Article:
         try:
-            async with asyncio.timeout(self._settings.timeout_seconds):
+            async with self._readings, asyncio.timeout(self._settings.timeout_seconds):
                 return await asyncio.to_thread(extract_article, document, self._settings.max_characters)
         except TimeoutError as error:
             raise FetchError(f"{document.url} is too tangled to be read; use another source.") from error

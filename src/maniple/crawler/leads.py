@@ -85,7 +85,9 @@ def _section(frame: Document) -> str:
     page = _parsed(decode(frame.body, frame.charset))
     page.make_links_absolute(frame.url, resolve_base_href=True, handle_failures="discard")
     body = page.find(".//body")
-    if body is None:
-        return ""
+    if body is None:  # the parser takes what begins with <main> for a part of the head
+        body = page
+        for title in page.xpath("//title"):
+            title.drop_tree()
     body.tag = "section"
     return str(html.tostring(body, encoding="unicode", with_tail=False))
