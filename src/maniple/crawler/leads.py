@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
@@ -14,9 +15,10 @@ from maniple.crawler.media_types import HTML
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-MAX_FRAMES = 6
+_MAX_FRAMES = 6
+_MAX_LINKS = 20_000
 _LOOKED_AT_BYTES = 64_000
-_LEADS = re.compile(rb"http-equiv\s*=\s*[\"']?\s*refresh|<frameset", re.IGNORECASE)
+_LEADS = re.compile(rb"http-equiv|<frameset", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*(\d{0,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.IGNORECASE)
 _LONGEST_REFRESH = 4_000
 # A page that renews itself later is read as it is.
@@ -37,7 +39,7 @@ def leads_of(document: Document) -> Leads:
     if document.media_type not in HTML or not _LEADS.search(head):
         return Leads()
     page = _parsed(decode(head, document.charset))
-    base = urljoin(document.url, page.xpath("string(//base/@href)"))
+    base = _base(page, document.url)
     return Leads(_refresh(page, document.url, base), tuple(_frames(page, base)))
 
 
@@ -56,6 +58,10 @@ def _parsed(text: str) -> "HtmlElement":
     return html.document_fromstring(f"<html>{text}".encode("utf-8", "replace"), parser=parser)
 
 
+def _base(page: "HtmlElement", url: str) -> str:
+    return _joined(url, page.xpath("string(//base/@href)")) or url
+
+
 def _refresh(page: "HtmlElement", url: str, base: str) -> str | None:
     kind = "translate(normalize-space(@http-equiv), 'REFSH', 'refsh')"
     for meta in page.xpath(f"//meta[{kind}='refresh'][not(ancestor::noscript)]")[:1]:
@@ -68,7 +74,7 @@ def _refresh(page: "HtmlElement", url: str, base: str) -> str | None:
 
 
 def _frames(page: "HtmlElement", base: str) -> list[str]:
-    sources = page.xpath("//frameset//frame/@src")[:MAX_FRAMES]
+    sources = page.xpath("//frameset//frame/@src")[:_MAX_FRAMES]
     return [target for source in sources if (target := _joined(base, source))]
 
 
@@ -83,7 +89,12 @@ def _section(frame: Document) -> str:
     from lxml import html
 
     page = _parsed(decode(frame.body, frame.charset))
-    page.make_links_absolute(frame.url, resolve_base_href=True, handle_failures="discard")
+    base = _base(page, frame.url)
+    # Not lxml's own way: it looks into styles, too, in quadratic time.
+    for element in islice(page.iter("a", "img"), _MAX_LINKS):
+        name = "href" if element.tag == "a" else "src"
+        if name in element.attrib:
+            element.set(name, _joined(base, element.attrib[name]) or "")
     body = page.find(".//body")
     if body is None:  # the parser takes what begins with <main> for a part of the head
         body = page

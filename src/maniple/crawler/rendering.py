@@ -22,9 +22,13 @@ class Render(Protocol):
 
 def may_need_scripts(document: Document, article: Article | None) -> bool:
     """Whether scripts may have more to say than `article`, which is all that was read, None for nothing."""
-    if document.media_type not in HTML or not _SCRIPT.search(document.body):
+    if article is not None and not _says_nothing(article):
         return False
-    if article is None or article.markdown == article.title:
-        return True
+    return document.media_type in HTML and bool(_SCRIPT.search(document.body))
+
+
+def _says_nothing(article: Article) -> bool:
     text = article.markdown
-    return len(text) < _NEXT_TO_NOTHING_CHARACTERS and bool(_WANTS_SCRIPT.search(text))
+    if len(text) >= _NEXT_TO_NOTHING_CHARACTERS:
+        return False
+    return text == article.title or bool(_WANTS_SCRIPT.search(text))

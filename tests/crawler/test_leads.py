@@ -1,0 +1,54 @@
+import time
+
+import pytest
+
+from maniple.crawler.article import Document
+from maniple.crawler.leads import Leads, leads_of, with_frames
+
+LARGE = 2_000_000
+
+
+def page(source: str, url: str = "http://a.test/b/c", media_type: str = "text/html") -> Document:
+    return Document(url, media_type, "utf-8", source.encode())
+
+
+@pytest.mark.parametrize(
+    ("source", "leads"),
+    [
+        ("<META HTTP-EQUIV=Refresh CONTENT='0; URL=d'>", Leads("http://a.test/b/d")),
+        ("<base href=/x/><meta http-equiv=refresh content='1;d'>", Leads("http://a.test/x/d")),
+        ("<base href='http://[x'><meta http-equiv=refresh content='1;d'>", Leads("http://a.test/b/d")),
+        ("<meta http-equiv=refresh content='0; url=http://[x'>", Leads()),
+        ("<meta http-equiv=content-type content='0; url=d'>", Leads()),
+        ("<frameset><frame src=d><frame></frameset>", Leads(frames=("http://a.test/b/d",))),
+        ("<iframe src=d></iframe><p>Text.", Leads()),
+        ("", Leads()),
+    ],
+)
+def test_the_leads_of_a_page_are_found(source: str, leads: Leads) -> None:
+    found = leads_of(page(source))
+    assert (found.refresh, tuple(found.frames)) == (leads.refresh, tuple(leads.frames))
+
+
+def test_what_is_no_html_has_none() -> None:
+    assert leads_of(page("<meta http-equiv=refresh content='0;d'>", media_type="text/plain")) == Leads()
+
+
+HOSTILE = {
+    "blanks": "<meta http-equiv=" + " " * LARGE,
+    "refreshes": "<meta http-equiv=refresh content='0" + " " * LARGE + "'>",
+    "frames": "<frameset>" + "<frame src=x>" * (LARGE // 13),
+    "depth": "<meta http-equiv=x>" + "<frameset>" * (LARGE // 10),
+    "styles": "<style>" + "url(" * (LARGE // 4),
+    "links": "<a href=../x>" * (LARGE // 13),
+    "long link": "<a href='" + "../" * (LARGE // 3) + "'>",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_pages_cost_no_more_than_others(kind: str) -> None:
+    hostile = page(HOSTILE[kind])
+    begun = time.process_time()
+    leads_of(hostile)
+    with_frames(page("<frameset>"), [hostile])
+    assert time.process_time() - begun < 10
