@@ -1,10 +1,10 @@
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
 from maniple.crawler.article import Article, Document
-from maniple.crawler.extract import extract_article
-from maniple.crawler.markdown import cut
+from maniple.crawler.extract import read_article
 from maniple.errors import FetchError
 
 ARTICLE = """<html><head><title>Bridges</title><base href="/wiki/"></head><body>
@@ -48,7 +48,8 @@ def span():
 
 
 def extract(html: str, max_characters: int = 12_000) -> Article:
-    return extract_article(Document("http://site.test/p", "text/html", None, html.encode()), max_characters)
+    document = Document("http://site.test/p", "text/html", None, html.encode())
+    return asyncio.run(read_article(document, max_characters))
 
 
 def test_text_links_tables_code_lists_and_images_stay_and_the_rest_goes() -> None:
@@ -72,23 +73,6 @@ def test_a_short_teaser_is_not_taken_for_the_article() -> None:
 def test_a_title_is_found_where_there_is_one() -> None:
     assert extract("<h1>Head</h1><p>x").title == "Head"
     assert extract("<p>x").title == "http://site.test/p"
-
-
-def test_a_long_page_is_cut_at_a_paragraph_and_says_so() -> None:
-    html = "<h1>Long</h1>" + "".join(f"<p>Paragraph {n} says nothing new.</p>" for n in range(1000))
-    markdown = extract(html, 1000).markdown
-    text, _, notice = markdown.rpartition("\n\n")
-    assert len(text) <= 1000
-    assert text.endswith("says nothing new.")
-    assert notice.startswith(f"[Cut: these are the first {len(text)} of about 30,")
-
-
-def test_a_cut_prefers_a_heading_and_closes_code() -> None:
-    assert (
-        cut("a" * 60 + "\n## Next\n" + "b" * 60, 100)
-        == "a" * 60 + "\n\n[Cut: these are the first 60 of about 129 characters.]"
-    )
-    assert cut("```\n" + "x\n" * 100, 50).startswith("```\n" + "x\n" * 22 + "x\n```\n\n[Cut")
 
 
 @pytest.mark.parametrize(

@@ -25,5 +25,22 @@ async def test_an_internal_page_is_an_error_for_the_model() -> None:
 
 def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
     tool = crawl_tool(Crawler(FetchSettings()))
-    assert (tool.name, list(tool.args)) == ("crawl_tool", ["url"])
-    assert len(tool.description.split()) < 25
+    assert (tool.name, list(tool.args)) == ("crawl_tool", ["url", "section"])
+    assert tool.get_input_jsonschema()["required"] == ["url"]
+    assert len(tool.description.split()) < 40
+
+
+async def test_a_long_page_is_read_on_by_the_number_or_the_heading_of_a_section() -> None:
+    page = "".join(f"<h2>Chapter {n}</h2><p>{f'Words of chapter {n}, ' * 20}</p>" for n in range(1, 6))
+    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",), max_characters=2_000)))
+    async with open_site({"/long": Reply(f"<title>Long</title><article>{page}</article>")}) as site:
+        first = await tool.ainvoke({"url": f"{site.url}/long"})
+        fourth = await tool.ainvoke({"url": f"{site.url}/long", "section": 4})
+        named = await tool.ainvoke({"url": f"{site.url}/long", "section": "chapter 4"})
+        with pytest.raises(FetchError, match="no section 'Chapter 9'; it has 1 to 5: Chapter 1;"):
+            await tool.ainvoke({"url": f"{site.url}/long", "section": "Chapter 9"})
+    assert "Sections 1 to 4 of 5" in first
+    assert "4. Chapter 4 (" in first
+    assert "Words of chapter 4" in first and "Words of chapter 5" not in first
+    assert fourth == named
+    assert "Sections 4 to 5 of 5" in fourth and "Words of chapter 5" in fourth

@@ -6,7 +6,7 @@ import os
 
 from maniple.config.fetch_settings import FetchSettings
 from maniple.crawler.article import Article, Document
-from maniple.crawler.extract import extract_article
+from maniple.crawler.extract import read_article
 from maniple.crawler.failures import FinalError
 from maniple.crawler.fetch import Fetcher
 from maniple.crawler.guard import AddressGuard
@@ -36,15 +36,17 @@ class Crawler:
         # Reading is work for a processor: more at once would only keep threads from looking up names.
         self._readings = asyncio.Semaphore(os.cpu_count() or 1)
 
-    async def crawl(self, url: str) -> Article:
+    async def crawl(self, url: str, section: str = "") -> Article:
         """The readable part of the page at `url`, as Markdown.
 
+        `section` is a number or a heading of the outline of a long one, from which on it is read.
+
         Raises:
-            FetchError: the page cannot be fetched or holds no text.
+            FetchError: the page cannot be fetched or holds no text, or no such section.
         """
         if self._reader_is_first and await self._reader.takes(url):
             try:
-                return await self._second_hand(url)
+                return await self._second_hand(url, section)
             except FinalError:
                 raise
             except FetchError as error:
@@ -52,40 +54,42 @@ class Crawler:
                     raise
                 _log.warning("%s The page is fetched directly.", error)
         try:
-            return await self._directly(url)
+            return await self._directly(url, section)
         except FinalError:
             raise
         except FetchError as error:
             if self._settings.jina != "fallback" or not await self._reader.takes(url):
                 raise
             _log.info("%s It is read through Jina's reader.", error)
-        return await self._second_hand(url)
+        return await self._second_hand(url, section)
 
     @property
     def _reader_is_first(self) -> bool:
         mode = self._settings.jina
         return mode == "always" or (mode == "auto" and self._settings.jina_api_key is not None)
 
-    async def _second_hand(self, url: str) -> Article:
+    async def _second_hand(self, url: str, section: str) -> Article:
         await self._fetcher.require_allowed(url)
-        return await self._read(await self._reader.fetch(url))
+        return await self._read(await self._reader.fetch(url), section)
 
-    async def _directly(self, url: str) -> Article:
+    async def _directly(self, url: str, section: str) -> Article:
         document = await self._fetcher.fetch(url)
         try:
-            article = await self._read(document)
+            article = await self._read(document, section)
+        except FinalError:
+            raise
         except FetchError:
             if self._render is None or not may_need_scripts(document, None):
                 raise
-            return await self._rendered(self._render, document.url)
+            return await self._rendered(self._render, document.url, section)
         if self._render is not None and may_need_scripts(document, article):
             try:
-                return await self._rendered(self._render, document.url)
+                return await self._rendered(self._render, document.url, section)
             except FetchError as error:
                 _log.info("%s What it says without is taken.", error)
         return article
 
-    async def _rendered(self, render: Render, url: str) -> Article:
+    async def _rendered(self, render: Render, url: str, section: str) -> Article:
         try:
             async with self._renders, asyncio.timeout(self._settings.timeout_seconds):
                 document = await render(url)
@@ -93,11 +97,11 @@ class Crawler:
             raise FetchError(f"{url} needs JavaScript and took too long; use another source.") from error
         except ToolFailure as error:
             raise FetchError(f"{url} needs JavaScript, and the browser failed: {error}") from error
-        return await self._read(document)
+        return await self._read(document, section)
 
-    async def _read(self, document: Document) -> Article:
+    async def _read(self, document: Document, section: str) -> Article:
         try:
             async with self._readings, asyncio.timeout(self._settings.timeout_seconds):
-                return await asyncio.to_thread(extract_article, document, self._settings.max_characters)
+                return await read_article(document, self._settings.max_characters, section)
         except TimeoutError as error:
             raise FetchError(f"{document.url} is too tangled to be read; use another source.") from error

@@ -1,104 +1,91 @@
-"""From the bytes of a page to an article."""
+"""From the bytes of a document to an article."""
 
-import codecs
+import asyncio
 import re
-from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
 
-from maniple.crawler.article import Article, Document
-from maniple.crawler.markdown import cut, to_markdown
-from maniple.crawler.readable import clean_attributes, keep_first, readable_part, text_length
+from maniple.crawler.article import Article, Document, Section
+from maniple.crawler.failures import FinalError
 from maniple.errors import FetchError
+from maniple.reading.encoding import decode
+from maniple.reading.html import read_html
+from maniple.reading.isolated import read_isolated
+from maniple.reading.plain import read_csv, read_json, read_text
+from maniple.reading.result import Reading, Unreadable
+from maniple.reading.sections import number_of, parts
 
-if TYPE_CHECKING:
-    from lxml.html import HtmlElement
-
-# What pages call by the name on the left is in truth the superset on the right (https://encoding.spec.whatwg.org).
-_SUPERSETS = {
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "iso8859-1": "cp1252",
-    "ascii": "cp1252",
+_BY_LIBRARIES = {
+    "application/pdf": "pdf",
+    "application/x-pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/rss+xml": "feed",
+    "application/atom+xml": "feed",
+    "application/rdf+xml": "feed",
 }
-# Python calls these text encodings; no page is written in them, and some take quadratic time.
-_NOT_OF_PAGES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"}
-
-# Runs of blanks and endless tags say nothing, and the libraries below take quadratic time over them.
-_BLANKS = re.compile(r"\s{100,}")
-_ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
+_HTML = ("text/html", "application/xhtml+xml")
+_TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
+_FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
+_HEAD_BYTES = 2_000
 
 
-def extract_article(document: Document, max_characters: int) -> Article:
-    """The readable part of `document` as Markdown, cut to `max_characters`; may take seconds.
+async def read_article(document: Document, max_characters: int, section: str = "") -> Article:
+    """About `max_characters` at most of the readable part of `document` as Markdown; may take seconds.
 
-    JSON and other plain text stay as they are.
+    `section` is a number or a heading of an earlier article's outline; without it, reading starts at the
+    beginning.
 
     Raises:
-        FetchError: there is nothing to read.
+        FetchError: there is nothing to read, or no such section.
     """
-    text = decode(document.body, document.charset)
-    if _is_html(document):
-        return _html_article(text, document.url, max_characters)
-    if not text.strip() or "\0" in text:
-        raise FetchError(f"{document.url} has no text that can be read; use another source.")
-    name = urlsplit(document.url).path.rstrip("/").rpartition("/")[2]
-    return Article(document.url, name or document.url, cut(text.strip(), max_characters))
-
-
-def decode(body: bytes, charset: str | None) -> str:
-    """`body` as text: by its byte order mark, the header's `charset`, its own `<meta>`, or UTF-8."""
-    from bs4.dammit import EncodingDetector
-
-    body, mark = EncodingDetector.strip_byte_order_mark(body)
-    declared = EncodingDetector.find_declared_encoding(body, is_html=True)
-    encodings = [codec for name in (mark, charset, declared, "utf-8") if (codec := _codec(name))]
-    for encoding in encodings:
-        try:
-            return body.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return body.decode(encodings[0], "replace")
-
-
-def _html_article(text: str, url: str, max_characters: int) -> Article:
-    from lxml import html
-
-    nothing = FetchError(f"{url} has no readable text; it may need a browser, or use another source.")
-    # huge_tree: without it the parser stops at 256 levels and the rest of the page is lost.
-    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
-    # The tag in front: of an empty page the parser makes no document at all.
-    page = html.document_fromstring(f"<html>{text}".encode("utf-8", "replace"), parser=parser)
-    title = _title(page) or url
-    base = urljoin(url, page.xpath("string(//base/@href)"))
-    part = readable_part(page)
-    total = text_length(part)
-    # Twice as much as will be kept: what is counted here holds white space that Markdown folds.
-    keep_first(part, 2 * max_characters)
-    clean_attributes(part, base)
-    markdown = to_markdown(part)
-    if not markdown:
-        raise nothing
-    return Article(url, title, cut(markdown, max_characters, total))
-
-
-def _title(page: "HtmlElement") -> str:
-    for path in ("string(//title)", "string(//meta[@property='og:title']/@content)", "string(//h1)"):
-        if title := " ".join(page.xpath(path).split()):
-            return title
-    return ""
-
-
-def _is_html(document: Document) -> bool:
-    if document.media_type:
-        return document.media_type in ("text/html", "application/xhtml+xml")
-    return document.body.lstrip()[:1] == b"<"
-
-
-def _codec(name: str | None) -> str | None:
     try:
-        codec = codecs.lookup(name or "").name
-    except LookupError:
-        return None
-    return None if codec in _NOT_OF_PAGES else _SUPERSETS.get(codec, codec)
+        if kind := _kind_for_libraries(document):
+            reading = await read_isolated(kind, document.body, document.url)
+        else:
+            reading = await asyncio.to_thread(_read, document)
+    except Unreadable as error:
+        raise FetchError(f"{document.url} {error}; use another source.") from error
+    if not reading.markdown.strip() or "\0" in reading.markdown:
+        raise FetchError(_nothing(document))
+    return await asyncio.to_thread(_article, reading, document.url, max_characters, section)
+
+
+def _kind_for_libraries(document: Document) -> str | None:
+    is_xml = document.media_type.endswith("xml") and document.media_type not in _HTML
+    if is_xml and _FEED.search(document.body[:_HEAD_BYTES]):
+        return "feed"
+    return _BY_LIBRARIES.get(document.media_type)
+
+
+def _read(document: Document) -> Reading:
+    media_type, url = document.media_type, document.url
+    text = decode(document.body, document.charset)
+    if media_type in _HTML or (not media_type and text.lstrip()[:1] == "<"):
+        return read_html(text, url)
+    name = url.partition("?")[0].lower()
+    if media_type in _TABLES or (media_type == "text/plain" and name.endswith((".csv", ".tsv"))):
+        return read_csv(text, url)
+    if media_type.endswith("json"):
+        return read_json(text, url)
+    return read_text(text, url)
+
+
+def _article(reading: Reading, url: str, max_characters: int, section: str) -> Article:
+    title = reading.title or url
+    if len(reading.markdown) <= max_characters and not section:
+        return Article(url, title, reading.markdown, note=reading.note)
+    found = parts(reading.markdown, title, max_characters, reading.headed)
+    first = number_of(section, found) if section else 1
+    if first is None:
+        headings = "; ".join(part.heading for part in found[:20])
+        raise FinalError(f"{url} has no section {section!r}; it has 1 to {len(found)}: {headings}.")
+    last, room = first, max_characters - len(found[first - 1].markdown)
+    while last < len(found) and (room := room - len(found[last].markdown) - 2) >= 0:
+        last += 1
+    markdown = "\n\n".join(part.markdown for part in found[first - 1 : last])
+    sections = tuple(Section(part.heading, part.level, len(part.markdown)) for part in found)
+    return Article(url, title, markdown, sections, first, last, reading.note)
+
+
+def _nothing(document: Document) -> str:
+    if document.media_type in _HTML:
+        return f"{document.url} has no readable text; it may need a browser, or use another source."
+    return f"{document.url} has no text that can be read; use another source."

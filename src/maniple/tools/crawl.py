@@ -16,16 +16,21 @@ class Reads(Protocol):
 def crawl_tool(crawler: Reads) -> BaseTool:
     """A call gives the page as Markdown under its title and its address.
 
+    Of a long page it gives a part, with an outline to read on by.
+
+
     Raises `FetchError` when the page cannot be read.
     """
 
-    async def crawl(url: str) -> str:
-        article = await crawler.crawl(url.strip())
-        return f"# {article.title}\n\nSource: {article.url}\n\n{article.markdown}"
+    async def crawl(url: str, section: str | int = "") -> str:
+        return (await crawler.crawl(url.strip(), str(section))).text
 
     return StructuredTool.from_function(
         coroutine=crawl,
         name="crawl_tool",
-        description="Read a public web page as Markdown, by its full URL. No PDF, no JavaScript.",
+        description=(
+            "Read a public web page, PDF, Word document, feed or data file as Markdown, by its full URL. "
+            "A long one comes in parts: name a section of its outline, by number or heading, to read on."
+        ),
         metadata={"idempotent": True},
     )

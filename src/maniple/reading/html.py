@@ -1,0 +1,63 @@
+"""Web pages."""
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from maniple.reading.attributes import clean_attributes, keep_first
+from maniple.reading.markdown import to_markdown
+from maniple.reading.readable import readable_part
+from maniple.reading.result import LEFT_OUT, MAX_CHARACTERS, Reading
+from maniple.reading.shapes import straighten
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+# Runs of blanks and endless tags say nothing, and the libraries below take quadratic time over them.
+_BLANKS = re.compile(r"\s{100,}")
+_ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
+
+
+def read_html(text: str, url: str) -> Reading:
+    """The readable part of the page `text`, which is at `url`; may take seconds."""
+    text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
+    # The tag in front: of an empty page the parser makes no document at all.
+    source = f"<html>{text}".encode("utf-8", "replace")
+    page = _parse(source)
+    title, base = _title(page), _base(page, url)
+    is_front = urlsplit(url).path in ("", "/")
+    return _reading(readable_part(lambda: _parse(source), title, is_front), title, base)
+
+
+def read_fragment(source: str, title: str, base: str) -> Reading:
+    """HTML that is all readable, as that of a feed or made from another format."""
+    return _reading(_parse(f"<html>{source}".encode("utf-8", "replace")), title, base)
+
+
+def _reading(part: "HtmlElement", title: str, base: str) -> Reading:
+    whole = keep_first(part, MAX_CHARACTERS)
+    straighten(part)
+    clean_attributes(part, base)
+    return Reading(title, to_markdown(part), note="" if whole else LEFT_OUT)
+
+
+def _parse(source: bytes) -> "HtmlElement":
+    from lxml import html
+
+    # huge_tree: without it the parser stops at 256 levels and the rest of the page is lost.
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
+    return html.document_fromstring(source, parser=parser)
+
+
+def _base(page: "HtmlElement", url: str) -> str:
+    try:
+        return urljoin(url, page.xpath("string(//base/@href)"))
+    except ValueError:
+        return url
+
+
+def _title(page: "HtmlElement") -> str:
+    for path in ("string(//title)", "string(//meta[@property='og:title']/@content)", "string(//h1)"):
+        if title := " ".join(page.xpath(path).split()):
+            return title[:300]
+    return ""

@@ -1,0 +1,64 @@
+"""Documents of text without markup: notes, JSON, and tables of comma-separated values."""
+
+import csv
+import io
+import json
+from itertools import islice
+from urllib.parse import urlsplit
+
+from maniple.reading.result import LEFT_OUT, MAX_CHARACTERS, Reading
+
+_MAX_ROWS = 5_000
+_MAX_COLUMNS = 50
+_LONG_LINE = 500
+# Laying JSON out may make it this much longer; of an endless depth it would be most of all blanks.
+_MOST_BLANKS = 4
+
+
+def read_text(text: str, url: str) -> Reading:
+    """Plain text or Markdown, as it is."""
+    headed = urlsplit(url).path.lower().endswith((".md", ".markdown"))
+    return _bounded(_name(url), text.strip("\n"), headed)
+
+
+def read_json(text: str, url: str) -> Reading:
+    """JSON, with a line for each value where its own lines are long; what is none stays as it is."""
+    if all(len(line) <= _LONG_LINE for line in text.splitlines()):
+        return _bounded(_name(url), text.strip(), headed=False)
+    try:
+        laid_out = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        laid_out = ""
+    fits = 0 < len(laid_out) <= _MOST_BLANKS * len(text) + 100
+    return _bounded(_name(url), laid_out if fits else text.strip(), headed=False)
+
+
+def read_csv(text: str, url: str) -> Reading:
+    """A table of comma-, semicolon- or tab-separated values as one of Markdown."""
+    first_line = text[:4_000].partition("\n")[0]
+    delimiter = max(",;\t|", key=first_line.count)
+    try:
+        rows = list(islice(csv.reader(io.StringIO(text), delimiter=delimiter), _MAX_ROWS + 1))
+    except csv.Error:
+        return read_text(text, url)
+    columns = min(max(map(len, rows), default=0), _MAX_COLUMNS)
+    lines = [_line([*row, *[""] * columns][:columns]) for row in rows[:_MAX_ROWS] if row]
+    lines[1:1] = ["|" + " --- |" * columns]
+    reading = _bounded(_name(url), "\n".join(lines), headed=False)
+    if len(rows) <= _MAX_ROWS or reading.note:
+        return reading
+    return Reading(reading.title, reading.markdown, False, f"Only the first {_MAX_ROWS:,} rows were read.")
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _bounded(title: str, text: str, headed: bool) -> Reading:
+    if len(text) <= MAX_CHARACTERS:
+        return Reading(title, text, headed)
+    return Reading(title, text[:MAX_CHARACTERS], headed, LEFT_OUT)
+
+
+def _name(url: str) -> str:
+    return urlsplit(url).path.rstrip("/").rpartition("/")[2]

@@ -1,0 +1,111 @@
+"""Counting what is under each element of a page, all in one pass from the leaves up."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_COMMAS = (",", "،", "、", "，", "﹐", "﹑", "︐", "⸁", "⸴", "⸲", "︑")
+_HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
+_LISTS = {"ul", "ol"}
+_INPUTS = {"input", "textarea", "select", "button"}
+_TEXTUAL = {"span", "li", "td", "blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul"}
+
+
+@dataclass(slots=True)
+class Measure:
+    """Characters and elements under one element, itself counted."""
+
+    characters: int = 0
+    """White space at the ends of runs of text not counted."""
+    linked: float = 0
+    """Of these, the ones in links; links within the page count for less."""
+    in_headings: int = 0
+    in_lists: int = 0
+    in_text: int = 0
+    """Of these, the ones in elements that text is usually in."""
+    commas: int = 0
+    paragraphs: int = 0
+    images: int = 0
+    items: int = 0
+    inputs: int = 0
+    blocks: int = 0
+    """Elements that begin a new line."""
+
+    @property
+    def link_density(self) -> float:
+        """0 to 1: how much of the text is links."""
+        return self.linked / self.characters if self.characters else 0.0
+
+    def is_paragraph(self, element: "HtmlElement") -> bool:
+        """Whether `element`, whose measure this is, is a paragraph, or a division that is used as one."""
+        if element.tag != "div":
+            return element.tag == "p"
+        return self.blocks <= 1 and self.characters > 0 and self.link_density < 0.25
+
+    def add_text(self, text: str | None) -> None:
+        """Count a run of text."""
+        if text and (stripped := text.strip()):
+            self.characters += len(stripped)
+            self.commas += count_commas(stripped)
+
+    def add(self, other: "Measure") -> None:
+        """Count what is under a child too."""
+        self.characters += other.characters
+        self.linked += other.linked
+        self.in_headings += other.in_headings
+        self.in_lists += other.in_lists
+        self.in_text += other.in_text
+        self.commas += other.commas
+        self.paragraphs += other.paragraphs
+        self.images += other.images
+        self.items += other.items
+        self.inputs += other.inputs
+        self.blocks += other.blocks
+
+
+_BLOCKS = {
+    "address", "article", "aside", "blockquote", "center", "dd", "div", "dl", "dt", "fieldset", "figure",
+    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p",
+    "pre", "section", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
+}  # fmt: skip
+
+
+def measure(root: "HtmlElement") -> "dict[HtmlElement, Measure]":
+    """The measure of `root` and of each element under it, in the order of the document."""
+    measures = {element: Measure() for element in root.iter()}
+    for element in reversed(measures):
+        own = measures[element]
+        close(element, own)
+        if element is not root:
+            parent = measures[element.getparent()]
+            parent.add(own)
+            parent.add_text(element.tail)
+    return measures
+
+
+def close(element: "HtmlElement", own: Measure) -> None:
+    """Complete `own`, which holds what is under the children of `element` and behind them."""
+    tag = element.tag
+    own.add_text(element.text)
+    if tag == "a":
+        own.linked = own.characters * (0.3 if element.get("href", "").startswith("#") else 1)
+    elif tag in _HEADINGS:
+        own.in_headings = own.characters
+    elif tag in _LISTS:
+        own.in_lists = own.characters
+    if tag in _TEXTUAL:
+        own.in_text = own.characters
+    own.images += tag == "img"
+    own.items += tag == "li"
+    own.inputs += tag in _INPUTS
+    own.blocks += tag in _BLOCKS
+    own.paragraphs += own.is_paragraph(element)
+
+
+def count_commas(text: str | None) -> int:
+    """Commas of any script in `text`: prose has them, menus have not."""
+    if not text:
+        return 0
+    return text.count(",") if text.isascii() else sum(map(text.count, _COMMAS))

@@ -1,0 +1,153 @@
+"""Taking out of a page what nobody reads: by what it is, by its name, by what it looks like."""
+
+from typing import TYPE_CHECKING
+
+from maniple.reading.readable.measure import Measure, close
+from maniple.reading.readable.naming import is_byline, is_share, is_unlikely, weight
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+_NEVER_READ = (
+    "//script|//style|//template|//svg|//canvas|//iframe|//object|//embed|//video|//audio|//dialog|//link|//footer|//aside"
+    "|//button|//input|//select|//textarea|//nav"
+    "|//*[@role='menu' or @role='menubar' or @role='complementary' or @role='navigation' or @role='search'"
+    " or @role='alert' or @role='alertdialog' or @role='dialog' or @aria-modal='true']"
+    "|//*[@hidden or @aria-hidden='true'][not(self::body or self::main or self::article or self::img)]"
+    "|//*[contains(translate(@style, ' ', ''), 'display:none')"
+    " or contains(translate(@style, ' ', ''), 'visibility:hidden')][not(self::body)]"
+)
+_CONDITIONAL = {"form", "fieldset", "table", "ul", "div"}
+_KEPT_BY_TAG = {"html", "body", "main", "article", "a"}
+_MAX_BYLINE = 100
+_MAX_SHARE = 500
+
+
+def blank(element: "HtmlElement") -> None:
+    """Empty `element`; what is behind it stays.
+
+    Emptied, not removed: lxml joins the strings on both sides of a removed element, in quadratic time.
+    """
+    element.clear(keep_tail=True)
+    element.tag = "span"
+
+
+def prune_page(page: "HtmlElement") -> None:
+    """Empty what is never read: scripts, menus, what is hidden, what is said where there are no scripts."""
+    for element in page.xpath(_NEVER_READ):
+        blank(element)
+    for element in page.xpath("//noscript"):
+        # Images alone are those that a script would load.
+        texts = (element.text, *(child.tail for child in element))
+        if any(child.tag != "img" for child in element) or any((text or "").strip() for text in texts):
+            blank(element)
+
+
+def prune_unlikely(measures: "dict[HtmlElement, Measure]") -> "list[HtmlElement]":
+    """Empty what is named like no article, and who wrote it; returns what was emptied."""
+    emptied: list[HtmlElement] = []
+    sheltered: set[HtmlElement] = set()
+    for element, own in measures.items():
+        if element.getparent() in sheltered or element.tag in ("table", "code"):
+            sheltered.add(element)
+        elif _is_named_away(element, own):
+            emptied.append(element)
+    for element in emptied:
+        blank(element)
+    return emptied
+
+
+def _is_named_away(element: "HtmlElement", own: Measure) -> bool:
+    if 0 < own.characters < _MAX_BYLINE and is_byline(element):
+        return True
+    return element.tag not in _KEPT_BY_TAG and is_unlikely(element)
+
+
+def prune_article(root: "HtmlElement", title: str) -> None:
+    """Empty what is under `root` and looks like no part of an article: link lists, forms, repeated titles."""
+    elements = list(root.iter())
+    sheltered = _sheltered(elements)
+    measures = {element: Measure() for element in elements}
+    for element in reversed(elements):
+        own = measures[element]
+        close(element, own)
+        if element is root:
+            return
+        parent = measures[element.getparent()]
+        if _is_dropped(element, own, element in sheltered) or _repeats(element, own, title):
+            blank(element)
+        else:
+            parent.add(own)
+        parent.add_text(element.tail)
+
+
+def _sheltered(elements: "list[HtmlElement]") -> "set[HtmlElement]":
+    """What stands in code, a figure or a table of data, and those tables: nothing is dropped there."""
+    found: set[HtmlElement] = set()
+    for element in elements:
+        inside = element.tag in ("code", "figure", "pre") or (element.tag == "table" and is_data(element))
+        if inside or element.getparent() in found:
+            found.add(element)
+    return found
+
+
+def is_data(table: "HtmlElement") -> bool:
+    """Whether `table` is one, and not a page laid out with it."""
+    if table.get("role") == "presentation" or table.find(".//table") is not None:
+        return False
+    if any(
+        table.find(f".//{tag}") is not None for tag in ("caption", "th", "thead", "tfoot", "colgroup", "col")
+    ):
+        return True
+    rows = table.findall(".//tr")
+    columns = max((len(row) for row in rows), default=0)
+    return len(rows) > 1 and columns > 1 and (len(rows) >= 10 or columns > 4 or len(rows) * columns > 10)
+
+
+def _is_dropped(element: "HtmlElement", own: Measure, sheltered: bool) -> bool:
+    if element.tag in ("h1", "h2"):
+        return weight(element) < 0
+    if own.characters < _MAX_SHARE and is_share(element):
+        return True
+    return (
+        element.tag in _CONDITIONAL
+        and not sheltered
+        and not own.is_paragraph(element)
+        and _is_fishy(element, own)
+    )
+
+
+def _is_fishy(element: "HtmlElement", own: Measure) -> bool:
+    rank = weight(element)
+    if rank < 0:
+        return True
+    if own.commas >= 10:
+        return False
+    is_list = element.tag in ("ul", "ol") or own.in_lists > 0.9 * own.characters
+    most_links = 0.5 if rank >= 25 else 0.2
+    return (
+        (own.images > 1 and own.paragraphs / own.images < 0.5 and not _is_gallery(own))
+        or (not is_list and own.items - 100 > own.paragraphs)
+        or own.inputs > own.paragraphs // 3
+        or (not is_list and _is_stub(own))
+        or (own.link_density > most_links and not (is_list and rank < 25))
+        or (own.images == 0 and own.in_text == 0)
+    )
+
+
+def _is_gallery(own: Measure) -> bool:
+    return own.items == own.images
+
+
+def _is_stub(own: Measure) -> bool:
+    headed = own.in_headings >= 0.9 * own.characters
+    return not headed and own.characters < 25 and (own.images == 0 or own.images > 2) and own.linked > 0
+
+
+def _repeats(element: "HtmlElement", own: Measure, title: str) -> bool:
+    if element.tag not in ("h1", "h2") or not 0 < own.characters < 300:
+        return False
+    words = element.text_content().lower().split()
+    known = set(title.lower().split())
+    new = sum(len(word) + 1 for word in words if word not in known)
+    return new < 0.25 * (sum(map(len, words)) + len(words))

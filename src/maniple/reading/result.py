@@ -1,0 +1,27 @@
+"""What a reader makes of a document."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A whole document as Markdown, before it is cut to what is asked for."""
+
+    title: str
+    """Empty where the document has none."""
+    markdown: str
+    """Empty where there is nothing to read."""
+    headed: bool = True
+    """Whether a line that begins with `#` is a heading."""
+    note: str = ""
+    """What was left out, as a sentence."""
+
+
+# What a document is read to at most. A page of more is a collection, and converting it takes seconds of a
+# processor.
+MAX_CHARACTERS = 400_000
+LEFT_OUT = f"Only about the first {MAX_CHARACTERS:,} characters were read."
+
+
+class Unreadable(Exception):
+    """What is wrong with a document, in words that follow its address: "is a damaged PDF"."""

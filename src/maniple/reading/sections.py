@@ -1,0 +1,101 @@
+"""Reading a long document in parts."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_HEADING = re.compile(r"(#{1,6}) +(\S.*)")
+_FENCE = re.compile(r" {0,3}(`{3,20}|~{3,20})")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_MAX_HEADING_CHARACTERS = 100
+_LEAST_ROOM = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Markdown from one heading to the next."""
+
+    heading: str
+    level: int
+    """1 to 6; 0 for what stands before the first heading."""
+    markdown: str
+
+
+def parts(markdown: str, title: str, max_characters: int, headed: bool = True) -> list[Part]:
+    """`markdown` in the order it has, in parts of at most `max_characters` (not below 200) each.
+
+    It is parted at headings, and where that leaves too much, between paragraphs. Text that is not `headed`
+    has no headings, whatever its
+    lines begin with. `title` is the heading of what stands before the first one.
+    """
+    whole = Part(title[:_MAX_HEADING_CHARACTERS], 0, markdown.strip("\n"))
+    found = _by_headings(whole) if headed else [whole]
+    room = max(max_characters, _LEAST_ROOM)
+    return [piece for part in found for piece in _by_length(part, room)]
+
+
+def number_of(section: str, found: list[Part]) -> int | None:
+    """Which of `found`, from 1 on, is meant: by its number, its heading or a piece of that; None for none."""
+    wanted = section.strip().lstrip("#").strip().casefold()
+    if wanted.isdecimal() and 1 <= int(wanted[:9]) <= len(found):
+        return int(wanted[:9])
+    headings = [part.heading.casefold() for part in found]
+    for matches in (str.__eq__, str.startswith, str.__contains__):
+        for number, heading in enumerate(headings, 1):
+            if wanted and matches(heading, wanted):
+                return number
+    return None
+
+
+def _by_headings(whole: Part) -> Iterator[Part]:
+    heading, level, lines, fence = whole.heading, 0, list[str](), ""
+    for line in whole.markdown.split("\n"):
+        fence = _fence_after(line, fence)
+        match = None if fence else _HEADING.match(line)
+        if match:
+            if any(lines):
+                yield Part(heading, level, "\n".join(lines).strip("\n"))
+            heading, level, lines = _plain(match[2]) or whole.heading, len(match[1]), []
+        lines.append(line)
+    yield Part(heading, level, "\n".join(lines).strip("\n"))
+
+
+def _plain(heading: str) -> str:
+    return _LINK.sub(r"\1", heading[: 10 * _MAX_HEADING_CHARACTERS]).strip("# *`")[:_MAX_HEADING_CHARACTERS]
+
+
+def _by_length(part: Part, max_characters: int) -> Iterator[Part]:
+    pieces = list(_pieces(part.markdown, max_characters))
+    for number, piece in enumerate(pieces, 1):
+        heading = f"{part.heading} ({number} of {len(pieces)})" if len(pieces) > 1 else part.heading
+        yield Part(heading, part.level if number == 1 else 6, piece)
+
+
+def _pieces(markdown: str, max_characters: int) -> Iterator[str]:
+    """`markdown` cut between paragraphs, lines or, at worst, anywhere; code is closed and opened again."""
+    start, fence = 0, ""
+    while True:
+        opening = f"{fence}\n" if fence else ""
+        if len(markdown) - start <= max_characters - len(opening):
+            yield opening + markdown[start:]
+            return
+        kept = markdown[start : start + max_characters - 45]  # room for two fences
+        ends = (kept.rfind("\n\n"), kept.rfind("\n"), kept.rfind(" "))
+        length = next((end for end in ends if end > len(kept) // 2), len(kept))
+        start += length
+        kept = kept[:length]
+        for line in kept.split("\n"):
+            fence = _fence_after(line, fence)
+        yield opening + kept.rstrip() + (f"\n{fence}" if fence else "")
+        while markdown[start : start + 1] == "\n" or (not fence and markdown[start : start + 1] == " "):
+            start += 1
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The mark that ends the code which `line` leaves open, where `fence` is that before it; else empty."""
+    match = _FENCE.match(line)
+    if not match:
+        return fence
+    if not fence:
+        return match[1]
+    return "" if match[1].startswith(fence) else fence

@@ -1,0 +1,57 @@
+"""Small documents of other kinds than HTML."""
+
+import io
+import zipfile
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
+_TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def pdf(*texts: str, password: str = "") -> bytes:
+    """A PDF with a page of one line for each of `texts`; a page for "" shows nothing."""
+    from pypdf import PdfWriter
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = PdfWriter()
+    font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    fonts = DictionaryObject({NameObject(key): NameObject(value) for key, value in font.items()})
+    for text in texts:
+        page = writer.add_blank_page(300, 300)
+        content = DecodedStreamObject()
+        content.set_data(f"BT /F 12 Tf 20 200 Td ({text}) Tj ET".encode() if text else b"")
+        page[NameObject("/Contents")] = writer._add_object(content)
+        named = DictionaryObject({NameObject("/F"): fonts})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): named})
+    writer.add_metadata({"/Title": "On bridges"})
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()
+
+
+def docx(body: str, more: dict[str, bytes] | None = None) -> bytes:
+    """A Word document of the paragraphs `body` (WordprocessingML)."""
+    main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    members = {
+        "[Content_Types].xml": f'<Types xmlns="{_TYPES}">'
+        f'<Override PartName="/word/document.xml" ContentType="{main}"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{_RELATIONS}"><Relationship Id="r1"'
+        f' Type="{_OFFICE}/officeDocument" Target="word/document.xml"/></Relationships>',
+        "word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>',
+        "word/styles.xml": f'<w:styles xmlns:w="{_WORD}"><w:style w:type="paragraph" w:styleId="Heading1">'
+        '<w:name w:val="heading 1"/></w:style></w:styles>',
+    }
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {**members, **(more or {})}.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def paragraph(text: str, style: str = "") -> str:
+    """A paragraph for `docx`."""
+    look = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{look}<w:r><w:t>{text}</w:t></w:r></w:p>"

@@ -1,0 +1,89 @@
+import random
+
+import pytest
+
+from bench.extraction import own, token_f1
+from maniple.reading.html import read_html
+from tests.reading.pages import Page, pages, prose
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_what_a_person_would_read_is_found_on_pages_of_every_shape(page: Page) -> None:
+    assert token_f1(own(page.html), page.text) > 0.95
+
+
+def read(html: str, path: str = "/page") -> str:
+    return read_html(html, f"http://site.test{path}").markdown
+
+
+def paragraphs(count: int) -> str:
+    dice = random.Random(count)
+    return "".join(f"<p>{prose(dice)}</p>" for _ in range(count))
+
+
+def test_a_heading_that_repeats_the_title_is_left_out_and_others_stay() -> None:
+    text = f"<h1>On bridges</h1>{paragraphs(4)}<h2>Steel</h2>{paragraphs(2)}"
+    html = f"<title>On bridges - The Daily</title><article>{text}"
+    markdown = read(html)
+    assert "# On bridges" not in markdown
+    assert "## Steel" in markdown
+
+
+def test_who_wrote_it_and_what_shares_it_is_left_out() -> None:
+    around = '<p class="byline">By Ann</p><div class="share">Share this</div>'
+    html = f"<div class=post>{around}{paragraphs(5)}</div>"
+    assert "Ann" not in read(html)
+    assert "Share" not in read(html)
+
+
+def test_the_front_of_a_site_is_read_with_all_its_links() -> None:
+    teasers = "".join(f"<li><a href=/{n}>Teaser number {n} of the day</a>" for n in range(30))
+    html = f"<nav>Menu</nav><ul>{teasers}</ul><div class=lead>{paragraphs(2)}</div>"
+    assert "Teaser number 29" in read(html, "/")
+    assert "Menu" not in read(html, "/")
+
+
+def test_an_image_that_is_loaded_late_has_its_true_address_and_is_named_once() -> None:
+    html = f"""<article>{paragraphs(4)}<p>
+    <img src="data:image/gif;base64,R0" data-src="/true.jpg" alt="A span">
+    <noscript><img src="/true.jpg"></noscript>
+    <img srcset="/small.jpg 1x, /large.jpg 2x" alt="B"></p></article>"""
+    markdown = read(html)
+    assert markdown.count("http://site.test/true.jpg") == 1
+    assert "![A span](http://site.test/true.jpg)" in markdown
+    assert "![B](http://site.test/small.jpg)" in markdown
+
+
+def test_what_is_said_to_readers_without_scripts_is_left_out() -> None:
+    assert "JavaScript" not in read(
+        f"<article><noscript><p>Turn on JavaScript.</p></noscript>{paragraphs(4)}</article>"
+    )
+
+
+def test_an_image_that_is_there_without_scripts_only_is_kept() -> None:
+    assert "http://site.test/late.jpg" in read(
+        f"<article>{paragraphs(4)}<p><noscript><img src=/late.jpg></noscript></p></article>"
+    )
+
+
+def test_a_table_that_lays_out_is_no_table_and_one_of_data_is() -> None:
+    data = "<table><tr><th>Name<th>m</tr><tr><td>Akashi<td>1991</table>"
+    html = f"<table><tr><td><table role=presentation><tr><td>{paragraphs(4)}<td>{data}</table></table>"
+    markdown = read(html)
+    assert "| Akashi | 1991 |" in markdown
+    assert markdown.count("| --- |") == 1
+
+
+def test_marks_to_link_to_a_heading_go_and_headings_in_links_become_links_in_headings() -> None:
+    html = f"<article>{paragraphs(4)}<h2>Arch<a href='#arch'>¶</a></h2><a href=/more><h3>More</h3></a>"
+    markdown = read(html)
+    assert "## Arch\n" in markdown
+    assert "### [More](http://site.test/more)" in markdown
+    assert "¶" not in markdown
+
+
+@pytest.mark.parametrize(
+    "name", ["language-python", "lang-python", "brush: python", "highlight-source-python"]
+)
+def test_code_keeps_its_language(name: str) -> None:
+    assert "```python\nx = 1" in read(f"<article>{paragraphs(4)}<pre class='{name}'><code>x = 1</code></pre>")
