@@ -1,16 +1,23 @@
 """Pages of the shapes that the web has, made of seeded prose, each with what a person would read of it."""
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
-_WORDS = """
+_WORDS = re.findall(
+    r"\w+",
+    """
 the of a bridge river over city stone steel engineers built across years water longest arch span
 opened traffic under between new old first wind tower cable deck after storm winter council said
 people cost plan
-""".split()
-_HAN = "桥梁建设工程师城市河流石头钢铁多年以来第一座新的大桥开通交通风力塔缆索桥面冬季风暴议会居民费用计划直到仍然保留"
+""",
+)
+_HAN = (
+    "桥梁建设工程师城市河流石头钢铁多年以来第一座新的大桥开通交通风力塔缆索"
+    "桥面冬季风暴议会居民费用计划直到仍然保留"
+)
 _KANA = "橋は川の上に架かり町の人々が毎日渡っています石と鋼で作られた古い塔から風の強い冬の日も見えます"
 
 

@@ -19,7 +19,6 @@ from maniple.config.search_settings import SearchSettings
 from maniple.config.section import Section
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
 from maniple.config.values import (
-    ApiKey,
     OptionalSecret,
     OptionalText,
     UserPath,

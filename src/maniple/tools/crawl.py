@@ -10,14 +10,13 @@ from maniple.crawler import Article
 class Reads(Protocol):
     """What reads a page: a `Crawler`, or one that knows documents, too."""
 
-    async def crawl(self, url: str) -> Article: ...
+    async def crawl(self, url: str, section: str = "") -> Article: ...
 
 
 def crawl_tool(crawler: Reads) -> BaseTool:
     """A call gives the page as Markdown under its title and its address.
 
     Of a long page it gives a part, with an outline to read on by.
-
 
     Raises `FetchError` when the page cannot be read.
     """

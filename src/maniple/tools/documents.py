@@ -1,12 +1,11 @@
 """The folder of documents: searched beside the web, and read as pages are."""
 
-import asyncio
 import mimetypes
 
 from maniple.config import SearchSettings
 from maniple.crawler import Article, Crawler
 from maniple.crawler.article import Document
-from maniple.crawler.extract import extract_article
+from maniple.crawler.extract import read_article
 from maniple.search import FolderSearch
 from maniple.search.folder import SCHEME
 
@@ -28,21 +27,17 @@ class PagesAndDocuments:
         self._folder = folder
         self._max_characters = max_characters
 
-    async def crawl(self, url: str) -> Article:
+    async def crawl(self, url: str, section: str = "") -> Article:
         """See `Crawler.crawl`; raises `ToolFailure`."""
         if not url.startswith(SCHEME):
-            return await self._crawler.crawl(url)
+            return await self._crawler.crawl(url, section)
         name, body = await self._folder.read(url)
-        return await _read(_document(url, name, body), self._max_characters)
+        return await read_article(_document(url, name, body), self._max_characters, section)
 
 
 async def _indexed(name: str, body: bytes) -> tuple[str, str]:
-    article = await _read(_document(name, name, body), _INDEXED_CHARACTERS)
+    article = await read_article(_document(name, name, body), _INDEXED_CHARACTERS)
     return article.title, article.markdown
-
-
-async def _read(document: Document, max_characters: int) -> Article:
-    return await asyncio.to_thread(extract_article, document, max_characters)
 
 
 def _document(url: str, name: str, body: bytes) -> Document:
