@@ -1,4 +1,7 @@
 import asyncio
+import gc
+import weakref
+from contextvars import ContextVar, copy_context
 
 import pytest
 
@@ -98,6 +101,23 @@ async def test_failures_and_empty_results_are_not_kept(runs: Runs) -> None:
     assert await search.search("q", limit=5) == []
     shelf.hits = pages("a")
     assert await search.search("q", limit=5) == pages("a")
+
+
+async def test_what_is_kept_keeps_nothing_of_the_run_that_asked(runs: Runs) -> None:
+    class Scope:
+        """What a run brings along."""
+
+    scope = Scope()
+    current: ContextVar[Scope] = ContextVar("scope")
+    kept = weakref.ref(scope)
+    search = RunCache(Shelf(pages("a")), runs.key)
+    context = copy_context()
+    context.run(current.set, scope)
+    await asyncio.create_task(search.search("q", limit=5), context=context)
+    del context, scope
+    await asyncio.sleep(0)  # the loop lets go of the context in which it woke us
+    gc.collect()
+    assert kept() is None
 
 
 async def test_the_longest_unused_is_forgotten(runs: Runs) -> None:
