@@ -117,7 +117,7 @@ async def test_the_coordinators_sorting_decides_who_may_be_planned_with():
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
 async def test_without_a_search_nobody_plans_with_the_researcher_and_the_answer_says_its_source(kind):
     toolbox = Toolbox(
-        {"researcher": [crawl_tool], "coder": []}, {"researcher": "There is no TAVILY_API_KEY."}
+        {"researcher": [crawl_tool], "coder": []}, {"researcher": "Search is turned off."}
     )
     script = {**small(sort(kind), reply("Paris.")), "planner": planned("reporter")}
     async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
@@ -125,12 +125,12 @@ async def test_without_a_search_nobody_plans_with_the_researcher_and_the_answer_
         assert may_plan_with(it.server.requests[1]) == ["reporter"]
     report = frames[-1][1]["messages"][-1]["content"]
     assert report.startswith("Paris.\n\n(Nothing was looked up")
-    assert report.endswith("There is no TAVILY_API_KEY.)")
+    assert report.endswith("Search is turned off.)")
 
 
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
 async def test_without_a_search_the_researcher_reads_the_page_that_the_request_names(kind):
-    toolbox = Toolbox({"researcher": [crawl_tool]}, {"researcher": "There is no TAVILY_API_KEY."})
+    toolbox = Toolbox({"researcher": [crawl_tool]}, {"researcher": "Search is turned off."})
     script = {**small(sort(kind), reply("It says 42.")), "planner": planned("researcher")}
     async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
         frames = await it.run("What does https://e.test/a(b) say?")
