@@ -12,9 +12,12 @@ from maniple.config import FetchSettings
 from maniple.crawler import Crawler, Document
 from maniple.errors import FetchError
 from tests.crawler.web import Reply, Send, Site, open_site, redirect
+from tests.reading.files import docx, paragraph, pdf
 
 pytestmark = pytest.mark.anyio
-HELLO = b"<title>Hello</title><main><p>Hello, reader.</p></main>"
+FEED = """<rss version="2.0"><channel><title>News</title><item><title>Opened</title>
+<link>http://a.test/1</link><description>The bridge.</description></item></channel></rss>"""
+HELLO = b"<title>Hello</title><body><main><p>Hello, reader.</p></main>"
 
 
 async def endless(send: Send) -> None:
@@ -50,6 +53,10 @@ WEB = {
     "/broken": Reply("<p>Hello, <b>reader<p>.</i></div></table><td>&bogus; &amp <a href=//[>x</a>"),
     "/plain": Reply("Hello, reader.", "text/plain"),
     "/json": Reply('{"hello": "reader"}', "application/json"),
+    "/pdf": Reply(pdf("Hello, reader."), "application/octet-stream"),
+    "/docx": Reply(docx(paragraph("Hello, reader.")), "application/zip"),
+    "/not-pdf": Reply(b"%PDF-1.7 broken", "application/pdf"),
+    "/feed": Reply(FEED, "application/xml"),
     "/403": Reply("no", status=403),
     "/429": Reply("later", status=429, headers=(("Retry-After", "600"),)),
     "/451": Reply("no", status=451),
@@ -70,9 +77,16 @@ TEXTS = {
     "/gbk": "汉字和文章",
     "/shift-jis": "日本語の文章①",
     "/script-only": "What the script wrote.",
+    "/docx": "Hello, reader.",
 }
-BEGINNINGS = {"/5mb": "Hello, reader.\n\nmore and more", "/broken": "Hello, **reader", "/json": "{"}
+BEGINNINGS = {
+    "/5mb": "Hello, reader.\n\nmore and more",
+    "/broken": "Hello, **reader",
+    "/json": "{",
+    "/feed": "## [Opened](http://a.test/1)",
+}
 ERRORS = {
+    "/not-pdf": "is a damaged PDF",
     "/403": "answered 403",
     "/429": r"answered 429 .* again in 600 s",
     "/451": "answered 451",
