@@ -36,6 +36,18 @@ async def test_a_program_gets_one_object(tmp_path: Path, site: Site) -> None:
     assert said["markdown"].startswith("# Tea")
 
 
+async def test_a_long_page_is_read_on_at_a_section(tmp_path: Path, site: Site) -> None:
+    site.pages["/long"] = Reply(
+        "".join(f"<h2>Part {n}</h2><p>{f'Words of {n}. ' * 300}</p>" for n in "abcdef")
+    )
+    arguments = ("crawl", f"{site.url}/long", "--section")
+    _, output, _ = await maniple(*arguments, "Part e", folder=tmp_path, env=env(tmp_path))
+    assert "5. Part e" in output and "Words of e." in output and "Words of a." not in output
+    status, output, notes = await maniple(*arguments, "Part z", folder=tmp_path, env=env(tmp_path))
+    assert (status, output) == (1, "")
+    assert "has no section 'Part z'" in notes
+
+
 async def test_a_page_that_cannot_be_read_is_said_with_the_next_step(tmp_path: Path, site: Site) -> None:
     status, output, notes = await maniple("crawl", f"{site.url}/b", folder=tmp_path, env=env(tmp_path))
     assert (status, output) == (1, "")

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
 def crawl(
     url: Annotated[str, typer.Argument(metavar="URL", help="The page; https:// may be left out.")],
+    section: Annotated[
+        str,
+        typer.Option(
+            "--section",
+            metavar="NAME",
+            help="Begin at this heading or number of the outline.",
+            show_default=False,
+        ),
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print it as one JSON object.")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours. NO_COLOR does the same.")] = False,
     config: ConfigOption = None,
@@ -24,6 +33,7 @@ def crawl(
     Examples:
       maniple crawl https://example.com/article
       maniple crawl example.com > page.md        only the Markdown
+      maniple crawl --section 3 example.com      a long page has an outline to read on by
       maniple crawl --json example.com | jq -r .title
 
     \b
@@ -37,10 +47,11 @@ def crawl(
     settings = read_settings(config)
     from maniple.cli.screens import Screens
 
-    finish(_read(url, settings, Screens.of_this_process(color=not no_color), as_json=json))
+    screens = Screens.of_this_process(color=not no_color)
+    finish(_read(url, section, settings, screens, as_json=json))
 
 
-async def _read(url: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
+async def _read(url: str, section: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
     from maniple.browser import open_browser
     from maniple.crawler import AddressGuard, Crawler
     from maniple.runtime.rendering import rendering
@@ -48,7 +59,7 @@ async def _read(url: str, settings: "Settings", screens: "Screens", *, as_json: 
     address = url if "://" in url else f"https://{url}"
     guard = AddressGuard(settings.fetch)
     async with open_browser(settings.browser, guard.resolve) as browser:
-        article = await Crawler(settings.fetch, rendering(browser)).crawl(address)
+        article = await Crawler(settings.fetch, rendering(browser)).crawl(address, section)
     _print(article, screens, as_json=as_json)
     return 0
 
@@ -63,7 +74,7 @@ def _print(article: "Article", screens: "Screens", *, as_json: bool) -> None:
 
         print(json_line(asdict(article)))
         return
-    text = clean(f"# {article.title}\n\nSource: {article.url}\n\n{article.markdown}")
+    text = clean(article.text)
     if screens.is_live:
         from maniple.cli.prose import Prose
 
