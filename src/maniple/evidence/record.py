@@ -1,0 +1,47 @@
+"""The record of what a run has read, which its report is checked against."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+SourceKind = Literal["result", "page"]
+"""How a source was met: found by a search, or fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One address that a run has met.
+
+    `number` counts from 1 in the order of first appearance in the run, and is what the report cites:
+    `[number]`. `url` is absolute and has no fragment; two spellings of one address are compared by
+    `same_url`. `retrieved_at` is Unix time in seconds, and `sha256` the hex digest of the newest text that
+    was read there (UTF-8).
+    """
+
+    number: int
+    url: str
+    title: str
+    kind: SourceKind
+    retrieved_at: float
+    sha256: str
+
+
+class Evidence(Protocol):
+    """What one run has read. Safe to use from concurrent tool calls."""
+
+    async def add(self, url: str, title: str, kind: SourceKind, text: str) -> Source:
+        """Record that `text` was read at `url`.
+
+        The same address keeps its number; a page takes the place of a search result's standing and title,
+        never the other way round; the texts add up. Past the record's bounds a text is cut or left out, and
+        an address that finds no room is answered with the number 0: it cannot be cited.
+        """
+        ...
+
+    async def sources(self) -> Sequence[Source]:
+        """Return every source, by number."""
+        ...
+
+    async def texts(self, number: int) -> Sequence[str]:
+        """Return all that was read at one source, oldest first; nothing for a number that there is not."""
+        ...
