@@ -14,14 +14,17 @@ async def test_everything_of_a_thread_is_exported_but_secrets(any_store):
     run, other = await stored_run(any_store, request='{"messages": ["é"]}'), await stored_run(any_store)
     await any_store.events.append([(run.run_id, some_events(1, 1200))])
     await any_store.ledger.begin(run.run_id, "c", "bash_tool", '{"cmd": "ls"}')
+    await any_store.evidence(run.run_id).add("https://e.test/a", "A page", "page", "What it says")
     artifact = await any_store.artifacts.add(run, "a.txt", "text/plain", b"content")
     await any_store.keys.add("key", KeyLimits())
     lines = [json.loads(line) async for line in export(any_store, run.thread_id)]
     kinds = [line.pop("record") for line in lines]
-    assert kinds == ["thread", "run", *["event"] * 1200, "tool_call", "artifact"]
+    assert kinds == ["thread", "run", *["event"] * 1200, "tool_call", "source", "artifact"]
     assert lines[1]["request"] == {"messages": ["é"]}
     assert lines[1201]["data"] == {"delta": "word 1200"}
-    assert lines[-2]["arguments"] == {"cmd": "ls"}
+    assert lines[-3]["arguments"] == {"cmd": "ls"}
+    assert (lines[-2]["run_id"], lines[-2]["url"]) == (run.run_id, "https://e.test/a")
+    assert "What it says" not in str(lines)
     assert lines[-1]["sha256"] == artifact.sha256
     everything = [json.loads(line) async for line in export(any_store)]
     assert len(everything) == len(lines) + 2

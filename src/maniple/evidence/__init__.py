@@ -1,6 +1,16 @@
 """What a run has read: its sources, numbered as the report cites them, and the texts found there."""
 
 from maniple.evidence.addresses import comparable_url, same_url
+from maniple.evidence.memory import MemoryEvidence
 from maniple.evidence.record import Evidence, Source, SourceKind
+from maniple.evidence.redacted import RedactedEvidence
 
-__all__ = ["Evidence", "Source", "SourceKind", "comparable_url", "same_url"]
+__all__ = [
+    "Evidence",
+    "MemoryEvidence",
+    "RedactedEvidence",
+    "Source",
+    "SourceKind",
+    "comparable_url",
+    "same_url",
+]

@@ -10,6 +10,10 @@ TRACKING = re.compile(
 """Query parameters that say where a reader came from, and nothing about the page."""
 
 
+URL_CHARACTERS = 4_000
+"""Longer ones are no page's address."""
+
+
 def without_fragment(url: str) -> str:
     """Return an address without its `#part`."""
     return urldefrag(url.strip()).url if "#" in url else url.strip()
@@ -20,15 +24,19 @@ def same_url(left: str, right: str) -> bool:
     return comparable_url(left) == comparable_url(right)
 
 
-@lru_cache(maxsize=4096)
 def comparable_url(url: str) -> str:
     """Return the form of an address that is equal for every common spelling of one page.
 
     Left out: the scheme of the web (`http` or `https`) and its usual port, `www.`, the letter case of the
     host, the fragment, slashes at the end of the path, percent encoding, and parameters that only track. The
-    path's letter case and every other parameter, in their order, count. An address that cannot be read is
-    its own form.
+    path's letter case and every other parameter, in their order, count. An address that cannot be read, or is
+    longer than `URL_CHARACTERS`, is its own form.
     """
+    return _comparable(url) if len(url) <= URL_CHARACTERS else url.strip()
+
+
+@lru_cache(maxsize=4096)
+def _comparable(url: str) -> str:
     try:
         parts = urlsplit(without_fragment(url))
         return _form(parts) if parts.hostname else url.strip()

@@ -15,7 +15,8 @@ PAGE = 500
 async def export(store: Store, thread_id: str | None = None) -> AsyncIterator[str]:
     """Yield a JSON object a line, for one thread or for all: what it is (`record`), then its fields.
 
-    Records: thread, run, event, tool_call, artifact (without its content), each after what it belongs to.
+    Records: thread, run, event, tool_call, source (without what was read there), artifact (without its
+    content), each after what it belongs to.
     Raises `LookupError` for a thread that is not there. API keys and checkpoints are left out.
     """
     if thread_id is not None:
@@ -52,6 +53,8 @@ async def _run(store: Store, run: RunRecord) -> AsyncIterator[str]:
     for call in await store.ledger.of_run(run.run_id):
         parsed = {"arguments": _parsed(call.arguments), "result": _parsed(call.result)}
         yield _line("tool_call", {**asdict(call), **parsed})
+    for source in await store.evidence(run.run_id).sources():
+        yield _line("source", {"run_id": run.run_id, **asdict(source)})
     for artifact in await store.artifacts.of_run(run.run_id):
         yield _line("artifact", asdict(artifact))
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol, TypedDict, Unpack
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from maniple.evidence import Evidence
 from maniple.store.records import (
     ApiKey,
     Artifact,
@@ -271,6 +272,10 @@ class Store(Protocol):
     def checkpoints(self) -> Checkpoints: ...
     @property
     def checkpointer(self) -> BaseCheckpointSaver: ...
+
+    def evidence(self, run_id: str) -> Evidence:
+        """Return what a run has read; to add to that of a run that is not there is a `StoreError`."""
+        ...
 
     async def try_out(self) -> None:
         """Raise the `StoreError` that reading or writing would meet now, as far as that shows cheaply."""

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from langgraph.checkpoint.memory import InMemorySaver
 
+from maniple.evidence import MemoryEvidence
 from maniple.store.files import ArtifactFiles
 from maniple.store.records import ApiKey, Artifact, EventRecord, RunRecord, Thread, ToolCallRecord
 from maniple.store.spent import Spent
@@ -30,6 +31,7 @@ class Content:
     events: dict[str, list[EventRecord]] = field(default_factory=dict)
     calls: dict[tuple[str, str], ToolCallRecord] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
+    evidence: dict[str, MemoryEvidence] = field(default_factory=dict)
     keys: dict[str, ApiKey] = field(default_factory=dict)
     spent: list[Spent] = field(default_factory=list)
 
@@ -50,6 +52,7 @@ class Content:
         for run_id in gone:
             self.runs.pop(run_id, None)
             self.events.pop(run_id, None)
+            self.evidence.pop(run_id, None)
         await self.files.remove(files)
 
     def unused_time(self, at: float) -> float:

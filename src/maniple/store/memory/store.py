@@ -7,9 +7,11 @@ from pathlib import Path
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
+from maniple.evidence import Evidence
 from maniple.store.files import ArtifactFiles
 from maniple.store.memory.content import Content
 from maniple.store.memory.conversations import MemoryRuns, MemoryThreads
+from maniple.store.memory.evidence import MemoryRunEvidence
 from maniple.store.memory.holdings import MemoryArtifacts, MemoryKeys
 from maniple.store.memory.logs import MemoryEvents, MemoryLedger
 from maniple.store.serde import serializer
@@ -66,6 +68,9 @@ class MemoryStore:
         self.keys = MemoryKeys(content)
         self.checkpoints = MemoryCheckpoints(content.saver)
         self.checkpointer: BaseCheckpointSaver = content.saver
+
+    def evidence(self, run_id: str) -> Evidence:
+        return MemoryRunEvidence(self._content, run_id)
 
     async def try_out(self) -> None:
         """Memory is read and written as long as there is a process."""

@@ -10,12 +10,14 @@ import aiosqlite
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.errors import StoreError
+from maniple.evidence import Evidence
 from maniple.store.faults import corrupt_log, refuse_full, told
 from maniple.store.files import ArtifactFiles
 from maniple.store.sqlite.artifacts import SqliteArtifacts
 from maniple.store.sqlite.checkpoints import SqliteCheckpoints, SqliteSaver
 from maniple.store.sqlite.connection import Database, connect
 from maniple.store.sqlite.events import SqliteEvents
+from maniple.store.sqlite.evidence import SqliteEvidence
 from maniple.store.sqlite.keys import SqliteKeys
 from maniple.store.sqlite.ledger import SqliteLedger
 from maniple.store.sqlite.migrations import APPLICATION_ID, migrate, scripts
@@ -47,6 +49,9 @@ class SqliteStore:
     @property
     def process(self) -> str:
         return self._processes.own
+
+    def evidence(self, run_id: str) -> Evidence:
+        return SqliteEvidence(self._database, run_id)
 
     async def try_out(self) -> None:
         def look() -> None:

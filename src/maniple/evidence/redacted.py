@@ -1,0 +1,25 @@
+"""A record without secrets."""
+
+import asyncio
+from collections.abc import Sequence
+
+from maniple.evidence.record import Evidence, Source, SourceKind
+from maniple.redaction import Redactor
+
+
+class RedactedEvidence:
+    """Masks secrets in what `evidence` is given; see `record.Evidence`."""
+
+    def __init__(self, evidence: Evidence, redactor: Redactor) -> None:
+        self._evidence = evidence
+        self._redactor = redactor
+
+    async def add(self, url: str, title: str, kind: SourceKind, text: str) -> Source:
+        url, title, text = await asyncio.to_thread(self._redactor.value, (url, title, text))
+        return await self._evidence.add(url, title, kind, text)
+
+    async def sources(self) -> Sequence[Source]:
+        return await self._evidence.sources()
+
+    async def texts(self, number: int) -> Sequence[str]:
+        return await self._evidence.texts(number)

@@ -1,0 +1,93 @@
+"""What a run has read, wherever it is kept."""
+
+import hashlib
+
+import pytest
+
+from maniple.evidence import Evidence, MemoryEvidence, RedactedEvidence, reading
+from maniple.redaction import Redactor
+from maniple.store import open_store
+from tests.store.samples import stored_run
+
+pytestmark = pytest.mark.anyio
+PAGE = "https://e.test/a"
+
+
+@pytest.fixture(params=["memory", "memory store", "sqlite"])
+async def evidence(request, tmp_path):
+    """The record of one run, beside that of another one which has read the same."""
+    if request.param == "memory":
+        yield MemoryEvidence()
+        return
+    path = tmp_path / "maniple.db" if request.param == "sqlite" else None
+    async with open_store(path, tmp_path / "artifacts", server=True) as store:
+        ours, other = await stored_run(store), await stored_run(store)
+        await store.evidence(other.run_id).add("https://other.test/", "Other", "page", "same words")
+        yield store.evidence(ours.run_id)
+        assert len(await store.evidence(other.run_id).sources()) == 1
+        assert await store.check() == []
+
+
+async def test_sources_are_numbered_as_they_come_and_keep_their_numbers(evidence: Evidence):
+    first = await evidence.add(PAGE, "A", "result", "about a")
+    second = await evidence.add("https://e.test/b", "B", "result", "about b")
+    again = await evidence.add("http://www.e.test/a/#part", "A again", "result", "about a")
+    assert (first.number, second.number, again.number) == (1, 2, 1)
+    assert [source.url for source in await evidence.sources()] == [PAGE, "https://e.test/b"]
+    assert await evidence.sources() == [again, second]
+
+
+async def test_a_page_takes_the_place_of_a_result_and_keeps_it(evidence: Evidence):
+    await evidence.add(PAGE, "As found", "result", "an extract")
+    page = await evidence.add(PAGE, "As read", "page", "the whole page")
+    later = await evidence.add(PAGE, "As found", "result", "another extract")
+    assert (later.title, later.kind) == ("As read", "page")
+    assert later.sha256 == page.sha256 == hashlib.sha256(b"the whole page").hexdigest()
+    assert await evidence.sources() == [page]
+
+
+async def test_texts_add_up_and_each_is_kept_once(evidence: Evidence):
+    for text in ("one", "two", "one", ""):
+        await evidence.add(PAGE, "A", "page", text)
+    await evidence.add("https://e.test/copy", "Copy", "page", "one")
+    assert [await evidence.texts(number) for number in (1, 2, 3)] == [["one", "two"], ["one"], []]
+
+
+async def test_what_finds_no_room_is_not_kept_and_cannot_be_cited(evidence: Evidence, monkeypatch):
+    monkeypatch.setattr(reading, "MOST_SOURCES", 2)
+    await evidence.add(PAGE, "A", "page", "a")
+    assert (await evidence.add("https://e.test/" + "x" * 4_000, "Long", "page", "long")).number == 0
+    await evidence.add("https://e.test/b", "B", "page", "b")
+    assert (await evidence.add("https://e.test/c", "C", "page", "c")).number == 0
+    assert (await evidence.add(PAGE, "A", "page", "more")).number == 1
+    assert len(await evidence.sources()) == 2
+    assert await evidence.texts(0) == []
+
+
+async def test_a_text_is_cut_and_all_texts_have_one_bound(evidence: Evidence, monkeypatch):
+    monkeypatch.setattr(reading, "TEXT_CHARACTERS", 60)
+    for module in ("maniple.evidence.memory", "maniple.store.sqlite.evidence"):
+        monkeypatch.setattr(f"{module}.MOST_CHARACTERS", 100)
+    await evidence.add(PAGE, "A", "page", "a" * 1_000)
+    full = await evidence.add("https://e.test/b", "B", "page", "b" * 50)
+    await evidence.add("https://e.test/c", "C", "page", "c" * 40)
+    assert full.number == 2, "its address may still be cited"
+    assert [await evidence.texts(number) for number in (1, 2, 3)] == [["a" * 60], [], ["c" * 40]]
+
+
+async def test_half_characters_and_titles_of_many_lines_are_kept_as_they_can_be(evidence: Evidence):
+    source = await evidence.add(PAGE, "A \n\n title" + "e" * 1_000, "page", "half \ud83d")
+    untitled = await evidence.add("https://e.test/b", " ", "page", "b")
+    assert source.title.startswith("A titlee")
+    assert len(source.title) <= 300
+    assert untitled.title == "https://e.test/b"
+    assert await evidence.texts(1) == ["half \ufffd"]
+
+
+async def test_no_secret_is_kept(evidence: Evidence):
+    clean = RedactedEvidence(evidence, Redactor(["sk-canary-0123"]))
+    source = await clean.add(
+        "https://e.test/?k=sk-canary-0123", "sk-canary-0123", "page", "so sk-canary-0123"
+    )
+    assert "canary" not in f"{source} {await clean.sources()} {await clean.texts(source.number)}"
+    assert await clean.texts(source.number) == ["so ***"]

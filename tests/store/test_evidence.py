@@ -1,0 +1,41 @@
+"""What runs have read is kept and deleted with them."""
+
+import asyncio
+
+import pytest
+
+from maniple.errors import StoreError
+from maniple.store import open_store
+from tests.store.samples import stored_run
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_it_is_deleted_with_the_thread(any_store):
+    run = await stored_run(any_store)
+    evidence = any_store.evidence(run.run_id)
+    await evidence.add("https://e.test/", "A", "page", "text")
+    await any_store.threads.delete(run.thread_id)
+    assert await evidence.sources() == []
+    assert await evidence.texts(1) == []
+    with pytest.raises(StoreError, match="deleted"):
+        await evidence.add("https://e.test/", "A", "page", "text")
+    assert await any_store.check() == []
+
+
+async def test_it_is_there_when_the_file_is_opened_again(tmp_path):
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+        run = await stored_run(store)
+        before = await store.evidence(run.run_id).add("https://e.test/", "A", "page", "text")
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+        evidence = store.evidence(run.run_id)
+        assert await evidence.sources() == [before]
+        assert await evidence.texts(1) == ["text"]
+
+
+async def test_calls_at_once_get_numbers_of_their_own(any_store):
+    evidence = any_store.evidence((await stored_run(any_store)).run_id)
+    calls = [evidence.add(f"https://e.test/{n % 20}", f"{n}", "result", f"{n}") for n in range(40)]
+    numbers = [source.number for source in await asyncio.gather(*calls)]
+    assert numbers[:20] == numbers[20:]
+    assert sorted(numbers[:20]) == [*range(1, 21)]
