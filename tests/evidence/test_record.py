@@ -13,8 +13,16 @@ pytestmark = pytest.mark.anyio
 PAGE = "https://e.test/a"
 
 
+@pytest.fixture
+def most_characters(request, monkeypatch):
+    """What the texts of a run may have together, where a test asks for another bound."""
+    for module in ("maniple.evidence.memory", "maniple.store.sqlite.evidence"):
+        if asked := getattr(request, "param", None):
+            monkeypatch.setattr(f"{module}.MOST_CHARACTERS", asked)
+
+
 @pytest.fixture(params=["memory", "memory store", "sqlite"])
-async def evidence(request, tmp_path):
+async def evidence(request, tmp_path, most_characters):
     """The record of one run, beside that of another one which has read the same."""
     if request.param == "memory":
         yield MemoryEvidence()
@@ -64,10 +72,9 @@ async def test_what_finds_no_room_is_not_kept_and_cannot_be_cited(evidence: Evid
     assert await evidence.texts(0) == []
 
 
+@pytest.mark.parametrize("most_characters", [100], indirect=True)
 async def test_a_text_is_cut_and_all_texts_have_one_bound(evidence: Evidence, monkeypatch):
     monkeypatch.setattr(reading, "TEXT_CHARACTERS", 60)
-    for module in ("maniple.evidence.memory", "maniple.store.sqlite.evidence"):
-        monkeypatch.setattr(f"{module}.MOST_CHARACTERS", 100)
     await evidence.add(PAGE, "A", "page", "a" * 1_000)
     full = await evidence.add("https://e.test/b", "B", "page", "b" * 50)
     await evidence.add("https://e.test/c", "C", "page", "c" * 40)

@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from maniple.agents.call_limit import ModelCallLimit
 from maniple.agents.context import ContextWindow
+from maniple.agents.extracts import Extracts
 from maniple.agents.fencing import Fencing
 from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
@@ -29,6 +30,9 @@ from maniple.llms import broke_off
 from maniple.prompts import render
 from maniple.text import without_thoughts
 
+TOOLS_AT_ONCE = 5
+"""How many of the calls that a model makes in one answer are run together; the others wait."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReactAgent:
@@ -39,7 +43,8 @@ class ReactAgent:
     graph: CompiledStateGraph[Any, Any, Any, Any]
 
     async def work(self, task: Task) -> str:
-        result = await self.graph.ainvoke({"messages": self._messages(task)})
+        given = {"messages": self._messages(task), "asked": f"{task.title}\n{task.description}"}
+        result = await self.graph.ainvoke(given, {"max_concurrency": TOOLS_AT_ONCE})
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:
@@ -78,6 +83,7 @@ def build_react_agent(
         TextToolCalls(),
         ToolCallsOnce(),
         tool_failures(),
+        Extracts(model),
         *middleware,
     ]
     graph = create_agent(model, list(tools), middleware=stack, name=role.name)

@@ -10,6 +10,7 @@ from maniple.tools.scope import configurable
 if TYPE_CHECKING:
     from maniple.agents.meter import Meter
     from maniple.agents.wishes import Wishes
+    from maniple.evidence import Evidence
     from maniple.store.protocols import Ledger
 
 SCOPE_KEY = "maniple_scope"
@@ -32,6 +33,8 @@ class RunScope:
     """Names of the tools that run only after the user has approved their exact arguments."""
     wishes: Wishes | None = None
     """Where the run finds what the user wants changed in its plan."""
+    evidence: Evidence | None = None
+    """Where the run's tools record what they read (`maniple.tools.evidence`)."""
 
 
 def run_scope() -> RunScope:

@@ -1,16 +1,19 @@
 """What a run has read: its sources, numbered as the report cites them, and the texts found there."""
 
 from maniple.evidence.addresses import comparable_url, same_url
+from maniple.evidence.extract import Extract, extract
 from maniple.evidence.memory import MemoryEvidence
 from maniple.evidence.record import Evidence, Source, SourceKind
 from maniple.evidence.redacted import RedactedEvidence
 
 __all__ = [
     "Evidence",
+    "Extract",
     "MemoryEvidence",
     "RedactedEvidence",
     "Source",
     "SourceKind",
     "comparable_url",
+    "extract",
     "same_url",
 ]

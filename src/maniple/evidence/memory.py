@@ -7,9 +7,10 @@ from maniple.evidence.record import Source, SourceKind
 
 
 class MemoryEvidence:
-    """See `record.Evidence`; gone with the process."""
+    """See `record.Evidence`; gone with the process. Its texts have at most `characters` together."""
 
-    def __init__(self) -> None:
+    def __init__(self, characters: int | None = None) -> None:
+        self._most_characters = MOST_CHARACTERS if characters is None else characters
         self._sources: dict[str, Source] = {}
         self._texts: dict[str, str] = {}
         self._read: dict[int, dict[str, None]] = {}
@@ -35,7 +36,7 @@ class MemoryEvidence:
     def _keeps(self, reading: Reading) -> bool:
         """Keep a text, once however often it is read; says whether it is kept."""
         if reading.sha256 not in self._texts:
-            if self._characters + len(reading.text) > MOST_CHARACTERS:
+            if self._characters + len(reading.text) > self._most_characters:
                 return False
             self._texts[reading.sha256] = reading.text
             self._characters += len(reading.text)

@@ -13,6 +13,7 @@ from maniple.agents.scope import RunScope
 from maniple.agents.wishes import Wishes
 from maniple.errors import ManipleError, StoreError
 from maniple.events import Event, EventRedactor, RunStatusChanged, Told, ToolReturned, Translator
+from maniple.evidence import RedactedEvidence
 from maniple.graph import Team
 from maniple.runs.active import ActiveRun
 from maniple.runs.harvest import Harvest
@@ -133,6 +134,7 @@ class Driver:
                 active.meter,
                 frozenset(request.approval),
                 active.wishes,
+                RedactedEvidence(self.store.evidence(record.run_id), self.rules.redactor),
             ),
             callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,

@@ -18,6 +18,7 @@ from maniple.agents.scope import SCOPE_KEY, RunScope
 from maniple.events import Event, Told, Translator
 from maniple.events.conversation import attributed
 from maniple.graph import RECURSION_LIMIT, RunOptions, Team
+from maniple.tools.evidence import EVIDENCE_KEY
 from maniple.types import RUN_MARK, RunStatus
 
 RECALL_SECONDS = 5.0
@@ -115,6 +116,7 @@ class _Thread:
         }
         if (scope := self.turn.scope) is not None:
             configurable[SCOPE_KEY] = scope
+            configurable[EVIDENCE_KEY] = scope.evidence
         meter = scope.meter.callbacks if scope is not None and scope.meter is not None else []
         if callbacks := [*meter, *self.turn.callbacks]:
             config["callbacks"] = callbacks

@@ -7,6 +7,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.browser import Browser, PageText
 from maniple.errors import BrowserError
 from maniple.tools.addresses import first_address
+from maniple.tools.evidence import source_line
 from maniple.tools.scope import thread_key
 
 _MAX_CHARACTERS = 12_000
@@ -22,7 +23,8 @@ def browser_tool(browser: Browser) -> BaseTool:
 
     async def browse(instruction: str) -> str:
         page = await browser.read(_address(instruction), thread=thread_key())
-        result = {"result_content": _shown(page), "generated_gif_path": None}
+        source = await source_line(page.url, page.title, page.text)
+        result = {"result_content": _shown(page, source), "generated_gif_path": None}
         return json.dumps(result, ensure_ascii=False)
 
     return StructuredTool.from_function(
@@ -43,12 +45,12 @@ def _address(instruction: str) -> str:
     return address
 
 
-def _shown(page: PageText) -> str:
+def _shown(page: PageText, source: str) -> str:
     text = page.text.strip() or "(The page shows no text.)"
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}\n[Cut: the first {_MAX_CHARACTERS:,} of {len(text):,} characters.]"
     status = f" (the server answered {page.status})" if page.status and page.status >= 400 else ""
-    parts = [f"# {page.title or page.url}", f"Source: {page.url}{status}", text]
+    parts = [f"# {page.title or page.url}", f"{source}{status}", text]
     if page.links:
         links = [f"- [{link.text or link.url}]({link.url})" for link in page.links[:_MAX_LINKS]]
         more = len(page.links) - len(links)

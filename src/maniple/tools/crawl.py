@@ -5,6 +5,7 @@ from typing import Protocol
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.crawler import Article
+from maniple.tools.evidence import source_line
 
 
 class Reads(Protocol):
@@ -22,7 +23,9 @@ def crawl_tool(crawler: Reads) -> BaseTool:
     """
 
     async def crawl(url: str, section: str | int = "") -> str:
-        return (await crawler.crawl(url.strip(), str(section))).text
+        article = await crawler.crawl(url.strip(), str(section))
+        source = await source_line(article.url, article.title, article.markdown)
+        return article.text.replace(f"Source: {article.url}", source, 1)
 
     return StructuredTool.from_function(
         coroutine=crawl,

@@ -6,17 +6,19 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.search import SearchProvider
 from maniple.search.hits import as_told
+from maniple.tools.evidence import cited
 
 
 def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
-    """A search gives a JSON array of at most `limit` `{title, url, content, score?, source?}`, best first.
+    """A search gives a JSON array of at most `limit` `{title, url, content, score?, source?, cite?}`, best first.
 
-    `source` is who found it. Raises `SearchError` when nobody could be asked.
+    `source` is who found it, `cite` the hit's number among the sources of the run. Raises `SearchError` when
+    nobody could be asked.
     """
 
     async def search(query: str) -> str:
         hits = await provider.search(query, limit=limit)
-        return json.dumps([as_told(hit) for hit in hits], ensure_ascii=False)
+        return json.dumps(await cited([as_told(hit) for hit in hits]), ensure_ascii=False)
 
     return StructuredTool.from_function(
         coroutine=search,

@@ -1,0 +1,123 @@
+"""Middleware: of what is found on the web, an agent is shown what speaks of its step.
+
+Clients hear each result as the tool gave it; what enters the conversation, and the ledger, is the extract.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NotRequired
+
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.types import Command
+
+from maniple.evidence import extract
+from maniple.llms.windows import room_of, text_tokens
+
+PAGE_CHARACTERS = 6_000
+SECTION_CHARACTERS = 12_000
+"""Of a section that was asked for by its name, more is shown."""
+HIT_CHARACTERS = 700
+WINDOW_SHARE = 0.125
+"""Of what the model's prompt may have: no page takes more."""
+_HEADINGS, _HEADING_CHARACTERS = 20, 80
+_CITED = re.compile(r'"cite": (\d+)')
+_SEARCH = "tavily_search"
+
+
+class StepState(AgentState[Any]):
+    """An agent's messages, and what its step asks for, in words."""
+
+    asked: NotRequired[str]
+
+
+class Extracts(AgentMiddleware[Any, Any]):
+    """Shortens the results of the tools that search and read the web; others pass."""
+
+    state_schema = StepState
+
+    def __init__(self, model: BaseChatModel) -> None:
+        super().__init__()
+        self._tokens = int(WINDOW_SHARE * room_of(model))
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        answer = await handler(request)
+        if (
+            not isinstance(answer, ToolMessage)
+            or answer.status == "error"
+            or not isinstance(answer.content, str)
+        ):
+            return answer
+        shorten = {_SEARCH: self._hits, "crawl_tool": self._page, "browser": self._opened}.get(
+            answer.name or ""
+        )
+        if shorten is None:
+            return answer
+        # In a thread: ranking a long page takes its time.
+        content = await asyncio.to_thread(shorten, answer.content, request)
+        return answer.model_copy(update={"content": content})
+
+    def _hits(self, content: str, request: ToolCallRequest) -> str:
+        """Shorten what each hit says; say so when the agent has seen every one of them before."""
+        hits = _read(content, list)
+        if not hits or not all(isinstance(hit, dict) for hit in hits):
+            return content
+        for hit in hits:
+            hit["content"] = self._extract(str(hit.get("content") or ""), request, HIT_CHARACTERS).text
+        found = {hit.get("cite") for hit in hits}
+        seen = _seen(request.state["messages"])
+        repeats = f"\n\nNothing new: {len(found)} of {len(found)} known already." if found <= seen else ""
+        return json.dumps(hits, ensure_ascii=False) + repeats
+
+    def _page(self, content: str, request: ToolCallRequest) -> str:
+        section = request.tool_call["args"].get("section")
+        chosen = self._extract(content, request, SECTION_CHARACTERS if section else PAGE_CHARACTERS)
+        if chosen.is_whole:
+            return content
+        return f"{chosen.text}\n\n{_notice(content, chosen.left_out, request)}"
+
+    def _opened(self, content: str, request: ToolCallRequest) -> str:
+        shown = _read(content, dict)
+        if not shown or not isinstance(shown.get("result_content"), str):
+            return content
+        shown["result_content"] = self._page(shown["result_content"], request)
+        return json.dumps(shown, ensure_ascii=False)
+
+    def _extract(self, text: str, request: ToolCallRequest, characters: int) -> Any:
+        wanted = [str(one) for one in request.tool_call["args"].values() if isinstance(one, str)]
+        asked = " ".join([*wanted, request.state.get("asked") or ""])
+        # A character of Chinese is as many tokens as four of English.
+        most = int(self._tokens * len(text) / max(text_tokens(text), 1))
+        return extract(text, asked, min(characters, most))
+
+
+def _notice(content: str, left_out: Iterable[str], request: ToolCallRequest) -> str:
+    """Return the last words of an extract: how long the page is, and how to read on."""
+    names = [name[:_HEADING_CHARACTERS] for name in left_out if name]
+    more = f"; and {len(names) - _HEADINGS} more" if len(names) > _HEADINGS else ""
+    sections = f" Sections left out: {'; '.join(names[:_HEADINGS])}{more}." if names else ""
+    readable = request.tool is not None and "section" in request.tool.args
+    how = f" Read on: {request.tool_call['name']}(url, section)." if readable else ""
+    return f"[An extract of {len(content):,} characters, chosen for your step.{sections}{how}]"
+
+
+def _seen(messages: Iterable[BaseMessage]) -> set[int]:
+    """Return the numbers of the hits that the conversation holds."""
+    results = (one.text for one in messages if isinstance(one, ToolMessage) and one.name == _SEARCH)
+    return {int(number) for text in results for number in _CITED.findall(text)}
+
+
+def _read(content: str, kind: type) -> Any:
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return None
+    return found if isinstance(found, kind) else None

@@ -1,0 +1,76 @@
+"""What tools read is recorded in their run, and told with its number."""
+
+import json
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from maniple.browser import PageText
+from maniple.config.settings import FetchSettings
+from maniple.crawler import Crawler
+from maniple.evidence import MemoryEvidence
+from maniple.tools.browser import browser_tool
+from maniple.tools.crawl import crawl_tool
+from maniple.tools.evidence import EVIDENCE_KEY, THREADS, ThreadEvidence, current_evidence
+from maniple.tools.search import search_tool
+from tests.crawler.web import Reply, open_site
+from tests.tools.test_browser import Window
+from tests.tools.test_search import Shelf
+
+pytestmark = pytest.mark.anyio
+
+
+async def said(tool: BaseTool, evidence: MemoryEvidence, **arguments: str) -> str:
+    return await tool.ainvoke(arguments, {"configurable": {EVIDENCE_KEY: evidence}})
+
+
+async def test_each_hit_has_its_number_and_keeps_it() -> None:
+    evidence, tool = MemoryEvidence(), search_tool(Shelf(), 5)
+    for _ in range(2):
+        hits = json.loads(await said(tool, evidence, query="bridges"))
+        assert [(hit["url"], hit["cite"]) for hit in hits] == [("https://a.test/", 1), ("https://b.test/", 2)]
+    assert [source.kind for source in await evidence.sources()] == ["result", "result"]
+    assert await evidence.texts(2) == ["more"]
+
+
+async def test_a_page_is_recorded_as_it_was_read() -> None:
+    evidence = MemoryEvidence()
+    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    async with open_site({"/a": Reply("<title>Title</title><p>Some <b>text</b>.")}) as site:
+        page = await said(tool, evidence, url=f"{site.url}/a")
+        assert f"\n\nSource [1]: {site.url}/a\n\n" in page
+    (source,) = await evidence.sources()
+    assert (source.url, source.title, source.kind) == (f"{site.url}/a", "Title", "page")
+    assert await evidence.texts(1) == ["Some **text**."]
+
+
+async def test_a_page_that_the_browser_showed_is_recorded_whole() -> None:
+    evidence = MemoryEvidence()
+    page = PageText("https://a.test/", "Title", "word " * 10_000, (), 404)
+    shown = json.loads(await said(browser_tool(Window(page)), evidence, instruction="open https://a.test/"))
+    assert "Source [1]: https://a.test/ (the server answered 404)" in shown["result_content"]
+    assert await evidence.texts(1) == [page.text]
+
+
+async def test_a_run_without_a_record_has_that_of_its_thread() -> None:
+    tool = search_tool(Shelf(), 5)
+    for thread, cites in (("one", [1, 2]), ("two", [1, 2]), ("one", [1, 2])):
+        hits = json.loads(await tool.ainvoke({"query": "q"}, {"configurable": {"thread_id": f"E {thread}"}}))
+        assert [hit["cite"] for hit in hits] == cites
+
+
+async def test_records_of_threads_are_forgotten_in_the_order_of_their_use() -> None:
+    threads = ThreadEvidence()
+    first, second = threads.of("0"), threads.of("1")
+    for number in range(2, THREADS):
+        threads.of(str(number))
+    assert threads.of("0") is first
+    threads.of("one more")
+    assert threads.of("0") is first
+    assert threads.of("1") is not second
+
+
+async def test_outside_of_a_run_nothing_is_recorded() -> None:
+    before = await current_evidence().sources()
+    await search_tool(Shelf(), 5).ainvoke({"query": "bridges"})
+    assert await current_evidence().sources() == before
