@@ -77,10 +77,11 @@ async def test_the_researcher_searches_and_reads(tmp_path, site):
     calls = [call("tavily_search", query="tea"), call("crawl_tool", url=site.url + "/"), reply("3 euros")]
     hits, article = await results(script("researcher", *calls), tmp_path, site)
     assert json.loads(hits) == [
-        {"title": "Tea", "url": "https://tea.test/", "content": "Tea is 3.", "score": 0.9, "source": "tavily"}
+        {"title": "Tea", "url": "https://tea.test/", "content": "Tea is 3.", "score": 0.9}
+        | {"source": "tavily", "cite": 1}
     ]
     assert "Tea costs 3 euros." in article
-    assert site.url in article
+    assert f"Source [2]: {site.url}/" in article
 
 
 async def test_the_same_query_is_asked_once_in_a_run_and_again_in_the_next(tmp_path, site):

@@ -19,6 +19,7 @@ from maniple.runs.active import ActiveRun
 from maniple.runs.harvest import Harvest
 from maniple.runs.live import LiveLog
 from maniple.runs.outputs import Outputs
+from maniple.runs.pages import Pages
 from maniple.runs.quota import Quotas
 from maniple.runs.recorder import Recorder
 from maniple.runs.request import RunRequest
@@ -100,10 +101,11 @@ class Driver:
                 await to_the_end(self._leave(active))
 
     async def _events(self, active: ActiveRun, turn: Turn) -> AsyncGenerator[Event]:
-        """Yield what happens in the turn and, before its end, the files that it left.
+        """Yield what happens in the turn, the pages that it read and, before its end, the files that it left.
 
         Files that a call wrote are told of beside it, soon after the call has ended.
         """
+        pages = Pages(self.store, active)
         async with AsyncExitStack() as stack:
             harvest = None
             if self.outputs is not None:
@@ -115,8 +117,11 @@ class Driver:
                     async for made in harvest.outputs.collect(active.record):
                         yield made
                 yield event
-                if isinstance(event, ToolReturned) and harvest:
-                    harvest.look()
+                if isinstance(event, ToolReturned):
+                    if harvest:
+                        harvest.look()
+                    async for page in pages.read_by(event.tool_name):
+                        yield page
 
     def _turn(self, active: ActiveRun, start: Start, told: Told) -> Turn:
         record, request = active.record, active.request

@@ -66,7 +66,7 @@ class Outputs:
                 left -= len(file.content)
                 if artifact := await self._keep(run, path, file, known):
                     share.files, share.bytes = share.files - 1, share.bytes - artifact.size
-                    yield _made(artifact)
+                    yield made(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be kept: %s", error)
 
@@ -115,7 +115,8 @@ def _newest(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
     return sorted(stamp for stamp in made[:most] if stamp not in seen)
 
 
-def _made(artifact: Artifact) -> ArtifactMade:
+def made(artifact: Artifact) -> ArtifactMade:
+    """Return the event that tells of an artifact."""
     return ArtifactMade(
         artifact_id=artifact.artifact_id,
         name=artifact.name,

@@ -10,10 +10,10 @@ from maniple.tools.evidence import cited
 
 
 def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
-    """A search gives a JSON array of at most `limit` `{title, url, content, score?, source?, cite?}`, best first.
+    """A search gives a JSON array of at most `limit` hits, best first.
 
-    `source` is who found it, `cite` the hit's number among the sources of the run. Raises `SearchError` when
-    nobody could be asked.
+    Each is `{title, url, content, score?, source?, cite?}`: `source` is who found it, `cite` the hit's number
+    among the sources of the run. Raises `SearchError` when nobody could be asked.
     """
 
     async def search(query: str) -> str:

@@ -1,11 +1,17 @@
 """The researcher and the browser for small models: one call of one tool with the user's own words."""
 
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.tools import BaseTool
 
 from maniple.agents.compact.steps import RESULT_CHARACTERS, call_tool
 from maniple.agents.task import StepFailed, Task, shortened
+from maniple.evidence import extract
 from maniple.tools.addresses import first_address
 
 
@@ -24,10 +30,10 @@ class Research:
         if address is None and self.search is None:
             address = first_address(task.description)
         if self.crawl is not None and address is not None:
-            return await _found(self.crawl, url=address)
+            return await _read(self.crawl, task, url=address)
         if self.search is None:
             raise StepFailed(self.missing)
-        return await _found(self.search, query=task.request)
+        return await _found(self.search, task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +48,30 @@ class Browsing:
             raise StepFailed(self.missing)
         # The plan's own words are short, so that an address in them may be cut.
         named = first_address(task.request) is not None
-        return await _found(self.tool, instruction=task.request if named else task.description)
+        return await _read(self.tool, task, instruction=task.request if named else task.description)
 
 
-async def _found(tool: BaseTool, **arguments: str) -> str:
-    found, _ = await call_tool(tool, 0, **arguments)
-    return shortened(found, RESULT_CHARACTERS)
+async def _read(tool: BaseTool, task: Task, **arguments: str) -> str:
+    page, _ = await call_tool(tool, 0, **arguments)
+    with suppress(ValueError, KeyError, TypeError):
+        page = str(json.loads(page)["result_content"])  # as the browser tells it
+    return (await asyncio.to_thread(extract, page, task.request, RESULT_CHARACTERS)).text
+
+
+async def _found(tool: BaseTool, task: Task) -> str:
+    """Return what a search found, a hit in two lines under its number."""
+    found, _ = await call_tool(tool, 0, query=task.request)
+    try:
+        hits = [hit for hit in json.loads(found) if isinstance(hit, dict)]
+    except (TypeError, ValueError):
+        hits = []
+    if not hits:
+        return shortened(found, RESULT_CHARACTERS)
+    room = RESULT_CHARACTERS // len(hits)
+    return "\n".join(_line(hit, task.request, room) for hit in hits)
+
+
+def _line(hit: Mapping[str, Any], asked: str, characters: int) -> str:
+    number = f"[{hit['cite']}] " if "cite" in hit else ""
+    said = extract(str(hit.get("content") or ""), asked, characters).text
+    return f"{number}{hit.get('title')} — {hit.get('url')}\n{said}"

@@ -9,7 +9,16 @@ from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
 from maniple.api.problems import problems
 from maniple.api.reports import FORMS, answer, report_of
-from maniple.api.schemas import Answer, PlanChangeIn, PlanView, ReportView, RunAccepted, RunView
+from maniple.api.schemas import (
+    Answer,
+    PlanChangeIn,
+    PlanView,
+    ReportView,
+    RunAccepted,
+    RunView,
+    Sources,
+    SourceView,
+)
 from maniple.api.sse import STREAM, event_stream
 from maniple.api.state import Service, ServiceOf
 from maniple.api.waiting import waits_for
@@ -99,6 +108,14 @@ async def read_report(run_id: _RunPath, request: Request, service: ServiceOf, ca
     run = await service.engine.status(run_id, caller.owner)
     report = await report_of(service.store, run)
     return await answer(report, request.headers.get("accept", ""))
+
+
+@router.get("/api/runs/{run_id}/sources", summary="Read what a run has read", responses=problems(404))
+async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Sources:
+    """The addresses that the run's searches found and its members opened, as its report numbers them."""
+    run = await service.engine.status(run_id, caller.owner)
+    read = await service.store.evidence(run.run_id).sources()
+    return Sources(sources=[SourceView.model_validate(source) for source in read])
 
 
 async def _view(service: Service, run: RunRecord) -> RunView:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from maniple.events import ChatMessage, Interrupted
+from maniple.evidence import SourceKind
 from maniple.store import Artifact, RunRecord, Thread
 from maniple.types import RunState
 
@@ -173,6 +174,26 @@ class ArtifactView(BaseModel):
             size=artifact.size,
             url=f"/api/artifacts/{artifact.artifact_id}",
         )
+
+
+class SourceView(_Told):
+    """What the run has read at one address, found by a search (`result`) or fetched (`page`).
+
+    Reports cite it as `[number]`; `retrieved_at` in Unix seconds, `sha256` (hex) of the newest text.
+    """
+
+    number: int
+    url: str
+    title: str
+    kind: SourceKind
+    retrieved_at: float
+    sha256: str
+
+
+class Sources(BaseModel):
+    """What the run has read so far, by number."""
+
+    sources: list[SourceView]
 
 
 class ReportView(BaseModel):

@@ -1,0 +1,161 @@
+"""What agents are shown of what is found on the web."""
+
+import asyncio
+import json
+
+import pytest
+from langchain_core.tools import BaseTool, StructuredTool, tool
+
+from maniple.agents.react import TOOLS_AT_ONCE
+from maniple.runtime.workers import Toolbox
+from maniple.tools.evidence import cited
+from tests.openai_server import call, reply
+from tests.team import Scripted, data, plan, scripted_team, status, step
+
+pytestmark = pytest.mark.anyio
+FILLER = "Nothing of interest is said here about gardens. " * 10
+ANSWER = "Black tea costs 3 euros in this shop."
+PAGE = "\n\n".join(
+    ["# Shop", *[FILLER] * 40, "## Prices", ANSWER, *[FILLER] * 40, "## History", *[FILLER] * 9]
+)
+
+
+@tool
+async def crawl_tool(url: str) -> str:
+    """Read a page."""
+    return PAGE
+
+
+@tool("crawl_tool")
+async def crawl_sections(url: str, section: str = "") -> str:
+    """Read a page."""
+    return PAGE
+
+
+@tool
+async def browser(instruction: str) -> str:
+    """Open a page."""
+    return json.dumps({"result_content": PAGE, "generated_gif_path": None})
+
+
+@tool
+async def tavily_search(query: str) -> str:
+    """Search."""
+    hits = [("a", PAGE), ("b", "short")] if query == "first" else [("a", PAGE), (query, "short")]
+    found = [{"title": "T", "url": f"https://e.test/{path}", "content": text} for path, text in hits]
+    return json.dumps(await cited(found))
+
+
+def script(*replies: dict, worker: str = "researcher", description: str = "What does tea cost?") -> dict:
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(step(worker, "Find", description), step("reporter"))))],
+        worker: [*replies, reply("3 euros")],
+        "reporter": [reply("# Report")],
+    }
+
+
+def shown(it: Scripted) -> list[str]:
+    """Return the results that the worker's last prompt held."""
+    body = [one for one in it.server.requests if "tools" in one and one["messages"][-1]["role"] == "tool"][-1]
+    return [message["content"] for message in body["messages"] if message["role"] == "tool"]
+
+
+@pytest.mark.parametrize("reads", [crawl_tool, crawl_sections])
+async def test_of_a_page_the_model_reads_what_speaks_of_the_step_and_clients_get_all(reads: BaseTool):
+    told = script(call("crawl_tool", url="https://e.test/"))
+    async with scripted_team(told, toolbox=Toolbox({"researcher": [reads]})) as it:
+        frames = await it.run("Compare shops.")
+        (said,) = shown(it)
+    assert status(frames) == "completed"
+    assert data(frames, "tool_call_result")[0]["tool_result"] == PAGE
+    assert f"## Prices\n\n{ANSWER}" in said
+    assert said.startswith("# Shop\n\nNothing of interest")
+    assert len(said) < 6_500
+    how = " Read on: crawl_tool(url, section)." if reads is crawl_sections else ""
+    assert said.endswith(
+        f"[An extract of {len(PAGE):,} characters, chosen for your step. Sections left out: History.{how}]"
+    )
+
+
+async def test_of_a_section_that_is_asked_for_more_is_shown():
+    told = script(call("crawl_tool", url="https://e.test/", section="gardens"))
+    async with scripted_team(told, toolbox=Toolbox({"researcher": [crawl_sections]})) as it:
+        await it.run("Compare shops.")
+        (said,) = shown(it)
+    assert 8_000 < len(said) < 12_500
+
+
+async def test_of_what_the_browser_shows_an_extract_is_read():
+    told = script(call("browser", instruction="open https://e.test/"), worker="browser")
+    async with scripted_team(told, toolbox=Toolbox({"browser": [browser]})) as it:
+        frames = await it.run("Compare shops.")
+        (said,) = shown(it)
+    assert json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"] == PAGE
+    assert ANSWER in json.loads(said)["result_content"]
+    assert len(said) < 6_800
+
+
+async def test_a_small_window_gets_smaller_extracts():
+    told = script(call("crawl_tool", url="https://e.test/"))
+    models = {"context_tokens": 4_096}
+    async with scripted_team(told, toolbox=Toolbox({"researcher": [crawl_tool]}), models=models) as it:
+        await it.run("Compare shops.")
+        (said,) = shown(it)
+    assert ANSWER in said
+    assert len(said) < 2_500
+
+
+async def test_a_search_that_finds_only_what_was_seen_says_so():
+    told = script(*[call("tavily_search", query=query) for query in ("first", "other", "first")])
+    async with scripted_team(told, toolbox=Toolbox({"researcher": [tavily_search]})) as it:
+        frames = await it.run("Compare shops.")
+        first, other, again = shown(it)
+    assert [hit["cite"] for hit in json.loads(first)] == [1, 2]
+    assert [hit["cite"] for hit in json.loads(other)] == [1, 3]
+    assert again.endswith("]\n\nNothing new: 2 of 2 known already.")
+    assert all(json.loads(one["tool_result"]) for one in data(frames, "tool_call_result"))
+    assert ANSWER in json.loads(first)[0]["content"]
+    assert len(first) < 1_500
+
+
+async def test_what_is_no_list_of_hits_and_what_failed_pass():
+    async def search(query: str) -> str:
+        """Search."""
+        if query == "fail":
+            raise ValueError("no network " * 100)
+        return "no JSON " * 1_000
+
+    odd = StructuredTool.from_function(coroutine=search, name="tavily_search")
+    told = script(call("tavily_search", query="odd"), call("tavily_search", query="fail"))
+    async with scripted_team(told, toolbox=Toolbox({"researcher": [odd]})) as it:
+        await it.run("Compare shops.")
+        text, failure = shown(it)
+    assert text == "no JSON " * 1_000
+    assert failure.startswith("tavily_search failed: ValueError: no network")
+
+
+async def test_calls_of_one_answer_run_together_but_only_so_many():
+    working, most, enough = set(), 0, asyncio.Event()
+
+    async def read(url: str) -> str:
+        """Read a page."""
+        nonlocal most
+        working.add(url)
+        most = max(most, len(working))
+        if len(working) == TOOLS_AT_ONCE:
+            enough.set()
+        async with asyncio.timeout(10):
+            await enough.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)  # whoever may begin beside this one has the time to
+        working.discard(url)
+        return url
+
+    calls = [{"name": "crawl_tool", "arguments": {"url": f"https://e.test/{n}"}} for n in range(12)]
+    tools = Toolbox({"researcher": [StructuredTool.from_function(coroutine=read, name="crawl_tool")]})
+    async with scripted_team(script({"tool_calls": calls}), toolbox=tools) as it:
+        frames = await it.run("Compare shops.")
+        assert sorted(shown(it)) == sorted(one["arguments"]["url"] for one in calls)
+    assert status(frames) == "completed"
+    assert most == TOOLS_AT_ONCE

@@ -1,0 +1,32 @@
+"""What a run has read, over HTTP."""
+
+import pytest
+
+from tests.api.inside import Inside
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: Inside):
+    mine, other = await it.key("mine"), await it.key("other")
+    run_id = (await it.run(mine))["run_id"]
+    path = f"/api/runs/{run_id}/sources"
+    assert await it.get(path, mine) == {"sources": []}
+    evidence = it.service.store.evidence(run_id)
+    source = await evidence.add("https://e.test/", "A", "result", "text")
+    assert await it.get(path, mine) == {
+        "sources": [
+            {
+                "number": 1,
+                "url": "https://e.test/",
+                "title": "A",
+                "kind": "result",
+                "retrieved_at": source.retrieved_at,
+                "sha256": source.sha256,
+            }
+        ]
+    }
+    for headers in (other, {}):
+        response = await it.client.get(path, headers=headers)
+        assert response.status_code == (404 if headers else 401)
+    assert (await it.client.get("/api/runs/nowhere/sources", headers=mine)).status_code == 404
