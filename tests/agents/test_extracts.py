@@ -56,9 +56,10 @@ def script(*replies: dict, worker: str = "researcher", description: str = "What 
 
 
 def shown(it: Scripted) -> list[str]:
-    """Return the results that the worker's last prompt held."""
+    """Return the results that the worker's last prompt held, without the marks around them."""
     body = [one for one in it.server.requests if "tools" in one and one["messages"][-1]["role"] == "tool"][-1]
-    return [message["content"] for message in body["messages"] if message["role"] == "tool"]
+    results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+    return [result.partition("\n")[2].rpartition("\n")[0] for result in results]
 
 
 @pytest.mark.parametrize("reads", [crawl_tool, crawl_sections])

@@ -16,8 +16,8 @@ from maniple.evidence.passages import Passage, passages
 GAP = "[…]"
 LOOKED_AT_CHARACTERS = 200_000
 """What is beyond is left out unseen."""
-LEAD_CHARACTERS = 800
-"""The beginning stays, in short: it says what the page is."""
+LEAD_CHARACTERS = 2_000
+"""The beginning stays, in short: it says what the page is, and what sections there are."""
 NOTICE_CHARACTERS = 1_500
 ASKED_CHARACTERS = 2_000
 _SATURATION, _LENGTH = 1.5, 0.75
@@ -68,7 +68,7 @@ class _Chosen:
         self._taken: dict[int, str] = {}
 
     def take_ends(self) -> None:
-        lead = min(LEAD_CHARACTERS, self._left // 4)
+        lead = min(LEAD_CHARACTERS, self._left // 3)
         for place, passage in enumerate(self._found):
             if len(passage.text) > lead:
                 if lead > LEAD_CHARACTERS // 4 or place == 0:
