@@ -29,7 +29,7 @@ class Pages:
     _seen: set[tuple[int, str]] = field(default_factory=set)
 
     async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactMade]:
-        """Keep what is new after a call and tell of it. The run does not depend on it: failures are logged."""
+        """Keep what is new after a call and tell of it. No run depends on it: failures are logged."""
         if tool_name not in READERS or self.active.suspended:
             return
         try:
