@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 
-from bench import crawl, endurance, framework, persistence, replay, sandbox, server
+from bench import crawl, endurance, extraction, framework, persistence, replay, sandbox, server
 
 AT_MOST = {
     "model_calls": 5,
@@ -24,6 +24,7 @@ AT_MOST = {
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,
+    "extraction_f1": 0.9,
     "streams_progressing": endurance.AT_ONCE,
 }
 
@@ -36,6 +37,7 @@ def main() -> int:
             base_url = (model.stdout.readline() if model.stdout else "").strip()
             figures = server.measure(base_url) | persistence.measure(base_url)
             figures |= asyncio.run(_measure(base_url))
+            figures |= extraction.measure()
         finally:
             model.terminate()
     for name, value in figures.items():

@@ -2,7 +2,7 @@
 
 Own code, in the way of arc90's Readability, because the packages at hand take too long for what strangers
 write, or lose what an
-agent needs (docs/decisions/0008-own-reading.md has the figures). Everything here takes time linear in the
+agent needs (docs/decisions/0009-own-reading.md has the figures). Everything here takes time linear in the
 page.
 """
 
