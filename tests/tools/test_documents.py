@@ -59,7 +59,7 @@ async def test_the_researcher_finds_a_document_and_reads_it(documents: Path) -> 
     [hit] = json.loads(hits)
     assert (hit["title"], hit["url"], hit["source"]) == ("Tolls", address, "folder")
     assert "nine crowns" in hit["content"]
-    assert page.startswith(f"# Tolls\n\nSource: {address}\n\n")
+    assert page.startswith(f"# Tolls\n\nSource [1]: {address}\n\n")
     assert "nine crowns" in page
 
 
