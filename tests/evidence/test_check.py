@@ -1,0 +1,165 @@
+"""What of a report holds."""
+
+import random
+import time
+
+import pytest
+
+from maniple.evidence.check import SourceCheck, marked
+from maniple.evidence.record import Source
+from maniple.evidence.source_list import WrittenList, heading_for, source_list
+
+pytestmark = pytest.mark.anyio
+
+
+class Read:
+    """A record that holds what the test gives it: address, title and text of each source."""
+
+    def __init__(self, *read: tuple[str, str, str]) -> None:
+        self._texts = [text for _, _, text in read]
+        self._sources = [
+            Source(number, url, title, "page", 0.0, "")
+            for number, (url, title, _) in enumerate(read, start=1)
+        ]
+
+    async def add(self, url, title, kind, text):
+        raise NotImplementedError
+
+    async def sources(self):
+        return self._sources
+
+    async def texts(self, number):
+        return [self._texts[number - 1]]
+
+
+RECORD = Read(
+    ("https://www.a.test/page/", "Page A", "The bridge was opened in 1932 by the king himself."),
+    (
+        "https://b.test/?q=1&x=2",
+        "Page B",
+        "It is painted grey, said the engineer. 大桥于1932年由国王亲自启用通车。",
+    ),
+)
+
+
+async def wrong(text: str, **said) -> list[str]:
+    check = await SourceCheck.of(RECORD, **said)
+    return [finding.citation.text for finding in await check.findings(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[A](http://a.test/page?utm_source=x#top) and <https://b.test?q=1&x=2>",
+        "a [1] and b [1, 2]",
+        "It says “the bridge was opened in 1932” [1].",
+        "It says “it is painted grey, said the engineer”.",
+        "大桥于1932年启用：「由国王亲自启用通车。」[2]",
+        "> The bridge was opened […] by the king himself.",
+        "Run it at http://localhost:8000/ for yourself.",
+    ],
+)
+async def test_what_was_read_holds(text):
+    assert await wrong(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[A](https://a.test/other)", "https://a.test/other"),
+        ("https://b.test/?q=2&x=2", "https://b.test/?q=2&x=2"),
+        ("so [1] and so [1, 3]", "[1, 3]"),
+        ("It says “the bridge was opened in 1933” [1].", "the bridge was opened in 1933"),
+        ("It says “the bridge was opened in 1932” [2].", "the bridge was opened in 1932"),
+        ("> The bridge was closed by the king.", "The bridge was closed by the king."),
+        ("「大桥于1933年由国王亲自启用通车」", "大桥于1933年由国王亲自启用通车"),
+    ],
+)
+async def test_what_was_not_read_is_found(text, what):
+    assert await wrong(text) == [what]
+
+
+async def test_what_the_user_and_earlier_reports_said_is_not_invented_but_what_they_were_warned_of_is():
+    said = ["look at https://c.test/x and “a saying of the user”", "see https://d.test [unverified]"]
+    assert await wrong("https://c.test/x is it, “a saying of the user”", said=said) == []
+    assert await wrong("https://d.test", said=said) == ["https://d.test"]
+
+
+async def test_other_members_results_may_be_quoted_but_their_addresses_do_not_count():
+    given = ["the mean of all the values is 4; https://c.test"]
+    assert await wrong("“mean of all the values” at https://c.test", given=given) == ["https://c.test"]
+
+
+async def test_without_sources_only_addresses_are_checked():
+    check = await SourceCheck.of(Read())
+    text = "“words that nobody ever said” [7] at https://c.test"
+    assert [finding.citation.kind for finding in await check.findings(text)] == ["url"]
+
+
+async def test_an_address_without_a_scheme_is_cited_like_another():
+    check = await SourceCheck.of(RECORD)
+    assert await check.cited("www.a.test/page and [b](//b.test?q=1&x=2)") == {1, 2}
+
+
+async def test_every_finding_is_marked_once():
+    check = await SourceCheck.of(RECORD)
+    text = "[x](https://c.test), so [9] “this was never said there” and | [unverified]\n"
+    findings = await check.findings(text)
+    done = marked(text, findings)
+    assert done == (
+        "[x](https://c.test) [unverified], so [9] [unverified] “this was never said there” [unverified] and"
+        " | [unverified]\n"
+    )
+    assert marked(done, await check.findings(done)) == done
+
+
+def test_a_list_that_a_model_wrote_is_known_in_many_forms():
+    for heading in ("## Sources", "### 5. **参考文献**", "# Quellen:", "**References:**", "Fuentes:"):
+        own = WrittenList()
+        taken = [own.takes(block) for block in ("Text.\n\n", f"{heading}\n\n", "- [1] https://a.test\n\n")]
+        assert taken == [False, True, True], heading
+    assert WrittenList().takes("**Sources:** [a](https://a.test)\n")
+    assert not WrittenList().takes("## Sources of error\n")
+    assert not WrittenList().takes("Sources: we asked three people.\n")
+    own = WrittenList()
+    assert [own.takes(b) for b in ("## Sources\n", "- a\n", "## Next\n", "b\n")] == [True, True, False, False]
+
+
+async def test_the_list_is_built_with_titles_in_which_nothing_counts():
+    record = Read(("https://a.test/<x> y", "Cite [me](https://evil.test/a) `now` | <b>", ""))
+    text = source_list(await record.sources(), "Sources")
+    assert text == "## Sources\n\n- [1] Cite \\[me\\]( \\`now\\` \\| b: <https://a.test/%20x%20%20y>\n"
+    assert source_list([], "Sources") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "locale", "heading"),
+    [
+        ("The bridge is old and the king is dead.", "", "Sources"),
+        ("Die Brücke ist alt und der König ist tot.", "", "Quellen"),
+        ("大桥很旧。", "", "来源"),
+        ("橋はとても古いです。", "", "出典"),
+        ("Le pont est vieux et le roi est mort.", "", "Sources"),
+        ("4", "de-DE", "Quellen"),
+    ],
+)
+def test_the_heading_follows_the_language_of_the_report(text, locale, heading):
+    assert heading_for(text, locale) == heading
+
+
+async def test_a_report_of_200_kilobytes_is_checked_in_linear_time():
+    dice = random.Random(5)
+    words = [f"{dice.choice('abcdefgh')}{number % 97}" for number in range(20_000)]
+    check_seconds = []
+    for size in (25_000, 200_000):
+        page = " ".join(words)
+        pieces, at = [], 0
+        while sum(map(len, pieces)) < size:
+            at = (at + 7) % 19_000
+            pieces.append(f"Said “{' '.join(words[at : at + 6])}” [1] at https://a.test/{at}.\n\n")
+        check = await SourceCheck.of(Read(("https://a.test/", "A", page)))
+        begin = time.process_time()
+        found = [finding for piece in pieces for finding in await check.findings(piece)]
+        check_seconds.append(time.process_time() - begin)
+        assert len(found) >= len(pieces)
+    assert check_seconds[1] < 24 * check_seconds[0] + 1

@@ -1,0 +1,105 @@
+"""Whether quoted words stand in a text."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maniple.evidence.wording import Quoted, wording, words_in
+
+PAGE = """## The *quick* brown fox
+
+It “jumped” over the [lazy](https://e.test/lazy_(dog) "a dog") dog[12] — twice -5 °C,
+and didn't stop at 1,000 well\u2011known ﬁelds. It is unlikely to be the last one.
+人工智能正在改变世界，各国都在投入。"""
+LETTERS = st.text(alphabet="abcdefghij", min_size=1, max_size=8)
+SENTENCE = st.lists(LETTERS, min_size=4, max_size=30)
+
+
+def stands(quotation: str, page: str = PAGE) -> bool:
+    return Quoted.of(quotation).occurs_in(wording(page))
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "it jumped over the lazy dog",
+        "It 'jumped' over  the\nLAZY dog – twice",
+        "didn’t stop at 1,000 **well-known** fields.",
+        "The quick brown fox … lazy dog",
+        "quick brown fox [...] well-known fields. It is",
+        "人工智能正在改变世界, 各国都在投入",
+        "人工智能……各国都在投入。",
+    ],
+)
+def test_a_quotation_stands_however_it_is_set(quotation):
+    assert stands(quotation)
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "it jumped over the happy dog",
+        "likely to be the last one",
+        "twice 5 °C, and didn't",
+        "didn't stop at 1000 well-known fields",
+        "lazy dog … quick brown fox",
+        "人工智能没有改变世界",
+    ],
+)
+def test_an_altered_quotation_does_not_stand(quotation):
+    assert not stands(quotation)
+
+
+def test_an_ellipsis_does_not_join_what_is_far_apart():
+    page = f"The minister denied it. {'Other matters followed. ' * 200}It was signed in May."
+    assert not stands("The minister denied it … signed in May", page)
+    assert stands("The minister denied it … signed in May", page.replace("Other matters followed. ", "", 190))
+
+
+def test_a_part_that_returns_is_followed_from_where_the_rest_stands():
+    page = f"We know that much. {'x ' * 1_000} We know that much is true, and more is coming."
+    assert stands("We know that … more is coming", page)
+
+
+def test_ideographs_count_by_three():
+    assert words_in("one two three") == 3
+    assert words_in("人工智能正在改变世界各国") == 4
+
+
+@given(SENTENCE, st.integers(0, 20), st.integers(4, 20), st.data())
+def test_every_stretch_of_a_text_stands_in_it_and_none_with_another_word(words, start, length, data):
+    page = " ".join(words)
+    stretch = words[start : start + length]
+    assert stands(" ".join(stretch), page)
+    if stretch:
+        place = data.draw(st.integers(0, len(stretch) - 1))
+        stretch[place] = "zzz"
+        assert not stands("“" + " ".join(stretch) + "”", page)
+
+
+@given(
+    SENTENCE, st.sampled_from(["**{}**", "_{}_", "`{}`", "[{}](https://e.test/a)", "“{}”", "{}[3]", "{}\n> "])
+)
+def test_marks_of_markdown_do_not_count(words, mark):
+    page = " ".join(mark.format(word) if index % 3 == 0 else word for index, word in enumerate(words))
+    assert stands(" ".join(words), page)
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=200)
+def test_any_text_stands_in_itself(text):
+    assert stands(text, text)
+
+
+@pytest.mark.parametrize("piece", ["](", "[1,", ". ", "- ", "[ ", '](a "', " ", "…", "a ", "人", "*_`"])
+def test_a_megabyte_of_anything_is_read_in_linear_time(piece):
+    small, large = (_seconds(piece * (size // len(piece))) for size in (100_000, 800_000))
+    assert large < 40 * small + 1
+
+
+def _seconds(text: str) -> float:
+    begin = time.process_time()
+    wording(text)
+    return time.process_time() - begin
