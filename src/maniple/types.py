@@ -20,6 +20,10 @@ RUN_MARK = "maniple_run"
 """The metadata that names the run: checkpoints keep it, and tools of the run find it."""
 SUMMARY_SOURCE = "summarization"
 """Marks a model call that only shortens a conversation (`lc_source`, LangChain's own word)."""
+REPAIR_SOURCE = "report_repair"
+"""Marks the model call that mends passages of a report."""
+UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE})
+"""Calls whose words are no part of what an agent says."""
 TOOL_OUTPUT = "maniple_tool_output"
 """The custom event, of LangChain's kind, by which a tool tells what is printed while it runs."""
 

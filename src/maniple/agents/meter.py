@@ -6,6 +6,7 @@ A call beyond a limit is refused there before it is sent.
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +22,7 @@ from maniple.agents.budget import Budget, Level, Prices, SharedLimits, amounts, 
 from maniple.errors import BudgetExhausted
 from maniple.llms.windows import count_tokens
 from maniple.store.records import Usage
-from maniple.types import AGENT_MARK, SUMMARY_SOURCE
+from maniple.types import AGENT_MARK, UNSPOKEN
 
 NEAR = 0.8
 """The share of a limit from which on no new step is begun."""
@@ -103,6 +104,11 @@ class Meter:
         """Why the run ends as `budget_exhausted`: which limit took something from it. `None` if none did."""
         return self._exhausted
 
+    @property
+    def seconds_left(self) -> float:
+        """How long the run may still work; infinite when nothing limits it."""
+        return min((level.left for level in self._levels() if level.limit == "seconds"), default=math.inf)
+
     def near(self) -> str | None:
         """Say which limit is used up by four fifths or more, if one is.
 
@@ -155,7 +161,7 @@ class Meter:
         over = self._over(model_calls=1, tokens=tokens, cost=cost)
         if over is not None:
             refusal = self._refusal(over)
-            is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") != SUMMARY_SOURCE
+            is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") not in UNSPOKEN
             if self._reserve == 0 or not is_report:
                 raise refusal
             self._reserve -= 1

@@ -44,7 +44,7 @@ class ReactAgent:
 
     async def work(self, task: Task) -> str:
         given = {"messages": self._messages(task), "asked": f"{task.title}\n{task.description}"}
-        result = await self.graph.ainvoke(given, {"max_concurrency": TOOLS_AT_ONCE})
+        result = await self.graph.ainvoke(given, {"max_concurrency": TOOLS_AT_ONCE}, context=task)
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:

@@ -37,6 +37,8 @@ class Task:
     locale: str = ""
     caller: str = ""
     """What the API's caller asks of the answer; only who writes the answer is told."""
+    said: Sequence[str] = ()
+    """What the user and earlier reports said on the thread, for the check of the report."""
     files: Sequence[str] = ()
     """What the user put into the workspace, a line each; only who works there is told."""
 

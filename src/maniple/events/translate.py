@@ -29,7 +29,7 @@ from maniple.events.pauses import interrupted
 from maniple.events.raw import agent_of, is_node, plain, result, update_of
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
-from maniple.types import SUMMARY_SOURCE, TOOL_OUTPUT, RunStatus
+from maniple.types import TOOL_OUTPUT, UNSPOKEN, RunStatus
 
 SILENT = frozenset({"supervisor"})
 
@@ -173,8 +173,8 @@ class Translator:
             self._clock[call] = time.monotonic()
         usage = list(self._usage(raw, agent)) if kind == "end" else []
         lane = self._sequencer.lane(key)
-        # A summary that only makes room for more is nobody's word.
-        if lane is None or raw["metadata"].get("lc_source") == SUMMARY_SOURCE:
+        # A summary that only makes room is nobody's word; a mended passage is told within the report.
+        if lane is None or raw["metadata"].get("lc_source") in UNSPOKEN:
             yield from usage
             return
         if kind == "start":

@@ -12,6 +12,7 @@ from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
 from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
 from maniple.agents.pictures import Pictures, ReadFigure
+from maniple.agents.report import CheckedReport
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.tools.ask import ask_tools
@@ -67,6 +68,8 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
 
 def _middleware(name: Worker, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any]]:
     """Return what a worker has beside the usual."""
+    if name == "reporter":
+        return [CutAnswers(), CheckedReport()]
     if name == "coder" and toolbox.figures is not None:
         return [CutAnswers(), Pictures(toolbox.figures)]
     return [CutAnswers()]

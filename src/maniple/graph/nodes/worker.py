@@ -14,7 +14,7 @@ from maniple.agents.scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import PlannedStep, Progress, TrackedStep
-from maniple.graph.state import RunOptions, State, caller_of, progress_of, request_of
+from maniple.graph.state import RunOptions, State, caller_of, is_users, progress_of, request_of
 from maniple.types import Worker
 
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
@@ -100,8 +100,13 @@ def _task(state: State, progress: Progress, step: TrackedStep, team: Sequence[st
         team=team,
         locale=state.get("locale") or "",
         caller=caller_of(state) if step.agent_name == "reporter" else "",
+        said=_said(state) if step.agent_name == "reporter" else (),
         files=(state.get("files") or ()) if step.agent_name in AT_FILES else (),
     )
+
+
+def _said(state: State) -> list[str]:
+    return [one.text for one in state["messages"] if is_users(one) or one.name == "reporter"]
 
 
 def _note(step: TrackedStep) -> str | None:

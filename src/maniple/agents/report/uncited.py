@@ -1,0 +1,38 @@
+"""A report of a run that read nothing: shown word by word, but for addresses that nobody named."""
+
+import re
+
+from maniple.evidence.blocks import Blocks
+from maniple.evidence.check import SourceCheck, marked
+
+MOST_AHEAD = 8_000
+"""Characters of a block that are shown before it is whole; the rest of a longer one waits."""
+_MAY_BE_AN_ADDRESS = re.compile(r"[/&\\]|www", re.IGNORECASE)
+
+
+class UncitedDraft:
+    """Takes a report as its model writes it; a block waits from what may be a part of an address on."""
+
+    def __init__(self, check: SourceCheck) -> None:
+        self._check = check
+        self._blocks = Blocks()
+        self._shown = 0
+
+    async def feed(self, text: str) -> str:
+        """Return what may be shown now that `text` has been written."""
+        ready = [await self._rest_of(block) for block in self._blocks.feed(text)]
+        if self._blocks.pending_characters <= MOST_AHEAD:
+            begun = self._blocks.pending
+            if not _MAY_BE_AN_ADDRESS.search(begun):
+                ready.append(begun[self._shown :])
+                self._shown = len(begun)
+        return "".join(ready)
+
+    async def end(self) -> str:
+        """Return the rest of the report."""
+        return "".join([await self._rest_of(block) for block in self._blocks.end()])
+
+    async def _rest_of(self, block: str) -> str:
+        # What is shown of it holds no part of an address, so that no mark belongs before its end.
+        shown, self._shown = self._shown, 0
+        return marked(block, await self._check.findings(block))[shown:]

@@ -1,0 +1,86 @@
+"""The one call that mends a report: it is under the run's budget, its time, and whoever cancels it."""
+
+import asyncio
+import re
+
+import pytest
+
+from maniple.agents.budget import Budget
+from maniple.agents.meter import Meter
+from tests.agents.report.research import research_team
+from tests.graph.metered import metered
+from tests.openai_server import reply
+from tests.team import data, said
+
+pytestmark = pytest.mark.anyio
+DRAFT = "# B\n\nIt is grey: “nobody has ever dared to paint it since” [1].\n"
+MENDED = '<passage number="1">It is not painted [1].</passage>'
+MARKED = "dared to paint it since” [unverified] [1]."
+
+
+async def test_its_tokens_are_the_runs():
+    async with research_team(DRAFT, MENDED) as it:
+        meter = Meter()
+        frames = await metered(it, meter, thread_id="repair counts")
+        stats = it.server.stats
+    assert "It is not painted [1]." in said(frames)
+    assert (meter.used.model_calls, stats["by_role"]["reporter"]) == (stats["calls"], 2)
+    assert meter.used.input_tokens == stats["prompt_tokens"]
+    assert meter.used.output_tokens == stats["completion_tokens"]
+
+
+async def test_when_the_budget_ends_before_it_the_report_is_marked_and_the_run_says_so():
+    async with research_team(DRAFT, MENDED) as it:
+        meter = Meter(Budget(model_calls=5))
+        frames = await metered(it, meter, thread_id="repair budget")
+        assert it.server.stats["by_role"]["reporter"] == 1
+    assert MARKED in said(frames)
+    assert data(frames, "end_of_workflow")[0]["messages"][-1]["content"].endswith(
+        "<https://bridge.test/history>"
+    )
+    assert "5 model calls" in meter.exhausted
+
+
+@pytest.mark.parametrize(("left_seconds", "calls"), [(0.5, 2), (0, 1)])
+async def test_it_ends_before_the_runs_time_does(left_seconds, calls):
+    async with research_team(DRAFT, reply("", hang=True)) as it:
+
+        def clock() -> float:
+            return 500 - left_seconds if it.server.stats["by_role"].get("reporter") else 0
+
+        meter = Meter(Budget(seconds=500), clock=clock)
+        frames = await metered(it, meter, thread_id="repair time")
+        assert it.server.stats["by_role"]["reporter"] == calls
+    assert MARKED in said(frames)
+    assert data(frames, "plan")[-1]["steps"][-1]["status"] == "completed"
+
+
+async def test_who_cancels_the_run_cancels_it():
+    async with research_team(DRAFT, reply("", hang=True)) as it:
+        run = asyncio.create_task(it.run())
+        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("reporter") == 2)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        assert run.cancelled()
+        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["aborted"] == 1)
+
+
+async def test_no_more_than_twenty_passages_are_asked_for():
+    block = "It says “nobody has ever dared to paint it since” [1].\n\n"
+    async with research_team("# B\n\n" + block * 30, MENDED) as it:
+        frames = await it.run()
+        asked = it.prompts("reporter")[1]
+    assert '<passage number="20">' in asked
+    assert '<passage number="21">' not in asked
+    assert said(frames).count("[unverified]") == 29
+
+
+async def test_what_was_read_is_shown_between_marks_that_no_page_can_know():
+    async with research_team(DRAFT, MENDED) as it:
+        await it.run()
+        for prompt in it.prompts("reporter"):
+            marks = re.search(r"<data \w{8}>\n\[1\] History of the bridge: .*?\n</data \w{8}>", prompt)
+            assert marks is not None, prompt
+    assert re.search(
+        r"What stands there:\n<data \w{8}>\n.*nobody has painted it.*</data \w{8}>", prompt, re.S
+    )
