@@ -116,9 +116,7 @@ async def test_the_coordinators_sorting_decides_who_may_be_planned_with():
 
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
 async def test_without_a_search_nobody_plans_with_the_researcher_and_the_answer_says_its_source(kind):
-    toolbox = Toolbox(
-        {"researcher": [crawl_tool], "coder": []}, {"researcher": "Search is turned off."}
-    )
+    toolbox = Toolbox({"researcher": [crawl_tool], "coder": []}, {"researcher": "Search is turned off."})
     script = {**small(sort(kind), reply("Paris.")), "planner": planned("reporter")}
     async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
         frames = await it.run("What is the capital of France?")
