@@ -17,7 +17,7 @@ from tests.reading.files import docx, paragraph, pdf
 pytestmark = pytest.mark.anyio
 FEED = """<rss version="2.0"><channel><title>News</title><item><title>Opened</title>
 <link>http://a.test/1</link><description>The bridge.</description></item></channel></rss>"""
-HELLO = b"<title>Hello</title><body><main><p>Hello, reader.</p></main>"
+HELLO = b"<title>Hello</title><main><p>Hello, reader.</p></main>"
 
 
 async def endless(send: Send) -> None:

@@ -1,9 +1,8 @@
 """Finding the article of a page.
 
 Own code, in the way of arc90's Readability, because the packages at hand take too long for what strangers
-write, or lose what an
-agent needs (docs/decisions/0009-own-reading.md has the figures). Everything here takes time linear in the
-page.
+write, or lose what an agent needs (docs/decisions/0009-own-reading.md has the figures). Everything here takes
+time linear in the page.
 """
 
 from collections.abc import Callable
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 # Where little is left of a page, one kind of evidence after the other is given up: what its parts are
-# named, how they are named when
-# candidates are weighed, and what they look like.
+# named, how they are named when candidates are weighed, and what they look like.
 _EVIDENCE = ({"names", "weights", "looks"}, {"weights", "looks"}, {"looks"}, set[str]())
 _ENOUGH = 500
 # A page of more elements is no article, and measuring each would take memory that it is not worth.
@@ -32,9 +30,8 @@ def readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bool = 
     """The element worth reading of the page that `parse` makes, anew at each call; the rest is emptied.
 
     That is the article, without a heading that repeats `title`. Of a page that has none, or that is the
-    `front` of a site, it is what is
-    left without menus: the largest `main` or `article` when that holds two fifths of the text, else
-    everything.
+    `front` of a site, it is what is left without menus: the largest `main` or `article` when that holds two
+    fifths of the text, else everything.
     """
     longest, length, whole = None, -1, 0
     for evidence in _EVIDENCE:

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _NEVER_READ = (
-    "//script|//style|//template|//svg|//canvas|//iframe|//object|//embed|//video|//audio|//dialog|//link|//footer|//aside"
-    "|//button|//input|//select|//textarea|//nav"
+    # A page without a body has its title among its text, as the parser sees it.
+    "//title|//script|//style|//template|//svg|//canvas|//iframe|//object|//embed|//video|//audio|//dialog"
+    "|//link|//footer|//aside|//button|//input|//select|//textarea|//nav"
     "|//*[@role='menu' or @role='menubar' or @role='complementary' or @role='navigation' or @role='search'"
     " or @role='alert' or @role='alertdialog' or @role='dialog' or @aria-modal='true']"
     "|//*[@hidden or @aria-hidden='true'][not(self::body or self::main or self::article or self::img)]"
