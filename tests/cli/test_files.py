@@ -48,8 +48,20 @@ async def test_a_given_file_is_named_to_the_team_read_by_it_and_not_told_as_its_
     asked = json.dumps(server.requests[0]["messages"])
     assert "sales.csv (7 bytes)" in asked and "notes (1 bytes)" in asked
     [result] = [m["content"] for m in server.requests[-2]["messages"] if m["role"] == "tool"]
-    assert result == "sum\n42\n"
+    assert "\nsum\n42\n\n" in result
     assert (tmp_path / "sales.csv").read_text() == "sum\n42\n"
+
+
+async def test_what_a_run_leaves_is_kept_with_it_as_by_the_server(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    server.reset({**READS, "file_manager": [call("write_file", path="a.md", content="x"), reply("Done.")]})
+    env = environment(tmp_path, server.base_url)
+    status, output, notes = await run("--json", "Write it down", folder=tmp_path, env=env)
+    assert status == 0, notes
+    events = [json.loads(line) for line in output.splitlines()]
+    [artifact] = [event["data"] for event in events if event["event"] == "artifact"]
+    assert (artifact["name"], artifact["size"]) == ("a.md", 1)
 
 
 async def test_a_file_goes_into_the_conversation_that_is_gone_on_with(
