@@ -72,7 +72,7 @@ class Ears:
 
 
 class Site:
-    """Pages that answer every address, and how often each was asked for."""
+    """Pages that answer every address but that of robots.txt, and how often each was asked for."""
 
     def __init__(self) -> None:
         self.hits: Counter[str] = Counter()
@@ -86,9 +86,12 @@ class Site:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = await reader.readuntil(b"\r\n\r\n")
+            path = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode()
+            if path == "/robots.txt":
+                writer.write(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                return await writer.drain()
             async with self._changed:
-                self.hits[head.split(b" ", 2)[1].decode()] += 1
+                self.hits[path] += 1
                 self._changed.notify_all()
             body = (
                 b"<html><body><p>A page about nothing in particular, with some words on it.</p></body></html>"
