@@ -65,6 +65,30 @@ async def test_figures_of_a_call_that_fails_are_kept_all_the_same(
     assert failed.images == ("figures/figure-1.png",)
 
 
+async def test_a_figure_that_cannot_be_drawn_is_told_once_and_changes_no_result(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    drawing = "import matplotlib.pyplot as plt\nplt.figure(1).padding = 'no bytes'\nplt.figure(2)\n"
+    completed = await sandbox.run_python(f"{drawing}6 * 7", key="t", workspace=workspace)
+    assert (completed.exit_code, completed.value) == (0, "42")
+    assert completed.stderr.startswith("[a figure was not kept: TypeError: ")
+    assert completed.images == ("figures/figure-1.png",), "the other one is kept"
+    failed = await sandbox.run_python(f"{drawing}1 / 0", key="t", workspace=workspace)
+    assert failed.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
+    after = await sandbox.run_python("1", key="t", workspace=workspace)
+    assert (after.exit_code, after.value, after.stderr, after.images) == (0, "1", "", ())
+
+
+async def test_a_file_in_the_place_of_the_folder_of_figures_costs_the_figures_only(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    workspace.write("figures", b"a file")
+    completed = await sandbox.run_python(f"{DRAW_ONE}\n1", key="t", workspace=workspace)
+    assert (completed.exit_code, completed.value, completed.images) == (0, "1", ())
+    assert "[a figure was not kept: FileExistsError" in completed.stderr
+    assert (await sandbox.run_python("2", key="t", workspace=workspace)).stderr == ""
+
+
 async def test_too_many_figures_and_too_large_ones_are_left_out_with_words(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
@@ -84,7 +108,7 @@ async def test_a_folder_of_figures_that_leads_elsewhere_is_the_codes_own_loss(
 ) -> None:
     await sandbox.run_bash(f"ln -s {tmp_path} figures", key="t", workspace=workspace)
     completed = await sandbox.run_python(DRAW_ONE, key="t", workspace=workspace)
-    assert completed.exit_code == 1
+    assert "[a figure was not kept: FileExistsError" in completed.stderr
     assert _figures(workspace) == []
     assert _pictures_in(tmp_path) == []
 

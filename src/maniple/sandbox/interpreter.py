@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _FIGURES = "figures"
 _MOST_FIGURES = 10
 _MOST_FIGURE_BYTES = 5_000_000
+_MOST_WHY = 300
 _RAISED, _INTERRUPTED = 1, 130
 _ONLY_AST = 0x400
 _SIGINT = 2
@@ -250,15 +251,20 @@ class Figures:
         pyplot.show = lambda *args, **options: self.keep()
 
     def keep(self) -> None:
-        """Write each open figure into the workspace and close it."""
+        """Write each open figure into the workspace and close it; say which could not be drawn or written."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None:
             return
         for number in pyplot.get_fignums():
             self._drawn += 1
-            if self._drawn <= _MOST_FIGURES:
-                self._write(pyplot.figure(number))
-            pyplot.close(number)
+            try:
+                if self._drawn <= _MOST_FIGURES:
+                    self._write(pyplot.figure(number))
+            except Exception as error:  # noqa: BLE001 - drawing is the code's own, and so is what it raises
+                why = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_WHY]
+                print(f"[a figure was not kept: {why}]", file=sys.stderr)
+            finally:
+                pyplot.close(number)
         if self._drawn > _MOST_FIGURES:
             print(f"[only the first {_MOST_FIGURES} figures were kept]", file=sys.stderr)
 
