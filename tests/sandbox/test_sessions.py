@@ -10,17 +10,17 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox import Backend, Sandbox, Session, Unavailable, Workspace, Workspaces, open_sandbox
+from maniple.sandbox import (
+    Backend,
+    Sandbox,
+    Session,
+    Workspace,
+    Workspaces,
+)
 from tests.sandbox.host import all_end, as_process_one, new_marker, stubborn_daemon, watched, word_from_inside
+from tests.sandbox.opened import opened_sandbox
 
 pytestmark = pytest.mark.anyio
-
-
-@asynccontextmanager
-async def _sandbox(**settings: float) -> AsyncIterator[Sandbox]:
-    async with open_sandbox(SandboxSettings.model_validate({"timeout_seconds": 20, **settings})) as sandbox:
-        assert not isinstance(sandbox, Unavailable), str(sandbox)
-        yield sandbox
 
 
 async def test_calls_of_one_thread_follow_one_another(sandbox: Sandbox, workspace: Workspace) -> None:
@@ -32,58 +32,9 @@ async def test_calls_of_one_thread_follow_one_another(sandbox: Sandbox, workspac
     assert [result.stdout for result in results] == ["0 0\n", *(f"{number} 1\n" for number in range(1, 5))]
 
 
-async def test_who_waits_is_let_in_in_the_order_of_coming(workspace: Workspace) -> None:
-    order: list[str] = []
-
-    async def call(sandbox: Sandbox, key: str) -> None:
-        await sandbox.run_bash("true", key=key, workspace=workspace)
-        order.append(key)
-
-    async with _sandbox(concurrent=1) as sandbox:
-        keys = ["a", "b", "c", "d"]
-        await asyncio.gather(*(call(sandbox, key) for key in keys))
-    assert order == keys
-
-
-async def test_a_thread_with_many_calls_keeps_no_other_waiting(workspace: Workspace) -> None:
-    order: list[str] = []
-
-    async def call(sandbox: Sandbox, key: str) -> None:
-        await sandbox.run_bash("true", key=key, workspace=workspace)
-        order.append(key)
-
-    async with _sandbox(concurrent=1) as sandbox:
-        greedy = [asyncio.create_task(call(sandbox, "greedy")) for _ in range(6)]
-        await asyncio.sleep(0)
-        await call(sandbox, "modest")
-        await asyncio.gather(*greedy)
-    assert order.index("modest") <= 6
-    assert sorted(order) == ["greedy"] * 6 + ["modest"]
-
-
-async def test_an_idle_session_makes_room_and_its_thread_is_told(workspace: Workspace) -> None:
-    async with _sandbox(concurrent=1) as sandbox:
-        await sandbox.run_python("x = 1", key="a", workspace=workspace)
-        assert (await sandbox.run_python("2", key="b", workspace=workspace)).value == "2"
-        completed = await sandbox.run_python("'x' in globals()", key="a", workspace=workspace)
-    assert completed.value == "False"
-    assert "others needed the place" in completed.lost
-    assert completed.text().endswith("files are kept.]")
-
-
-async def test_the_session_that_was_idle_for_longest_goes_first(workspace: Workspace) -> None:
-    async with _sandbox(concurrent=2) as sandbox:
-        for key in ("a", "b", "a", "c"):
-            await sandbox.run_python(f"x = {key!r}", key=key, workspace=workspace)
-        kept = await sandbox.run_python("x", key="a", workspace=workspace)
-        lost = await sandbox.run_python("1", key="b", workspace=workspace)
-    assert (kept.value, kept.lost) == ("'a'", "")
-    assert "others needed the place" in lost.lost
-
-
 async def test_a_session_that_nobody_uses_ends(workspace: Workspace) -> None:
     marker = new_marker()
-    async with _sandbox(idle_seconds=0.2) as sandbox:
+    async with opened_sandbox(idle_seconds=0.2) as sandbox:
         async with word_from_inside(workspace.path) as word:
             await sandbox.run_python(stubborn_daemon(marker), key="t", workspace=workspace)
             assert await word == "started"
@@ -95,7 +46,7 @@ async def test_a_session_that_nobody_uses_ends(workspace: Workspace) -> None:
 
 
 async def test_a_session_that_is_used_again_and_again_does_not_end(workspace: Workspace) -> None:
-    async with _sandbox(idle_seconds=3) as sandbox:
+    async with opened_sandbox(idle_seconds=3) as sandbox:
         await sandbox.run_python("x = 1", key="t", workspace=workspace)
         for _ in range(20):
             completed = await sandbox.run_python("x", key="t", workspace=workspace)
@@ -128,13 +79,13 @@ async def test_after_a_restart_of_the_server_a_thread_is_told_once_that_its_vari
     first = await sandbox.run_python("x = 1", key="t", workspace=workspace)
     assert first.lost == "", "a new conversation has lost nothing"
     # The first server has not closed anything, as one that was killed.
-    async with _sandbox() as restarted:
+    async with opened_sandbox() as restarted:
         told, again = [
             await restarted.run_python("'x' in globals()", key="t", workspace=workspace) for _ in range(2)
         ]
     assert (told.value, again.lost) == ("False", "")
     assert told.lost.startswith("The sandbox ended since the last call: variables")
-    async with _sandbox() as closed_before:
+    async with opened_sandbox() as closed_before:
         told = await closed_before.run_python("1", key="t", workspace=workspace)
     assert "variables" in told.lost
 
@@ -145,7 +96,7 @@ async def test_what_was_told_before_a_restart_is_not_told_again(
     await sandbox.run_python("x = 1", key="t", workspace=workspace)
     told = await sandbox.run_python("import os; os._exit(3)", key="t", workspace=workspace)
     assert "variables" in told.lost
-    async with _sandbox() as restarted:
+    async with opened_sandbox() as restarted:
         assert (await restarted.run_python("1", key="t", workspace=workspace)).lost == ""
 
 
@@ -155,7 +106,7 @@ async def test_a_thread_whose_files_were_removed_is_a_new_one_after_a_restart(
     workspaces = Workspaces(tmp_path)
     await sandbox.run_python("x = 1", key="t", workspace=workspaces.open("t"))
     workspaces.remove("t")
-    async with _sandbox() as restarted:
+    async with opened_sandbox() as restarted:
         assert (await restarted.run_python("1", key="t", workspace=workspaces.open("t"))).lost == ""
 
 
@@ -206,7 +157,7 @@ async def test_a_limit_that_was_overrun_between_two_calls_is_told_by_the_next(
 async def test_a_sandbox_that_is_closed_ends_its_sessions_and_refuses_calls(workspace: Workspace) -> None:
     marker = new_marker()
     async with word_from_inside(workspace.path) as word:
-        async with _sandbox() as sandbox:
+        async with opened_sandbox() as sandbox:
             await sandbox.run_python(stubborn_daemon(marker), key="t", workspace=workspace)
             assert await word == "started"
             with watched(marker) as processes:
@@ -291,7 +242,7 @@ async def test_two_hundred_cancels_at_random_leave_no_process_and_no_file(tmp_pa
     marker = new_marker()
     workspaces = Workspaces(tmp_path / "workspaces")
     with as_process_one() as children:
-        async with _sandbox(concurrent=4) as sandbox:
+        async with opened_sandbox(concurrent=4) as sandbox:
             await _cancel_two_hundred(sandbox, workspaces, marker)
         assert children() == []
     names = _everything_in(tmp_path)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backend import Backend, Completed, OnOutput, Session
 from maniple.sandbox.mark import Mark
+from maniple.sandbox.places import Places, Tenure
 from maniple.sandbox.workspace import Workspace
 
 _LOG = logging.getLogger(__name__)
@@ -37,28 +37,21 @@ class _Seat:
     folder: tuple[int, int] = (0, 0)
     """Which directory the session works in: device and inode."""
     mark: Mark | None = None
-    used: float = 0.0
     is_leaving: bool = False
     alarm: asyncio.TimerHandle | None = None
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it holds a place that nobody uses."""
-        return self.session is not None and not self.waiting and not self.is_leaving
 
 
 class Sandbox:
     """Runs each thread's calls in its own session, one after the other.
 
     At most `settings.concurrent` sessions live at once. Who finds no place waits, first come first served;
-    a session that nobody uses makes room, and so does one that was idle for `settings.idle_seconds`.
+    `places.py` says which session makes room. One that was idle for `settings.idle_seconds` ends anyway.
     """
 
-    def __init__(self, backend: Backend, settings: SandboxSettings) -> None:
+    def __init__(self, backend: Backend, settings: SandboxSettings, tenure: Tenure | None = None) -> None:
         self._backend = backend
         self._settings = settings
-        self._places = asyncio.Semaphore(settings.concurrent)
-        self._in_line = 0
+        self._places = Places(settings.concurrent, self._make_room, tenure)
         self._seats: dict[str, _Seat] = {}
         self._ends: set[asyncio.Task[None]] = set()
         self._lost: dict[str, str] = {}
@@ -110,6 +103,7 @@ class Sandbox:
     async def close(self) -> None:
         """End every session; calls are refused from now on."""
         self._closed = True
+        self._places.close()
         seats = list(self._seats.values())
         await asyncio.gather(*(seat.session.stop() for seat in seats if seat.session), return_exceptions=True)
         for seat in seats:
@@ -121,6 +115,7 @@ class Sandbox:
     ) -> Completed:
         seat = self._seats.setdefault(key, _Seat())
         seat.waiting += 1
+        self._places.work(key)
         try:
             async with seat.turn:
                 _silence(seat)
@@ -135,7 +130,7 @@ class Sandbox:
                         self._remember(key, _CANCELLED)
                     raise
                 finally:
-                    self._rest(seat)
+                    self._look_after(key, seat)
                 lost = filter(None, (self._lost.pop(key, ""), completed.lost))
                 if seat.mark is not None and seat.mark.is_set != (seat.session is not None):
                     await asyncio.to_thread(seat.mark.set, seat.session is not None)
@@ -152,15 +147,18 @@ class Sandbox:
         is_same_folder = seat.folder == await asyncio.to_thread(_folder, workspace)
         if not session.is_alive:
             self._remember(key, _ended(session))
-        elif is_same_folder:
+        elif is_same_folder and not self._places.is_overdue:
             return session
+        elif is_same_folder:
+            self._remember(key, _NEEDED)
         # Otherwise the thread's files were removed and begun anew; what is mounted inside are the old ones.
         await session.stop()
-        self._leave(seat)
+        self._leave(key, seat)
         return await self._begin(key, seat, workspace)
 
     async def _begin(self, key: str, seat: _Seat, workspace: Workspace) -> Session:
-        await self._take_place()
+        self._refuse_when_closed()
+        await self._places.take()
         try:
             self._refuse_when_closed()
             seat.folder = await asyncio.to_thread(_folder, workspace)
@@ -172,7 +170,7 @@ class Sandbox:
                 await session.stop()
             self._refuse_when_closed()
         except BaseException:  # the place is not taken after all
-            self._places.release()
+            self._places.give_back(key)
             raise
         seat.session = session
         return session
@@ -183,26 +181,16 @@ class Sandbox:
         if len(self._lost) > _MOST_REMEMBERED:
             del self._lost[next(iter(self._lost))]
 
-    async def _take_place(self) -> None:
-        self._in_line += 1
-        try:
-            self._make_room()
-            await self._places.acquire()
-        finally:
-            self._in_line -= 1
+    def _make_room(self, key: str) -> None:
+        """Let a session go whose place somebody else needs."""
+        seat = self._seats[key]
+        if not seat.is_leaving:
+            self._dismiss(key, seat, _NEEDED)
 
-    def _make_room(self) -> None:
-        """Let the session go that has been idle for longest, if somebody waits for its place."""
-        idle = [(seat.used, key) for key, seat in self._seats.items() if seat.is_idle]
-        if idle and self._in_line > len(self._ends) and self._places.locked():
-            key = min(idle)[1]
-            self._dismiss(key, self._seats[key], _NEEDED)
-
-    def _rest(self, seat: _Seat) -> None:
+    def _look_after(self, key: str, seat: _Seat) -> None:
         """A call has ended: a session that ended with it leaves its place."""
-        seat.used = time.monotonic()
         if seat.session is not None and not seat.session.is_alive:
-            self._leave(seat)
+            self._leave(key, seat)
 
     def _settle(self, key: str, seat: _Seat) -> None:
         if seat.waiting or seat.is_leaving:
@@ -213,11 +201,11 @@ class Sandbox:
             return
         loop = asyncio.get_running_loop()
         seat.alarm = loop.call_later(self._settings.idle_seconds, self._dismiss, key, seat, _IDLE)
-        self._make_room()
+        self._places.rest(key)
 
-    def _leave(self, seat: _Seat) -> None:
+    def _leave(self, key: str, seat: _Seat) -> None:
         seat.session = None
-        self._places.release()
+        self._places.give_back(key)
 
     def _dismiss(self, key: str, seat: _Seat, why: str) -> None:
         """Stop an idle session in the background."""
@@ -239,7 +227,7 @@ class Sandbox:
                     _LOG.warning("The sandbox of thread %s could not be stopped: %s", key, error)
                 finally:
                     self._remember(key, why)
-                    self._leave(seat)
+                    self._leave(key, seat)
         finally:
             seat.is_leaving = False
             self._settle(key, seat)

@@ -1,0 +1,22 @@
+"""A sandbox of a test's own, with its own settings and rule for making room."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.sandbox import Sandbox, Unavailable, open_sandbox
+from maniple.sandbox.places import Tenure
+
+_HASTY = Tenure(rest_seconds=0)
+
+
+@asynccontextmanager
+async def opened_sandbox(tenure: Tenure = _HASTY, **values: float) -> AsyncIterator[Sandbox]:
+    settings = SandboxSettings.model_validate({"timeout_seconds": 20, **values})
+    async with open_sandbox(settings) as opened:
+        assert not isinstance(opened, Unavailable), str(opened)
+        sandbox = Sandbox(opened._backend, settings, tenure)
+        try:
+            yield sandbox
+        finally:
+            await sandbox.close()
