@@ -16,6 +16,20 @@ async def test_python_prints_what_it_computes(sandbox: Sandbox, workspace: Works
     assert completed.text() == "4"
 
 
+async def test_localhost_and_the_user_have_names(sandbox: Sandbox, workspace: Workspace) -> None:
+    code = """
+import getpass, grp, os, pwd, socket
+server = socket.create_server(("localhost", 0))
+with socket.create_connection(("localhost", server.getsockname()[1])):
+    print(pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name, getpass.getuser())
+print(socket.gethostbyname(socket.gethostname()))
+"""
+    completed = await sandbox.run_python(code, key="thread", workspace=workspace)
+    assert (completed.stderr, completed.stdout) == ("", "sandbox sandbox sandbox\n127.0.0.1\n")
+    named = await sandbox.run_bash("whoami; id -gn; echo ~sandbox", key="thread", workspace=workspace)
+    assert (named.stderr, named.stdout) == ("", "sandbox\nsandbox\n/tmp\n")
+
+
 async def test_a_traceback_shows_the_failing_line(sandbox: Sandbox, workspace: Workspace) -> None:
     completed = await sandbox.run_python("print('before')\n1 / 0", key="thread", workspace=workspace)
     text = completed.text()

@@ -158,7 +158,10 @@ asyncio.run(main())
 @pytest.mark.parametrize(
     ("flaw", "escape"),
     [
-        ('set -- "${@/%alternatives/passwd}"', "read /etc/passwd"),
+        (
+            'set -- "${@/%etc\\/passwd/etc\\/own}"; set -- "${@/%alternatives/passwd}"',
+            "read /etc/passwd",
+        ),
         ('shift; set -- --unshare-all --share-net "$@"', "connect to a TCP port of the host"),
         ("export LEAKED=1", "see the environment variables LEAKED"),
         ('set -- "${@/--nproc=64/--nproc=70}"', "start more than 64 processes"),

@@ -44,6 +44,12 @@ _SYSTEM_DIRECTORIES = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SYSTEM_FILES = (
     *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
 )
+# What names are looked up in; the host's own would tell of its users and its network.
+_OWN_FILES = {
+    "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
+    "/etc/passwd": b"sandbox:x:1000:1000::/tmp:/bin/bash\n",
+    "/etc/group": b"sandbox:x:1000:\n",
+}
 
 
 class BubblewrapBackend:
@@ -61,9 +67,9 @@ class BubblewrapBackend:
         self._fittings = fittings = fittings or Fittings()
         worker = worker_files(programs.python, _INSIDE)
         self._worker_names = tuple(worker)
-        self._sources = dict(worker)
+        self._sources = {f"{_INSIDE}/{name}": text for name, text in worker.items()} | _OWN_FILES
         if fittings.way_out is not None:
-            self._sources[Path(INNER_FORWARDER).name] = forwarder_program()
+            self._sources[INNER_FORWARDER] = forwarder_program()
         self._python = fittings.python or programs.python
         self.variables = fittings.variables(ENVIRONMENT)
         """The environment of the code inside."""
@@ -96,13 +102,13 @@ class BubblewrapBackend:
             rules = files.enter_context(_memory_file(self._filter)).fileno()
             status = files.enter_context(_memory_file()).fileno()
             sources = {
-                name: files.enter_context(_memory_file(text)).fileno() for name, text in self._sources.items()
+                path: files.enter_context(_memory_file(text)).fileno() for path, text in self._sources.items()
             }
 
             def command(control: int, calls: int) -> list[str]:
                 isolation = [*self._isolation(workspace.path, shown), "--seccomp", str(rules)]
-                for name, source in sources.items():
-                    isolation += ["--ro-bind-data", str(source), f"{_INSIDE}/{name}"]
+                for path, source in sources.items():
+                    isolation += ["--ro-bind-data", str(source), path]
                 isolation += ["--remount-ro", "/", "--json-status-fd", str(status), "--"]
                 return [*isolation, *self._limits(), *self._worker(control, calls)]
 

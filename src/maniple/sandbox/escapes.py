@@ -95,6 +95,12 @@ def _plant_links(canary: str) -> None:
     Path("planted-folder").symlink_to(Path(canary).parent)
 
 
+def _read_users() -> None:
+    """The sandbox's own list has one user, who is not root."""
+    if b"root:" not in Path("/etc/passwd").read_bytes():
+        raise FileNotFoundError
+
+
 def print_escapes(
     canary: str, tcp: tuple[str, int], abstract: str, variables: set[str], processes: int
 ) -> None:
@@ -104,7 +110,7 @@ def print_escapes(
     """
     attempts: dict[str, Callable[[], object]] = {
         "read /etc/shadow": Path("/etc/shadow").read_bytes,
-        "read /etc/passwd": Path("/etc/passwd").read_bytes,
+        "read /etc/passwd": _read_users,
         f"read {canary}": Path(canary).read_bytes,
         f"write beside {canary}": Path(canary).with_name("planted").touch,
         "write to /usr": Path("/usr/maniple-probe").touch,

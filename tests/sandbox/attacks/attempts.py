@@ -74,7 +74,7 @@ def folders_held() -> Iterator[str]:
     """Folders that a process here has open, or stands in, outside what it was given."""
     for link in [*Path("/proc").glob("[0-9]*/fd/*"), *Path("/proc").glob("[0-9]*/cwd")]:
         try:
-            if link.is_dir() and (link / "../etc/passwd").exists():
+            if link.is_dir() and (link / "../etc/shadow").exists():
                 yield str(link)
         except OSError:
             continue
@@ -102,8 +102,16 @@ def host_attempts(host: dict[str, Any]) -> dict[str, Attempt]:
     attempts: dict[str, Attempt] = {
         f"read {path}": lambda path=path: Path(path).stat()
         for path in (
-            *("/etc/passwd", "/etc/shadow", "/etc/hosts", "/etc/machine-id", "/root", "/home", "/var/log"),
-            *("/sys/kernel", "/boot", "/run/docker.sock", "/run/systemd", "/proc/1/root/etc/passwd"),
+            *(
+                "/etc/shadow",
+                "/etc/hostname",
+                "/etc/resolv.conf",
+                "/etc/machine-id",
+                "/root",
+                "/home",
+                "/var/log",
+            ),
+            *("/sys/kernel", "/boot", "/run/docker.sock", "/run/systemd", "/proc/1/root/etc/shadow"),
             *(
                 "/proc/1/root/home",
                 "/dev/sda",
@@ -117,6 +125,11 @@ def host_attempts(host: dict[str, Any]) -> dict[str, Attempt]:
         )
     }
     attempts |= {
+        "read the host's users": lambda: only_if("root" in Path("/etc/passwd").read_text()),
+        "read the host's groups": lambda: only_if("root" in Path("/etc/group").read_text()),
+        "read the hosts that the host knows": lambda: only_if(
+            "sandbox" not in Path("/etc/hosts").read_text()
+        ),
         "read a file of the host": Path(host["file"]).read_bytes,
         "write beside a file of the host": Path(host["file"]).with_name("planted").touch,
         "read another thread's workspace": lambda: list(Path(host["other"]).iterdir()),
