@@ -127,6 +127,17 @@ async def test_a_figure_is_named_in_the_text_and_is_the_messages_artifact(
     assert (await figure_reader(Workspaces(tmp_path))("figures/figure-1.png")).startswith(b"\x89PNG")
 
 
+async def test_a_figure_that_is_too_large_to_be_looked_at_is_kept_and_named_as_such(
+    tools: dict[str, BaseTool], tmp_path: Path
+) -> None:
+    plant_fake_matplotlib(Workspaces(tmp_path).open("local"))
+    code = f"{DRAW_ONE}\nplt.figure(2).padding = bytes(2_000_000);"
+    said = await tools["python_repl_tool"].ainvoke({"code": code})
+    assert "[figures drawn: figures/figure-1.png, figures/figure-2.png]" in said
+    assert "[over 2 MB and not shown to you: figures/figure-2.png; draw with a lower dpi" in said
+    assert await figure_reader(Workspaces(tmp_path))("figures/figure-2.png") == b""
+
+
 async def test_what_is_no_picture_is_not_read_as_one(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path)
     workspaces.open("local").write("figures/figure-1.png", b"<svg>")

@@ -1,11 +1,12 @@
 """`python_repl_tool` and `bash_tool`: a model's code, run in the sandbox in its thread's workspace."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from maniple.sandbox import Completed, Sandbox, Workspaces
+from maniple.errors import FileError
+from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.live_output import LiveOutput
 from maniple.tools.scope import thread_key
@@ -39,7 +40,7 @@ def code_tools(
         files = written(writes.paths)
         # Whoever wrote a file need not print.
         said = completed.text(silence="" if files else SILENCE)
-        figures = f"[figures drawn: {', '.join(completed.images)}]" if completed.images else ""
+        figures = await asyncio.to_thread(_drawn, place, completed.images)
         return "\n".join(filter(None, (said, figures, files))), list(completed.images)
 
     async def run_python(code: str) -> Result:
@@ -63,6 +64,27 @@ def code_tools(
         )
         for name, description in descriptions.items()
     ]
+
+
+def _drawn(place: Workspace, paths: Sequence[str]) -> str:
+    """Name the figures, and those that a model who can see is not shown. Blocks."""
+    if not paths:
+        return ""
+    large = [path for path in paths if _size(place, path) > _MAX_PICTURE_BYTES]
+    named = f"[figures drawn: {', '.join(paths)}]"
+    if not large:
+        return named
+    limit = f"{_MAX_PICTURE_BYTES // 1_000_000} MB"
+    return (
+        f"{named}\n[over {limit} and not shown to you: {', '.join(large)}; draw with a lower dpi to see it]"
+    )
+
+
+def _size(place: Workspace, path: str) -> int:
+    try:
+        return place.read(path, 0).size
+    except FileError:  # what the code left running may have removed it
+        return 0
 
 
 def figure_reader(workspaces: Workspaces) -> Callable[[str], Awaitable[bytes]]:
