@@ -16,15 +16,24 @@ class Figure:
         self.number = number
         self.padding = b""
 
-    def savefig(self, file, format):
+    def savefig(self, file, format="png"):
+        if isinstance(file, str):
+            with open(file, "wb") as opened:
+                return self.savefig(opened)
         file.write(PNG + self.padding)
 
 def figure(number=None):
     number = number or len(_open) + 1
     return _open.setdefault(number, Figure(number))
 
-def plot(*points):
+def gcf():
     return figure(max(_open, default=1))
+
+def plot(*points):
+    return gcf()
+
+def savefig(file):
+    gcf().savefig(file)
 
 def get_fignums():
     return list(_open)

@@ -57,6 +57,21 @@ async def test_showing_keeps_a_figure_and_the_next_begins_empty(
     assert (completed.images, completed.value) == (("figures/figure-1.png", "figures/figure-2.png"), "[]")
 
 
+async def test_saving_in_a_later_call_writes_the_figure_that_was_drawn_last(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    drawing = (
+        "import matplotlib.pyplot as plt\nplt.figure(1).padding = b'first'\nplt.figure(2).padding = b'last'"
+    )
+    await sandbox.run_python(drawing, key="t", workspace=workspace)
+    saved = await sandbox.run_python("plt.savefig('again.png')", key="t", workspace=workspace)
+    assert (saved.exit_code, saved.images) == (0, ()), "no empty figure beside it"
+    assert workspace.read("again.png", 1000).content.endswith(b"last")
+    code = "plt.plot([1]).padding = b'newer'\nplt.savefig('new.png')"
+    await sandbox.run_python(code, key="t", workspace=workspace)
+    assert workspace.read("new.png", 1000).content.endswith(b"newer")
+
+
 async def test_figures_of_a_call_that_fails_are_kept_all_the_same(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
@@ -128,6 +143,9 @@ fig, axes = plt.subplots(2)
 plt.title("second")
 """
         completed = await sandbox.run_python(code, key="t", workspace=workspace)
+        await sandbox.run_python("plt.savefig('again.png', format='png')", key="t", workspace=workspace)
     assert completed.images == ("figures/figure-1.png", "figures/figure-2.png")
     assert completed.stderr == ""
-    assert workspace.read("figures/figure-2.png", 4).content == b"\x89PNG"
+    kept = workspace.read("figures/figure-2.png", 1_000_000).content
+    assert kept.startswith(b"\x89PNG")
+    assert workspace.read("again.png", 1_000_000).content == kept

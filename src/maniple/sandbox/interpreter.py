@@ -240,6 +240,7 @@ class Figures:
         self._next = 1
         self.kept: list[str] = []
         self._drawn = 0
+        self._last: Any = None
 
     def begin(self) -> None:
         """Forget the figures of the call before."""
@@ -247,7 +248,14 @@ class Figures:
         self._drawn = 0
 
     def adopt(self, pyplot: Any) -> None:
-        """Let `show` keep and close the figures; without a screen it would only warn."""
+        """Let `show` keep and close figures instead of warning, `savefig` then write the one closed last."""
+        save_current = pyplot.savefig
+
+        def savefig(*args: Any, **options: Any) -> Any:
+            is_closed = self._last is not None and not pyplot.get_fignums()
+            return (self._last.savefig if is_closed else save_current)(*args, **options)
+
+        pyplot.savefig = savefig
         pyplot.show = lambda *args, **options: self.keep()
 
     def keep(self) -> None:
@@ -255,7 +263,9 @@ class Figures:
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None:
             return
-        for number in pyplot.get_fignums():
+        numbers = pyplot.get_fignums()
+        self._last = pyplot.gcf() if numbers else self._last
+        for number in numbers:
             self._drawn += 1
             try:
                 if self._drawn <= _MOST_FIGURES:
