@@ -105,6 +105,21 @@ async def test_a_file_that_is_too_large_is_said_and_nothing_stays_of_it(
     assert server.requests == [] and workspaces_in(tmp_path) == []
 
 
+async def test_two_files_of_one_name_are_refused_before_any_model_is_asked(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    for folder in ("2023", "2024"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "data.csv").write_text(folder)
+    env = environment(tmp_path, server.base_url)
+    paths = ("--file", "2023/data.csv", "--file", "2024/data.csv")
+    status, output, notes = await run(*paths, "Compare", folder=tmp_path, env=env)
+    assert (status, output) == (2, "")
+    said = "2023/data.csv and 2024/data.csv would both be data.csv to the team"
+    assert said in " ".join(notes.replace("│", " ").split())
+    assert server.requests == [] and workspaces_in(tmp_path) == []
+
+
 async def test_files_are_given_and_listed_at_the_prompt(server: OpenAIServer, tmp_path: Path) -> None:
     (tmp_path / "sales.csv").write_text("sum\n42\n")
     (tmp_path / "my notes.txt").write_text("n")
@@ -116,6 +131,7 @@ async def test_files_are_given_and_listed_at_the_prompt(server: OpenAIServer, tm
         await terminal.enter("/file nowhere.csv", r"There is no file nowhere\.csv")
         await terminal.enter("/file .", r"\. is a directory")
         await terminal.enter("/file sales.csv", r"The team has sales\.csv \(7 bytes\)")
+        await terminal.enter("/file sales.csv", r"\(7 bytes\), in place of the file of that name")
         await terminal.enter("/file 'my notes.txt'", r"The team has my notes\.txt \(1 byte\)")
         await terminal.enter("/files", r"Files in ", r"my notes\.txt  1 byte", r"sales\.csv  7 bytes")
         await terminal.enter("Sum it up", r"The answer is 4\.\s", "✔ completed")

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from maniple.cli.words import file_size, one_line
 from maniple.errors import FileError
-from maniple.sandbox import Files, Upload, Workspaces
+from maniple.sandbox import Files, Stored, Workspaces
 
 _SHOWN_FILES = 20
 
@@ -27,11 +27,11 @@ class Belongings:
         self._told.setdefault(thread_id, set())
         self._asked.add(thread_id)
 
-    async def give(self, thread_id: str, path: Path) -> Upload:
+    async def give(self, thread_id: str, path: Path) -> Stored:
         """Copy a file of the person's into the workspace, replacing one of its name; raises `FileError`."""
-        upload = await asyncio.to_thread(self._give, thread_id, path)
-        self._told.setdefault(thread_id, set()).add((upload.path, upload.size))
-        return upload
+        stored = await asyncio.to_thread(self._give, thread_id, path)
+        self._told.setdefault(thread_id, set()).add((stored.upload.path, stored.upload.size))
+        return stored
 
     async def all(self, thread_id: str) -> list[str]:
         """Return lines for the files of a thread; none for none."""
@@ -55,11 +55,11 @@ class Belongings:
                 with suppress(FileError):
                     self._workspaces.remove(thread_id)
 
-    def _give(self, thread_id: str, path: Path) -> Upload:
+    def _give(self, thread_id: str, path: Path) -> Stored:
         with _opened(path) as source:
             self._workspaces.open(thread_id)
             [stored] = self._workspaces.uploads(thread_id).add([(path.name, source)])
-            return stored.upload
+            return stored
 
 
 @asynccontextmanager

@@ -1,7 +1,9 @@
 """Asking the team: once, or at a prompt."""
 
 import shlex
+from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -68,11 +70,26 @@ async def converse(settings: Settings, choices: Choices, screens: Screens) -> in
 
 async def _give(session: "Session", choices: Choices, screens: Screens) -> None:
     """Copy the files of the command line to where the team works."""
+    _refuse_one_name_twice(choices.files)
     for path in choices.files:
         try:
             screens.note(clean(await session.give(path)), "dim")
         except FileError as error:
             raise WrongUsage(f"--file: {error}") from error
+
+
+def _refuse_one_name_twice(paths: Iterable[Path]) -> None:
+    """Raise `WrongUsage` for two files of which the team would have only the second."""
+    from maniple.sandbox import file_name
+
+    given: dict[str, Path] = {}
+    for path in paths:
+        name = file_name(path.name)
+        if name in given:
+            raise WrongUsage(
+                f"--file: {given[name]} and {path} would both be {name} to the team. Rename one of them."
+            )
+        given[name] = path
 
 
 async def _send(

@@ -78,8 +78,10 @@ class Session:
 
     async def give(self, path: Path) -> str:
         """Put a file of the person's where the team works, and say so; raises `FileError`."""
-        upload = await self.belongings.give(self.thread_id, path)
-        return f"The team has {one_line(upload.path)} ({file_size(upload.size)})."
+        stored = await self.belongings.give(self.thread_id, path)
+        name, size = one_line(stored.upload.path), file_size(stored.upload.size)
+        replaced = ", in place of the file of that name that was there" if stored.replaced else ""
+        return f"The team has {name} ({size}){replaced}."
 
     async def join(self, conversation: Conversation) -> Recollection | None:
         """Go over to a conversation; return its last exchange if that is over or waits for an answer."""
