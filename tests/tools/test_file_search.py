@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
+from maniple.tools import file_search
 from maniple.tools.file_search import file_search_tool
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ async def test_names_and_lines_are_found_with_their_places(search: BaseTool, pla
         "notes.txt:1: Größe der sums\nsrc/sums.py\nsrc/sums.py:1: def add(a, b):"
     )
     assert await search.ainvoke({"pattern": "(?i)GRÖSSE|größe"}) == "notes.txt:1: Größe der sums"
-    assert await search.ainvoke({"pattern": "nowhere"}) == "[nothing found in 3 files]"
+    assert await search.ainvoke({"pattern": "nowhere"}) == ("[nothing found in 3 files, 1 of them binary]")
 
 
 async def test_path_and_glob_narrow_the_search(search: BaseTool, place: Workspace) -> None:
@@ -45,7 +46,8 @@ async def test_path_and_glob_narrow_the_search(search: BaseTool, place: Workspac
         ({"path": "src", "glob": "*.md"}, ["[nothing found in 0 files]"]),
     ):
         assert (await search.ainvoke({"pattern": "here", **arguments})).split("\n") == found
-    for path in ("nowhere", "a.py", "../.."):
+    assert await search.ainvoke({"pattern": "here", "path": "src/a.py"}) == "src/a.py:1: here"
+    for path in ("nowhere", "a.py/b", "../.."):
         with pytest.raises(FileError):
             await search.ainvoke({"pattern": "here", "path": path})
 
@@ -72,6 +74,56 @@ async def test_what_is_found_is_cut_and_cannot_pose_as_a_line(search: BaseTool, 
     assert (len(lines), lines[-1]) == (101, "[only the first 100 are shown; narrow the pattern]")
     assert await search.ainvoke({"pattern": "yy"}) == f"wide:1: {'y' * 200}"
     assert await search.ainvoke({"pattern": "forged"}) == "z\\nforged"
+
+
+async def test_the_end_of_a_large_file_and_of_a_long_line_is_searched(
+    search: BaseTool, place: Workspace
+) -> None:
+    place.write("big.log", b"a line of the log\n" * 200_000 + b"the needle\n")
+    place.write("one.json", b'{"i": 1}, ' * 6_000 + '{"ä": "Öl"}'.encode())
+    assert await search.ainvoke({"pattern": "needle", "glob": "*.log"}) == "big.log:200001: the needle"
+    found = await search.ainvoke({"pattern": '"Öl"', "path": "one.json"})
+    beginning, rest = found.split("[at character 60007]")
+    assert beginning == "one.json:1: " and '{"i": 1}, {"ä": "Öl"}\n' in rest
+    assert rest.endswith("\n[lines over 20000 characters were searched in parts of that length]")
+
+
+async def test_what_stands_on_the_seam_of_two_parts_is_found_once(search: BaseTool, place: Workspace) -> None:
+    place.write("wide", b"x" * 19_997 + b"needle" + b"y" * 50_000 + b"\nneedle\n")
+    lines = (await search.ainvoke({"pattern": "needle"})).split("\n")
+    assert [line.partition(" xx")[0] for line in lines[:-1]] == [
+        "wide:1: [at character 19998]",
+        "wide:2: needle",
+    ]
+
+
+async def test_a_glob_narrows_before_files_are_counted(search: BaseTool, place: Workspace) -> None:
+    for number in range(2_100):
+        (place.path / f"{number}.txt").touch()
+    place.write("z/deep/main.py", b"def needle(): pass\n")
+    for arguments in ({"glob": "*.py"}, {}):
+        found = await search.ainvoke({"pattern": "needle", **arguments})
+        assert found == "z/deep/main.py:1: def needle(): pass"
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "said"),
+    [
+        ("_NAMED_FILES", 2, "[not searched: more than 2 files; narrow it by path]"),
+        (
+            "SEARCH_SECONDS",
+            -1.0,
+            "[not searched: what comes after the first -1 seconds; narrow it by path or glob]",
+        ),
+    ],
+)
+async def test_what_was_not_searched_is_said(
+    search: BaseTool, place: Workspace, monkeypatch: pytest.MonkeyPatch, limit: str, value: float, said: str
+) -> None:
+    monkeypatch.setattr(file_search, limit, value)
+    for name in ("a", "b", "c"):
+        place.write(name, b"here\n")
+    assert (await search.ainvoke({"pattern": "nowhere"})).split("\n")[-1] == said
 
 
 async def test_a_link_is_not_followed(search: BaseTool, place: Workspace, tmp_path: Path) -> None:
