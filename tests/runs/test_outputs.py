@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import io
+import tracemalloc
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -102,6 +103,26 @@ async def test_what_a_run_keeps_while_it_goes_on_has_a_bound(tmp_path):
             workspaces.open(run.thread_id).write("a", content)
             kept += [made.size async for made in outputs.collect(run, share)]
     assert kept == [4, 2, 1]
+
+
+async def test_of_many_runs_one_file_at_a_time_is_in_memory(tmp_path):
+    workspaces, size = Workspaces(tmp_path / "workspaces"), 5_000_000
+    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+        outputs, runs = Outputs(store, workspaces, Redactor()), [await stored_run(store) for _ in range(6)]
+        for run in runs:
+            workspaces.open(run.thread_id).write("large", b"x" * size)
+
+        async def kept(run):
+            return [made.size async for made in outputs.collect(run)]
+
+        tracemalloc.start()
+        try:
+            sizes = await asyncio.gather(*map(kept, runs))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert sizes == [[size]] * 6
+    assert peak < 3 * size, "one, and what reading it takes"
 
 
 async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):

@@ -33,11 +33,12 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Keeps what is new in the workspaces."""
+    """Keeps what is new in the workspaces: of all runs one file at a time, for it is in memory meanwhile."""
 
     store: Store
     workspaces: Workspaces
     redactor: Redactor
+    _one_file: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def collect(self, run: RunRecord, share: Share | None = None) -> AsyncGenerator[ArtifactMade]:
         """Keep each file that no run of the thread has left before with the same content, and tell of it.
@@ -59,12 +60,15 @@ class Outputs:
                 path, size, _ = stamp
                 if size > min(left, share.bytes) or not share.files:
                     continue
-                file = await asyncio.to_thread(self._read, workspace, path, left)
-                share.seen.add(stamp)
-                if file is None or (path, file.sha256) in uploads:
-                    continue
-                left -= len(file.content)
-                if artifact := await self._keep(run, path, file, known):
+                async with self._one_file:
+                    file = await asyncio.to_thread(self._read, workspace, path, size)
+                    share.seen.add(stamp)
+                    if file is None or (path, file.sha256) in uploads:
+                        continue
+                    left -= len(file.content)
+                    artifact = await self._keep(run, path, file, known)
+                    del file
+                if artifact:
                     share.files, share.bytes = share.files - 1, share.bytes - artifact.size
                     yield made(artifact)
         except (FileError, StoreError) as error:
@@ -73,10 +77,10 @@ class Outputs:
     def _workspace(self, thread_id: str) -> Workspace:
         return Workspace(self.workspaces.of(thread_id).path, MOST_BYTES)
 
-    def _read(self, workspace: Workspace, path: str, most_bytes: int) -> "_File | None":
+    def _read(self, workspace: Workspace, path: str, size: int) -> "_File | None":
         """Return what is in a file; None for one that has grown, or is none of an ordinary kind. Blocks."""
         try:
-            head = workspace.read(path, most_bytes)
+            head = workspace.read(path, size)
         except FileError as error:
             _LOG.warning("A file of the run could not be kept: %s", error)
             return None
