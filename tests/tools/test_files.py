@@ -5,6 +5,7 @@ from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox import Workspaces
+from maniple.tools import page
 from maniple.tools.files import file_tools
 
 pytestmark = pytest.mark.anyio
@@ -31,8 +32,43 @@ async def test_an_empty_workspace_and_an_empty_file_say_so(tools: dict[str, Base
 async def test_a_long_file_is_cut_between_characters_with_a_notice(tools: dict[str, BaseTool]) -> None:
     await tools["write_file"].ainvoke({"path": "long", "content": "a" + "€" * 10_000})
     shown = await tools["read_file"].ainvoke({"path": "long"})
-    cut = "[cut: the first 20000 of 30001 bytes, 0 whole lines; read on with start_line=1]"
-    assert shown == "a" + "€" * 6666 + "\n" + cut
+    assert shown == "a" + "€" * 6666 + "\n[cut here; read on with start_line=1, start_character=6668]"
+    rest = await tools["read_file"].ainvoke({"path": "long", "start_line": 1, "start_character": 6668})
+    assert rest == "€" * 3334
+
+
+async def test_a_line_that_is_longer_than_any_page_is_read_to_its_end(tools: dict[str, BaseTool]) -> None:
+    content = "first\n" + "".join(f"{number}," for number in range(20_000)) + "\nlast"
+    await tools["write_file"].ainvoke({"path": "one.json", "content": content})
+    read, arguments = "", {"path": "one.json"}
+    for _ in range(20):
+        shown, _, cut = (await tools["read_file"].ainvoke(arguments)).partition("\n[cut here; read on with ")
+        read += shown
+        if not cut:
+            break
+        assert len(shown) > 10_000 or shown == "first\n"
+        places = (place.split("=") for place in cut.rstrip("]").split(", "))
+        arguments = {"path": "one.json"} | {name: int(value) for name, value in places}
+    assert read.replace("\n", "") == content.replace("\n", "")
+
+
+async def test_lines_beyond_ten_megabytes_are_counted_and_read(
+    tools: dict[str, BaseTool], tmp_path: Path
+) -> None:
+    big = Workspaces(tmp_path).open("local").path / "big.log"
+    big.write_bytes(b"a line of the log with padding that is long enough\n" * 250_000 + b"the end\n")
+    assert await tools["read_file"].ainvoke({"path": "big.log", "start_line": 250_001}) == "the end"
+    with pytest.raises(FileError, match="has 250001 lines; nothing is there from line 250002 to the end"):
+        await tools["read_file"].ainvoke({"path": "big.log", "start_line": 250_002})
+
+
+async def test_what_cannot_be_come_to_in_time_is_said(
+    tools: dict[str, BaseTool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "READ_SECONDS", -1.0)
+    await tools["write_file"].ainvoke({"path": "a", "content": "x"})
+    with pytest.raises(FileError, match="read up to line 1 only; work on it with Python"):
+        await tools["read_file"].ainvoke({"path": "a"})
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"\xe9\xff\xfe\xf0a", b"\xff" * 30_000])
@@ -49,13 +85,14 @@ async def test_lines_of_a_file_are_read_on_where_it_was_cut(tools: dict[str, Bas
     await tools["write_file"].ainvoke({"path": "long", "content": "\n".join(lines)})
     shown = await tools["read_file"].ainvoke({"path": "long"})
     first = int(shown.rpartition("start_line=")[2].rstrip("]"))
+    assert shown.split("\n")[first - 2] == lines[first - 2]
     assert lines[first - 1] not in shown.split("\n")
     rest = await tools["read_file"].ainvoke({"path": "long", "start_line": first, "end_line": first + 1})
     assert rest == f"line {first}\nline {first + 1}"
     assert await tools["read_file"].ainvoke({"path": "long", "start_line": 5_000}) == "line 5000"
     wide = await tools["read_file"].ainvoke({"path": "long", "start_line": 2})
-    assert wide.endswith("more characters; ask for fewer lines]") and len(wide) < 20_100
-    with pytest.raises(FileError, match="has 5000 lines; there is nothing from 5001"):
+    assert wide.endswith(f"[cut here; read on with start_line={first + 1}]") and len(wide) < 20_100
+    with pytest.raises(FileError, match="has 5000 lines; nothing is there from line 5001"):
         await tools["read_file"].ainvoke({"path": "long", "start_line": 5_001})
 
 
