@@ -21,6 +21,7 @@ from tests.store.samples import stored_run
 from tests.team import checked, data, names, scripted_team, status
 
 pytestmark = pytest.mark.anyio
+_WORDS = ("one", "two", "three", "last")
 KEY = "sk-canary-0123456789"
 
 
@@ -57,20 +58,22 @@ async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be
     assert artifact.sha256 == hashlib.sha256(content).hexdigest()
 
 
-async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on(tmp_path):
+async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts_are_not(tmp_path):
     workspaces = Workspaces(tmp_path / "workspaces")
     first_is_told = asyncio.Event()
 
     @tool
     async def bash_tool(cmd: str) -> str:
         """Write."""
-        if cmd == "two":
+        if cmd != "one":
             await first_is_told.wait()
         workspaces.open("t").write("table.csv", cmd.encode())
+        if cmd == "last":
+            workspaces.open("t").write("other.csv", cmd.encode())
         return "written"
 
     # The model never answers what the last call gave: nothing but the files can be told after it.
-    script = {**SIMPLE, "coder": [call("bash_tool", cmd="one"), call("bash_tool", cmd="two"), {"hang": True}]}
+    script = {**SIMPLE, "coder": [*(call("bash_tool", cmd=word) for word in _WORDS), {"hang": True}]}
     async with (
         open_store(None, tmp_path / "artifacts", server=True) as store,
         scripted_team(script, checkpointer=store.checkpointer, toolbox=Toolbox({"coder": [bash_tool]})) as it,
@@ -84,12 +87,13 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on(tmp_path):
                     many += record.type == "artifact"
                 if many:
                     first_is_told.set()
-                if many == 2:
+                if many == 2:  # the other file, told after all that was written to the first
                     await engine.cancel(run_id)
         frames = checked(await told(engine, run_id))
         made = [await store.artifacts.get(one["artifact_id"], "") for one in data(frames, "artifact")]
         kept = [(await store.artifacts.open(one)).read_bytes() for one in made]
-    assert kept == [b"one", b"two"], "what was told is not told again at the end"
+    assert [one.name for one in made] == ["table.csv", "other.csv", "table.csv"]
+    assert kept == [b"one", b"last", b"last"], "a draft, and at the end the whole; what was told is not again"
     assert names(frames).index("artifact") > names(frames).index("tool_call_result")
     assert status(frames) == "cancelled"
 
@@ -99,10 +103,23 @@ async def test_what_a_run_keeps_while_it_goes_on_has_a_bound(tmp_path):
     async with open_store(None, tmp_path / "artifacts", server=True) as store:
         outputs, run = Outputs(store, workspaces, Redactor()), await stored_run(store)
         share, kept = Share(files=3, bytes=10), []
-        for content in (b"1234", b"56", b"too many bytes", b"7", b"too many files"):
-            workspaces.open(run.thread_id).write("a", content)
+        for number, content in enumerate((b"1234", b"56", b"too many bytes", b"7", b"too many files")):
+            workspaces.open(run.thread_id).write(str(number), content)
             kept += [made.size async for made in outputs.collect(run, share)]
     assert kept == [4, 2, 1]
+
+
+async def test_drafts_leave_room_for_what_is_there_at_the_end(tmp_path):
+    workspaces, share = Workspaces(tmp_path / "workspaces"), Share.half()
+    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+        outputs, run = Outputs(store, workspaces, Redactor()), await stored_run(store)
+        made = []
+        for round_ in range(2):
+            for number in range(60):
+                workspaces.open(run.thread_id).write(f"{round_}/{number}", f"{round_} {number}".encode())
+            made.append(len([one async for one in outputs.collect(run, share)]))
+            share.complete()
+    assert made == [50, 50], "a run keeps a hundred in all"
 
 
 async def test_of_many_runs_one_file_at_a_time_is_in_memory(tmp_path):

@@ -113,8 +113,7 @@ class Driver:
             events = await stack.enter_async_context(aclosing(drive(self.team, turn)))
             async for event in events:
                 if isinstance(event, RunStatusChanged) and harvest and not active.suspended:
-                    await harvest.settle()
-                    async for made in harvest.outputs.collect(active.record):
+                    async for made in harvest.last():
                         yield made
                 yield event
                 if isinstance(event, ToolReturned):

@@ -24,11 +24,27 @@ Stamp = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Share:
-    """What a run may still keep, and the files that were looked at, as they were then."""
+    """What a run may still keep, the files that were looked at, as they were then, and the paths `told` of.
+
+    A path that was told of is not told of again: a file that grows with each call would fill the share with
+    its drafts.
+    """
 
     files: int = MOST_FILES
     bytes: int = MOST_BYTES
     seen: set[Stamp] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
+
+    @classmethod
+    def half(cls) -> "Share":
+        """Return what a run may keep while it goes on, so that something is left for its end."""
+        return cls(MOST_FILES // 2, MOST_BYTES // 2)
+
+    def complete(self) -> None:
+        """Add the other half; each path may be told of once more, as it is in the end."""
+        self.files += MOST_FILES // 2
+        self.bytes += MOST_BYTES // 2
+        self.told.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +74,7 @@ class Outputs:
             left = MOST_BYTES
             for stamp in newest:
                 path, size, _ = stamp
-                if size > min(left, share.bytes) or not share.files:
+                if size > min(left, share.bytes) or not share.files or path in share.told:
                     continue
                 async with self._one_file:
                     file = await asyncio.to_thread(self._read, workspace, path, size)
@@ -70,6 +86,7 @@ class Outputs:
                     del file
                 if artifact:
                     share.files, share.bytes = share.files - 1, share.bytes - artifact.size
+                    share.told.add(path)
                     yield made(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be kept: %s", error)
