@@ -27,6 +27,9 @@ def search(tmp_path: Path) -> BaseTool:
 async def test_names_and_lines_are_found_with_their_places(search: BaseTool, place: Workspace) -> None:
     place.write("src/sums.py", b"def add(a, b):\n    return a + b\n")
     place.write("notes.txt", "Größe der sums\r\n".encode("cp1252"))
+    place.write("城市.csv", "城市,和\n北京,17\n".encode("gbk"))
+    assert await search.ainvoke({"pattern": "^北京"}) == "城市.csv:2: 北京,17"
+    (place.path / "城市.csv").unlink()
     place.write("picture.png", b"\x89PNG\0sums")
     assert await search.ainvoke({"pattern": "sums|^def "}) == (
         "notes.txt:1: Größe der sums\nsrc/sums.py\nsrc/sums.py:1: def add(a, b):"

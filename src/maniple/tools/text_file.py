@@ -1,7 +1,9 @@
 """Text as it stands in a file: its encoding and line ends are kept when it is changed."""
 
 import codecs
+import re
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from maniple.errors import FileError
 from maniple.text import whole
@@ -14,8 +16,19 @@ _BOMS = (
 )
 _ONE_BYTE = "windows-1252"
 _TEXT_CONTROLS = b"\t\n\r\f\x1b"
+_ASCII = bytes(range(32, 127)) + _TEXT_CONTROLS
+_CONTROLS = bytes(set(range(32)) - set(_TEXT_CONTROLS))
 # Of a text in a language with Latin letters; in a binary file bytes of all kinds are alike.
 _LEAST_ASCII = 0.7
+_CHINESE = "gb18030"
+_PAIR = re.compile(rb"[\x81-\xfe][\x40-\x7e\x80-\xfe]")
+# GB 2312 has its punctuation in rows A1 to A3 and the common characters in B0 to D7, ordered by their sound.
+# Korean (EUC-KR) has its syllables in B0 to C8, so that of a text in it nothing is in the later rows.
+_COMMON = re.compile(rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xfe]")
+_LATER = re.compile(rb"[\xc9-\xd7][\xa1-\xfe]")
+_SAMPLED_PAIRS = 1_000
+_TELLING_PAIRS = 20
+_LEAST_COMMON, _LEAST_LATER = 0.8, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +73,8 @@ class TextFile:
 def decoded(content: bytes, *, is_cut: bool = False) -> TextFile | None:
     """Return the text of a file, None if it is binary.
 
-    It may be UTF-8, UTF-16 with its mark, or what Windows wrote before those. Of a beginning that was cut
-    (`is_cut`), half a character at the end is left out.
+    It may be UTF-8, UTF-16 with its mark, or what Windows wrote before those in the West and in China. Of a
+    beginning that was cut (`is_cut`), half a character at the end is left out.
     """
     for bom, encoding in _BOMS:
         if content.startswith(bom):
@@ -70,8 +83,11 @@ def decoded(content: bytes, *, is_cut: bool = False) -> TextFile | None:
     text = _text(content, "utf-8", is_cut)
     if text is not None:
         return None if "\0" in text else TextFile(text)
-    text = _text(content, _ONE_BYTE, is_cut) if _looks_written(content) else None
-    return None if text is None else TextFile(text, _ONE_BYTE)
+    if any(control in content for control in _CONTROLS):
+        return None
+    looks = ((_CHINESE, _looks_chinese), (_ONE_BYTE, _looks_western))
+    texts = ((encoding, _text(content, encoding, is_cut)) for encoding, is_so in looks if is_so(content))
+    return next((TextFile(text, encoding) for encoding, text in texts if text is not None), None)
 
 
 def numbered(lines: list[str], first: int = 1, most_characters: int = 20_000) -> str:
@@ -100,7 +116,13 @@ def _text(content: bytes, encoding: str, is_cut: bool) -> str | None:
         return None
 
 
-def _looks_written(content: bytes) -> bool:
-    ascii_bytes = sum(32 <= byte < 127 or byte in _TEXT_CONTROLS for byte in content)
-    controls = any(byte < 32 and byte not in _TEXT_CONTROLS for byte in content)
-    return not controls and ascii_bytes >= _LEAST_ASCII * len(content)
+def _looks_western(content: bytes) -> bool:
+    return len(content.translate(None, _ASCII)) <= (1 - _LEAST_ASCII) * len(content)
+
+
+def _looks_chinese(content: bytes) -> bool:
+    pairs = [match[0] for match in islice(_PAIR.finditer(content), _SAMPLED_PAIRS)]
+    common = sum(_COMMON.match(pair) is not None for pair in pairs)
+    later = sum(_LATER.match(pair) is not None for pair in pairs)
+    is_korean = len(pairs) >= _TELLING_PAIRS and later < _LEAST_LATER * len(pairs)
+    return 0 < _LEAST_COMMON * len(pairs) <= common and not is_korean
