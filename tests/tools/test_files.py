@@ -128,6 +128,16 @@ async def test_writing_beyond_the_quota_says_so_and_changes_nothing(tmp_path: Pa
     assert await listed.ainvoke({}) == "a (1000 bytes)"
 
 
+async def test_what_a_full_workspace_advises_can_be_done_without_code(tmp_path: Path) -> None:
+    write, _, listed = file_tools(Workspaces(tmp_path, max_bytes=1_000))
+    await write.ainvoke({"path": "a", "content": "x" * 900})
+    with pytest.raises(WorkspaceFull, match="or write an empty text over it"):
+        await write.ainvoke({"path": "b", "content": "x" * 200})
+    await write.ainvoke({"path": "a", "content": ""})
+    await write.ainvoke({"path": "b", "content": "x" * 200})
+    assert await listed.ainvoke({}) == "a (0 bytes)\nb (200 bytes)"
+
+
 @pytest.mark.parametrize("path", ["../other/secret", "/etc/passwd", "a/../../b", "a\0b"])
 async def test_a_path_out_of_the_workspace_is_refused(tools: dict[str, BaseTool], path: str) -> None:
     with pytest.raises(FileError):

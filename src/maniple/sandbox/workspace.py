@@ -84,7 +84,7 @@ class Workspace:
         if used + more > self.max_bytes:
             raise WorkspaceFull(
                 f"The workspace holds {used} bytes and may hold {self.max_bytes}: {more} more do not fit. "
-                "Delete what is not needed (sandbox.disk_mb is the limit)."
+                "Delete what is not needed, or write an empty text over it (sandbox.disk_mb is the limit)."
             )
 
     def delete(self, path: str) -> None:
