@@ -6,6 +6,7 @@ import zlib
 
 import pytest
 
+from maniple.crawler import extract
 from maniple.crawler.article import Article, Document
 from maniple.crawler.extract import read_article
 from maniple.errors import FetchError
@@ -152,6 +153,36 @@ async def test_markdown_is_parted_at_its_headings_and_plain_text_is_not() -> Non
         "a.sh (1 of 2)",
         "a.sh (2 of 2)",
     ]
+
+
+async def test_a_large_page_is_read_in_a_process_of_its_own() -> None:
+    page = "<title>T</title>" + "<p>The river, which was wide, ran past.</p>" * 10_000
+    reading = asyncio.create_task(read(page, "text/html"))
+    readers: list[str] = []
+    while not reading.done() and not readers:
+        readers = await asyncio.to_thread(_readers)
+    article = await reading
+    assert readers and _readers() == []
+    assert article.markdown.startswith("The river, which was wide, ran past.\n\nThe river")
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        ("<title>Мост</title><p>Мост длиной два километра.", "text/html"),
+        ("мост,длина\nКрымский,19", "text/csv"),
+        ('{"мост": 19}', "application/json"),
+        ("Мост длиной два километра.", "text/plain"),
+    ],
+)
+async def test_where_it_is_read_makes_no_difference(
+    body: str, media_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = Document("http://site.test/a", media_type, "windows-1251", body.encode("windows-1251"))
+    here = await read_article(document, 12_000)
+    monkeypatch.setattr(extract, "_LARGE_BYTES", 0)
+    assert await read_article(document, 12_000) == here
+    assert "19" in here.markdown or "Мост длиной" in here.markdown
 
 
 async def test_a_reader_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,8 @@ import re
 from maniple.crawler.article import Article, Document, Section
 from maniple.crawler.failures import FinalError
 from maniple.errors import FetchError
-from maniple.reading.encoding import decode
-from maniple.reading.html import read_html
+from maniple.reading.formats import OF_LIBRARIES, read_as
 from maniple.reading.isolated import read_isolated
-from maniple.reading.plain import read_csv, read_json, read_text
 from maniple.reading.result import Reading, Unreadable
 from maniple.reading.sections import number_of, parts
 
@@ -25,6 +23,9 @@ _HTML = ("text/html", "application/xhtml+xml")
 _TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
 _FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _HEAD_BYTES = 2_000
+# What is larger is read in a process of its own: it may take a hundred times its size, and holds the
+# interpreter for as long as a library takes over a piece of it. Starting the process takes 0.2 s.
+_LARGE_BYTES = 300_000
 
 
 async def read_article(document: Document, max_characters: int, section: str = "") -> Article:
@@ -37,10 +38,7 @@ async def read_article(document: Document, max_characters: int, section: str = "
         FetchError: there is nothing to read, or no such section.
     """
     try:
-        if kind := _kind_for_libraries(document):
-            reading = await read_isolated(kind, document.body, document.url)
-        else:
-            reading = await asyncio.to_thread(_read, document)
+        reading = await _read(document)
     except Unreadable as error:
         raise FetchError(f"{document.url} {error}; use another source.") from error
     if not reading.markdown.strip() or "\0" in reading.markdown:
@@ -48,24 +46,24 @@ async def read_article(document: Document, max_characters: int, section: str = "
     return await asyncio.to_thread(_article, reading, document.url, max_characters, section)
 
 
-def _kind_for_libraries(document: Document) -> str | None:
-    is_xml = document.media_type.endswith("xml") and document.media_type not in _HTML
-    if is_xml and _FEED.search(document.body[:_HEAD_BYTES]):
+async def _read(document: Document) -> Reading:
+    what = (_kind(document), document.body, document.url, document.charset)
+    if what[0] in OF_LIBRARIES or len(document.body) > _LARGE_BYTES:
+        return await read_isolated(*what)
+    return await asyncio.to_thread(read_as, *what)
+
+
+def _kind(document: Document) -> str:
+    media_type, name = document.media_type, document.url.partition("?")[0].lower()
+    if media_type in _HTML:
+        return "html"
+    if media_type.endswith("xml") and _FEED.search(document.body[:_HEAD_BYTES]):
         return "feed"
-    return _BY_LIBRARIES.get(document.media_type)
-
-
-def _read(document: Document) -> Reading:
-    media_type, url = document.media_type, document.url
-    text = decode(document.body, document.charset)
-    if media_type in _HTML or (not media_type and text.lstrip()[:1] == "<"):
-        return read_html(text, url)
-    name = url.partition("?")[0].lower()
     if media_type in _TABLES or (media_type == "text/plain" and name.endswith((".csv", ".tsv"))):
-        return read_csv(text, url)
+        return "csv"
     if media_type.endswith("json"):
-        return read_json(text, url)
-    return read_text(text, url)
+        return "json"
+    return _BY_LIBRARIES.get(media_type, "text")
 
 
 def _article(reading: Reading, url: str, max_characters: int, section: str) -> Article:

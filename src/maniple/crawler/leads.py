@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
 from maniple.crawler.article import Document
-from maniple.crawler.extract import decode
 from maniple.crawler.media_types import HTML
+from maniple.reading.encoding import decode
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -1,4 +1,7 @@
-"""Reading in a process that can be ended: large libraries may take for ever over a hostile file."""
+"""Reading in a process that can be ended.
+
+Large libraries may take for ever over a hostile file, and a page of 5 MB may take half a gigabyte.
+"""
 
 import asyncio
 import json
@@ -10,14 +13,14 @@ from maniple.reading.result import Reading, Unreadable
 _TIMEOUT_SECONDS = 20
 
 
-async def read_isolated(kind: str, body: bytes, url: str) -> Reading:
-    """What the worker makes of `body`, found at `url`, as a `kind` of its own: `pdf`, `docx` or `feed`.
+async def read_isolated(kind: str, body: bytes, url: str, charset: str | None) -> Reading:
+    """What `read_as` makes of the document, in a process of its own.
 
     Raises:
-        Unreadable: nothing can be made of it in time.
+        Unreadable: nothing can be made of it in twenty seconds and 1 GB.
     """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-m", "maniple.reading.worker", kind, url),
+        *(sys.executable, "-I", "-m", "maniple.reading.worker", kind, url, charset or ""),
         stdin=PIPE,
         stdout=PIPE,
         stderr=DEVNULL,

@@ -1,0 +1,37 @@
+"""The kinds of documents that can be read, and who reads each."""
+
+from collections.abc import Callable, Mapping
+
+from maniple.reading.docx import read_docx
+from maniple.reading.encoding import decode
+from maniple.reading.feed import read_feed
+from maniple.reading.html import read_html
+from maniple.reading.pdf import read_pdf
+from maniple.reading.plain import read_csv, read_json, read_text
+from maniple.reading.result import Reading
+
+OF_LIBRARIES: Mapping[str, Callable[[bytes, str], Reading]] = {
+    "pdf": read_pdf,
+    "docx": read_docx,
+    "feed": read_feed,
+}
+"""What large libraries read: in a process of its own, however small it is."""
+_OF_TEXT: Mapping[str, Callable[[str, str], Reading]] = {
+    "html": read_html,
+    "csv": read_csv,
+    "json": read_json,
+    "text": read_text,
+}
+
+
+def read_as(kind: str, body: bytes, url: str, charset: str | None) -> Reading:
+    """The document `body`, found at `url`, as a `kind` of `OF_LIBRARIES`, or `html`, `csv`, `json`, `text`.
+
+    `charset` is what its server calls its encoding. May take seconds.
+
+    Raises:
+        Unreadable: nothing can be made of it.
+    """
+    if kind in OF_LIBRARIES:
+        return OF_LIBRARIES[kind](body, url)
+    return _OF_TEXT[kind](decode(body, charset), url)
