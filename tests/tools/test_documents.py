@@ -1,6 +1,8 @@
 """The folder of documents as the researcher meets it."""
 
 import json
+import mimetypes
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from maniple.runtime import open_runtime, stream_run
 from maniple.tools.documents import PagesAndDocuments, open_folder
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
+from tests.reading.files import docx, paragraph
 from tests.team import checked, data, plan, step
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +64,20 @@ async def test_the_researcher_finds_a_document_and_reads_it(documents: Path) -> 
     assert "nine crowns" in hit["content"]
     assert page.startswith(f"# Tolls\n\nSource [1]: {address}\n\n")
     assert "nine crowns" in page
+
+
+async def test_documents_are_known_by_their_names_where_the_system_has_no_table_of_types(
+    documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mimetypes, "guess_type", lambda name: (None, None))
+    (documents / "Tunnel.DOCX").write_bytes(docx(paragraph("A tunnel under the strait.")))
+    folder = open_folder(settings_of(documents).search)
+    assert folder is not None
+    async with aclosing(folder):
+        [hit] = await folder.search("strait tunnel", limit=5)
+        assert (hit.url, hit.content) == ("folder:Tunnel.DOCX", "A tunnel under the strait.")
+        reader = PagesAndDocuments(Crawler(FetchSettings()), folder, 1_000)
+        assert (await reader.crawl(hit.url)).markdown == "A tunnel under the strait."
 
 
 async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Path) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -17,9 +17,21 @@ from maniple.search.passages import PassageIndex
 from maniple.search.provider import ProviderFailure, SearchHit
 
 SCHEME = "folder:"
-SUFFIXES = frozenset(
-    (".txt", ".md", ".markdown", ".rst", ".csv", ".json", ".html", ".htm", ".xhtml", ".pdf", ".docx")
-)
+MEDIA_TYPES: Mapping[str, str] = {
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".rst": "text/x-rst",
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".pdf": "application/pdf",
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}
+"""The documents that count, by suffix. Not the system's table: slim images have none, and know no Word."""
+SUFFIXES = frozenset(MEDIA_TYPES)
 _QUERY_CHARACTERS = 1_000
 _INDEXING_SECONDS = 5.0
 

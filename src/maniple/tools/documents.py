@@ -1,13 +1,13 @@
 """The folder of documents: searched beside the web, and read as pages are."""
 
-import mimetypes
+from pathlib import PurePosixPath
 
 from maniple.config import SearchSettings
 from maniple.crawler import Article, Crawler
 from maniple.crawler.article import Document
 from maniple.crawler.extract import read_article
 from maniple.search import FolderSearch
-from maniple.search.folder import SCHEME
+from maniple.search.folder import MEDIA_TYPES, SCHEME
 
 _INDEXED_CHARACTERS = 2_000_000
 
@@ -41,4 +41,4 @@ async def _indexed(name: str, body: bytes) -> tuple[str, str]:
 
 
 def _document(url: str, name: str, body: bytes) -> Document:
-    return Document(url, mimetypes.guess_type(name)[0] or "text/plain", None, body)
+    return Document(url, MEDIA_TYPES[PurePosixPath(name).suffix.lower()], None, body)
