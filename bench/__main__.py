@@ -21,6 +21,7 @@ AT_MOST = {
     "sandboxes_32_mb": 1_200,
     "crawl_20_ratio": 3,
     "crawl_5mb_mb": 100,
+    "crawl_5mb_reader_mb": 1_000,
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,

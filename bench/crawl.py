@@ -1,16 +1,19 @@
-"""What reading pages costs: twenty at once beside the slowest of them, and the memory of a large one."""
+"""What reading pages costs: twenty at once beside the slowest of them, and the memory of large ones."""
 
 import asyncio
 import random
 import re
+import resource
 import statistics
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
+from maniple.errors import FetchError
 from tests.crawler.web import Reply, Send, open_site
 
 PAGES = 20
@@ -20,6 +23,16 @@ CHARACTERS = [15_000 + 7_000 * number for number in range(PAGES)]
 SECONDS = [0.2 + 0.02 * number for number in range(PAGES)]
 LARGE_CHARACTERS = 4_990_000
 SETTINGS = FetchSettings(allow_private=("127.0.0.0/8",), robots=False)
+# Five megabytes of each: pages of tables, lists, highlighted code and bare data, at their worst.
+PIECES = {
+    "table": "<tr><td>1</td><td>2</td></tr>",
+    "paragraphs": "<p>a, b</p>",
+    "links": "<li><a href=/x>y</a></li>",
+    "spans": "<b>x</b> ",
+    "breaks": "word<br>",
+    "images": "<img src=a.png alt=x>",
+    "data": '{"a": 1}, ',
+}
 _WORDS = [
     "market",
     "price",
@@ -36,15 +49,21 @@ _WORDS = [
 
 
 async def measure() -> dict[str, float]:
-    """Read twenty pages one after the other and then at once; and a page of 5 MB in a process of its own."""
+    """Read twenty pages one after the other and then at once; and pages of 5 MB in a process of its own."""
     pages = {f"/{number}": _late(_page(CHARACTERS[number]), SECONDS[number]) for number in range(PAGES)}
-    async with open_site(pages | {"/large": Reply(_page(LARGE_CHARACTERS))}) as site:
+    large = {f"/large/{name}": _monotonous(name) for name in PIECES}
+    large["/large"] = Reply(_page(LARGE_CHARACTERS))
+    async with open_site(pages | large) as site:
         crawler = Crawler(SETTINGS)
         urls = [f"{site.url}/{number}" for number in range(PAGES)]
         await crawler.crawl(urls[0])
         ratios = [await _ratio(crawler, urls) for _ in range(ROUNDS)]
-        memory = await _memory_of_another_process(urls[0], f"{site.url}/large")
-    return {"crawl_20_ratio": round(statistics.median(ratios), 2), "crawl_5mb_mb": memory}
+        memory, reader = await _memory_of_another_process(urls[0], *(f"{site.url}{path}" for path in large))
+    return {
+        "crawl_20_ratio": round(statistics.median(ratios), 2),
+        "crawl_5mb_mb": memory,
+        "crawl_5mb_reader_mb": reader,
+    }
 
 
 async def _ratio(crawler: Crawler, urls: list[str]) -> float:
@@ -79,6 +98,13 @@ def _paragraph(chance: random.Random) -> str:
     return f'<p class="text">{words}, <a href="/{chance.choice(_WORDS)}">more</a> and <b>no less</b>.</p>'
 
 
+def _monotonous(name: str) -> Reply:
+    text = PIECES[name] * (LARGE_CHARACTERS // len(PIECES[name]))
+    if name == "data":
+        return Reply(f"[{text}0]", "application/json")
+    return Reply(f"<table>{text}</table>" if name == "table" else text)
+
+
 def _late(page: str, seconds: float) -> Reply:
     async def send(data: Send) -> None:
         await asyncio.sleep(seconds)
@@ -87,21 +113,24 @@ def _late(page: str, seconds: float) -> Reply:
     return Reply(stream=send)
 
 
-async def _memory_of_another_process(small: str, large: str) -> float:
-    """The megabytes by which the most that a process has held rises with a page of 5 MB."""
-    command = (sys.executable, "-m", "bench.crawl", small, large)
+async def _memory_of_another_process(small: str, *large: str) -> list[float]:
+    """By how many megabytes the peak of a process rises with pages of 5 MB; and its readers' peak."""
+    command = (sys.executable, "-m", "bench.crawl", small, *large)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
-    return round(float(output), 1)
+    return [round(float(figure), 1) for figure in output.split()]
 
 
-async def _rise(small: str, large: str) -> float:
+async def _rise(small: str, *large: str) -> tuple[float, float]:
     crawler = Crawler(SETTINGS)
     await crawler.crawl(small)
     _forget_peak()
     before = _peak_kilobytes()
-    await crawler.crawl(large)
-    return (_peak_kilobytes() - before) / 1_000
+    for url in large:
+        with suppress(FetchError):  # some hold too little to be read as a page
+            await crawler.crawl(url)
+    readers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return (_peak_kilobytes() - before) / 1_000, readers / 1_000
 
 
 def _forget_peak() -> None:
@@ -115,4 +144,4 @@ def _peak_kilobytes() -> int:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(_rise(*sys.argv[1:])))
+    print(*asyncio.run(_rise(*sys.argv[1:])))
