@@ -61,6 +61,22 @@ async def test_an_internal_page_is_not_read_unless_its_network_is_opened(tmp_pat
     assert "fetch.allow_private" in notes
 
 
+async def test_what_search_found_in_the_folder_is_read_by_its_address(tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "toll list.md").write_text("# Tolls\n\nA lorry pays nine crowns.")
+    equipped = env(tmp_path, MANIPLE_SEARCH__FOLDER=str(tmp_path / "documents"))
+    _, found, _ = await maniple(
+        "search", "--json", "--provider", "folder", "lorry", folder=tmp_path, env=equipped
+    )
+    [hit] = json.loads(found)
+    address = hit["url"]
+    status, output, notes = await maniple("crawl", address, folder=tmp_path, env=equipped)
+    assert (address, status, notes) == ("folder:toll%20list.md", 0, "")
+    assert "A lorry pays nine crowns." in output
+    status, _, notes = await maniple("crawl", "folder:gone.md", folder=tmp_path, env=equipped)
+    assert (status, "folder:gone.md cannot be read" in notes) == (1, True)
+
+
 async def test_wrong_settings_are_wrong_usage(tmp_path: Path) -> None:
     wrong = environment(tmp_path, "", MANIPLE_FETCH__ALLOW_PRIVATE="10.0.0.1/8")
     status, _, notes = await maniple("crawl", "https://a.test", folder=tmp_path, env=wrong)

@@ -1,5 +1,6 @@
 """`maniple crawl`: a page as the team would read it."""
 
+from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def crawl(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The page; https:// may be left out.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="The page; https:// may be left out. Or folder:NAME.")
+    ],
     section: Annotated[
         str,
         typer.Option(
@@ -35,6 +38,7 @@ def crawl(
       maniple crawl example.com > page.md        only the Markdown
       maniple crawl --section 3 example.com      a long page has an outline to read on by
       maniple crawl --json example.com | jq -r .title
+      maniple crawl folder:notes.md              a document that maniple search found
 
     \b
     Only public addresses are read, and nothing that the site's robots.txt forbids; a page that is
@@ -55,11 +59,19 @@ async def _read(url: str, section: str, settings: "Settings", screens: "Screens"
     from maniple.browser import open_browser
     from maniple.crawler import AddressGuard, Crawler
     from maniple.runtime.rendering import rendering
+    from maniple.search.folder import SCHEME
+    from maniple.tools.documents import open_folder, with_documents
 
-    address = url if "://" in url else f"https://{url}"
+    # As with `maniple search --provider folder`, whoever sits here may read it, searched by the team or not.
+    folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}))
+    address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
     guard = AddressGuard(settings.fetch)
-    async with open_browser(settings.browser, guard.resolve) as browser:
-        article = await Crawler(settings.fetch, rendering(browser)).crawl(address, section)
+    async with AsyncExitStack() as stack:
+        if folder:
+            await stack.enter_async_context(aclosing(folder))
+        browser = await stack.enter_async_context(open_browser(settings.browser, guard.resolve))
+        crawler = Crawler(settings.fetch, rendering(browser))
+        article = await with_documents(settings, crawler, folder).crawl(address, section)
     _print(article, screens, as_json=as_json)
     return 0
 

@@ -16,12 +16,12 @@ from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.search import FolderSearch, SearchProvider, Surroundings, lacking, open_search
+from maniple.search import SearchProvider, Surroundings, lacking, open_search
 from maniple.store.configured import place_of
 from maniple.tools.browser import browser_tool
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.crawl import crawl_tool
-from maniple.tools.documents import PagesAndDocuments, open_folder
+from maniple.tools.documents import open_folder, with_documents
 from maniple.tools.editor import editor_tool
 from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools
@@ -67,7 +67,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
 
     crawler = Crawler(settings.fetch, render=rendering(browser))
     tools: dict[Worker, list[BaseTool]] = {
-        "researcher": [crawl_tool(_reader(settings, crawler, surroundings.folder))],
+        "researcher": [crawl_tool(with_documents(settings, crawler, surroundings.folder))],
         "coder": [],
         "browser": [],
         "file_manager": [] if obstacle else _file_manager(workspaces),
@@ -100,10 +100,6 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
 
 def _file_manager(workspaces: Workspaces) -> list[BaseTool]:
     return [*file_tools(workspaces), file_search_tool(workspaces), editor_tool(workspaces)]
-
-
-def _reader(settings: Settings, crawler: Crawler, folder: FolderSearch | None) -> Crawler | PagesAndDocuments:
-    return crawler if folder is None else PagesAndDocuments(crawler, folder, settings.fetch.max_characters)
 
 
 def _unequipped(settings: Settings, provider: SearchProvider | None) -> list[str]:

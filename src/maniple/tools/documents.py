@@ -2,12 +2,13 @@
 
 from pathlib import PurePosixPath
 
-from maniple.config import SearchSettings
+from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
 from maniple.crawler.article import Document
 from maniple.crawler.extract import read_article
 from maniple.search import FolderSearch
 from maniple.search.folder import MEDIA_TYPES, SCHEME
+from maniple.tools.crawl import Reads
 
 _INDEXED_CHARACTERS = 2_000_000
 
@@ -33,6 +34,11 @@ class PagesAndDocuments:
             return await self._crawler.crawl(url, section)
         name, body = await self._folder.read(url)
         return await read_article(_document(url, name, body), self._max_characters, section)
+
+
+def with_documents(settings: Settings, crawler: Crawler, folder: FolderSearch | None) -> Reads:
+    """Return what reads pages and, where there is a `folder`, its documents."""
+    return crawler if folder is None else PagesAndDocuments(crawler, folder, settings.fetch.max_characters)
 
 
 async def _indexed(name: str, body: bytes) -> tuple[str, str]:
