@@ -14,7 +14,8 @@ from ddgs.engines.mojeek import Mojeek
 from maniple.config import SearchSettings
 from maniple.errors import SearchError
 from maniple.search.metasearch import Metasearch
-from maniple.search.provider import ProviderFailure, SearchHit
+from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
+from maniple.search.region import region_of
 from tests.crawler.web import Reply, Send, Site, open_site
 from tests.search.answers import DUCKDUCKGO
 
@@ -65,8 +66,47 @@ async def test_an_engine_that_finds_nothing_or_refuses_is_followed_by_the_next(
     assert parse_qs(asked.partition("?")[2])["q"] == ["bridges"]
 
 
-async def test_when_all_engines_find_nothing_that_is_no_failure(provider: Metasearch) -> None:
+async def test_when_all_engines_find_nothing_that_is_no_failure(provider: Metasearch, site: Site) -> None:
+    site.pages.update({"/duckduckgo": Reply("<html></html>"), "/mojeek": Reply("<html></html>")})
     assert await provider.search("bridges", limit=5) == []
+
+
+async def test_an_engine_that_finds_nothing_where_another_refuses_is_believed(
+    provider: Metasearch, site: Site
+) -> None:
+    site.pages.update({"/duckduckgo": Reply("no", status=429), "/mojeek": Reply("<html></html>")})
+    assert await provider.search("bridges", limit=5) == []
+
+
+async def test_engines_that_all_refuse_have_not_found_nothing(provider: Metasearch, site: Site) -> None:
+    challenge = Reply("<html><form id='captcha-form'></form></html>")
+    for refusal in (Reply("no", status=429), Reply("<html></html>", status=202), challenge):
+        site.pages.update({"/duckduckgo": Reply("no", status=429), "/mojeek": refusal})
+        with pytest.raises(RateLimited, match=r"duckduckgo: it wants fewer .*; mojeek: it wants fewer "):
+            await provider.search("bridges", limit=5)
+    site.pages["/mojeek"] = Reply("no", status=403)
+    with pytest.raises(ProviderFailure, match=r"fewer .*; mojeek: HTTP 403") as caught:
+        await provider.search("bridges", limit=5)
+    assert not isinstance(caught.value, RateLimited)
+
+
+async def test_the_engine_is_told_where_the_conversation_is(site: Site) -> None:
+    site.pages["/duckduckgo"] = Reply(DUCKDUCKGO)
+    settings = SearchSettings(engines=("duckduckgo",), timeout_seconds=4)
+    async with aclosing(Metasearch(settings, lambda: "de-AT")) as provider:
+        await provider.search("bridges", limit=5)
+    assert [parse_qs(body.decode())["l"] for body in site.bodies] == [["at-de"]]
+
+
+@pytest.mark.parametrize(
+    ("locale", "region"),
+    [
+        *(("de-DE", "de-de"), ("de", "de-de"), ("en_GB", "uk-en"), ("zh-Hant-TW", "tw-tzh")),
+        *(("", "us-en"), ("en", "us-en"), ("de-XX", "de-de"), ("xx-&x", "us-en"), ("-", "us-en")),
+    ],
+)
+def test_a_region_is_one_that_engines_know(locale: str, region: str) -> None:
+    assert region_of(locale) == region
 
 
 async def test_when_no_engine_can_be_reached_each_is_named(

@@ -96,7 +96,7 @@ def _made(name: ProviderName, settings: SearchSettings, surroundings: Surroundin
         case "searxng":
             return SearxngSearch(settings)
         case "ddgs":
-            return Metasearch(settings)
+            return Metasearch(settings, surroundings.locale)
         case "wikipedia":
             return WikipediaSearch(settings, surroundings.locale)
         case "arxiv":
