@@ -1,35 +1,20 @@
 import pytest
 
-from maniple.search.hits import CONTENT_CHARACTERS, TITLE_CHARACTERS, hit, hits_of, is_web_address, same_page
+from maniple.search.hits import CONTENT_CHARACTERS, TITLE_CHARACTERS, hit, hits_of, is_web_address, unique
 from maniple.search.merge import merged
 from tests.search.shelves import pages
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("https://a.test/x", "http://www.A.test:80/x/#part"),
-        ("https://a.test", "https://a.test:443/"),
-        ("https://a.test/?q=1", "https://a.test/?utm_source=x&q=1&gclid=2"),
-    ],
-)
-def test_addresses_of_the_same_page(one: str, other: str) -> None:
-    assert same_page(one) == same_page(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("https://a.test/x", "https://a.test/X"),
-        ("https://a.test/?q=1", "https://a.test/?q=2"),
-        ("https://a.test/", "https://a.test:8443/"),
-        ("https://a.test/", "https://b.a.test/"),
-        ("folder:a.md", "folder:b.md"),
-        ("http://[::1", "http://[::2"),
-    ],
-)
-def test_addresses_of_different_pages(one: str, other: str) -> None:
-    assert same_page(one) != same_page(other)
+def test_a_page_is_told_once_where_it_came_first() -> None:
+    spellings = (
+        "https://a.test/x",
+        "https://b.test/",
+        "http://www.A.test:80/x/?twclid=1#part",
+        "https://a.test/%78",
+    )
+    assert [one.url for one in unique([hit("t", url, "") for url in spellings])] == list(spellings[:2])
+    others = ("folder:a.md", "folder:b.md", "http://[::1", "http://[::2", "https://a.test/X")
+    assert [one.url for one in unique([hit("t", url, "") for url in others])] == list(others)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from functools import lru_cache
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urldefrag, urlsplit
 
 TRACKING = re.compile(
-    r"(?:utm_\w+|gclid|dclid|fbclid|msclkid|yclid|igshid|mc_[ce]id|_ga|ref_src|spm)", re.IGNORECASE
+    r"(?:utm_\w+|gclid|dclid|fbclid|ttclid|twclid|msclkid|yclid|igshid|mc_[ce]id|_ga|ref_src|spm)",
+    re.IGNORECASE,
 )
 """Query parameters that say where a reader came from, and nothing about the page."""
 

@@ -1,12 +1,12 @@
 """From what an engine sent to results that can be handed on."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
+from maniple.evidence.addresses import comparable_url
 from maniple.search.provider import SearchHit
 from maniple.text import whole
 
@@ -16,8 +16,7 @@ URL_CHARACTERS = 2_048
 MAX_RESULTS = 100
 """Looked at; more than 20 are never asked for."""
 
-_TRACKING = re.compile(r"(utm_\w+|[a-z]{1,4}clid|mc_[ce]id|igshid)=")
-_PORTS = {"http": 80, "https": 443}
+_SCHEMES = ("http", "https")
 
 
 def hits_of(
@@ -56,32 +55,17 @@ def is_web_address(url: str) -> bool:
         return False
     try:
         parts = urlsplit(url)
-        return parts.scheme in _PORTS and bool(parts.hostname)
+        return parts.scheme in _SCHEMES and bool(parts.hostname)
     except ValueError:
         return False
 
 
-def same_page(url: str) -> str:
-    """Return what addresses of the same page have in common; for comparing, not for opening.
-
-    Without scheme, `www.`, default port, fragment, trailing slash, and parameters that only follow readers.
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return url
-    if parts.scheme not in _PORTS:
-        return url
-    host = (parts.hostname or "").removeprefix("www.")
-    at = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
-    asked = [one for one in parts.query.split("&") if not _TRACKING.match(one)]
-    return f"{host}{at}{parts.path.rstrip('/')}?{'&'.join(asked)}"
-
-
 def unique(hits: Iterable[SearchHit]) -> list[SearchHit]:
     """Return each page once, where it came first."""
-    return list({same_page(one.url): one for one in reversed(list(hits))}.values())[::-1]
+    first: dict[str, SearchHit] = {}
+    for one in hits:
+        first.setdefault(comparable_url(one.url), one)
+    return list(first.values())
 
 
 def told_by(hits: Iterable[SearchHit], source: str) -> list[SearchHit]:

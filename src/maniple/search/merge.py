@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from maniple.search.hits import same_page
+from maniple.evidence.addresses import comparable_url
 from maniple.search.provider import SearchHit
 
 K = 60
@@ -20,7 +20,7 @@ def merged(lists: Sequence[Sequence[SearchHit]], limit: int) -> list[SearchHit]:
     points: dict[str, float] = {}
     for hits in lists:
         for rank, hit in enumerate(hits, start=1):
-            page = same_page(hit.url)
+            page = comparable_url(hit.url)
             found.setdefault(page, []).append(hit)
             points[page] = points.get(page, 0.0) + 1 / (K + rank)
     best = sorted(found, key=lambda page: -points[page])[:limit]  # stable: then by list
