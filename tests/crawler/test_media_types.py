@@ -27,6 +27,11 @@ ARCHIVE = b"PK\x03\x04" + bytes(26) + b"word/document.xml" + bytes(100)
         ("", "words, 文章".encode(), "text/plain"),
         ("application/octet-stream", "﻿words".encode("utf-16"), "text/plain"),
         ("", b"", "text/plain"),
+        ("text/html", "<p>Hi".encode("utf-16-le"), "text/html"),
+        ("", "<!DOCTYPE html><p>Hi".encode("utf-16-be"), "text/html"),
+        ("application/yaml", b"a: 1", "text/plain"),
+        ("application/javascript", b"let a = '<p>'", "text/plain"),
+        ("application/vnd.ms-excel", b"a,b", "text/plain"),
     ],
 )
 def test_the_bytes_say_what_the_server_does_not(declared: str, body: bytes, found: str) -> None:
@@ -39,8 +44,9 @@ def test_the_bytes_say_what_the_server_does_not(declared: str, body: bytes, foun
         ("text/html", b"\x7fELF\0\0", "binary data"),
         ("", b"\x89PNG\r\n\x1a\n\0\0", "binary data"),
         ("application/octet-stream", b"PK\x03\x04 pictures", "an archive"),
-        ("application/vnd.ms-excel", b"a", "application/vnd.ms-excel"),
-        ("application/x-tar", b"a" * 600, "application/x-tar"),
+        ("application/vnd.ms-excel", b"\xd0\xcf\x11\xe0\xa1", "application/vnd.ms-excel"),
+        ("application/gzip", b"\x1f\x8b\x08 words", "application/gzip"),
+        ("application/x-tar", b"a" * 600 + b"\1", "application/x-tar"),
     ],
 )
 def test_what_holds_no_text_is_refused(declared: str, body: bytes, said: str) -> None:

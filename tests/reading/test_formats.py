@@ -148,7 +148,8 @@ async def test_json_that_is_nothing_but_depth_is_not_laid_out() -> None:
 
 async def test_markdown_is_parted_at_its_headings_and_plain_text_is_not() -> None:
     text = "# One\n" + "x\n" * 300 + "# Two\n" + "y\n" * 300
-    assert [s.heading for s in (await read(text, "text/markdown", "a.md", 700)).sections] == ["One", "Two"]
+    for media_type, name in (("text/markdown", "a"), ("text/plain", "a.md")):
+        assert [s.heading for s in (await read(text, media_type, name, 700)).sections] == ["One", "Two"]
     assert [s.heading for s in (await read(text, "text/plain", "a.sh", 700)).sections] == [
         "a.sh (1 of 2)",
         "a.sh (2 of 2)",

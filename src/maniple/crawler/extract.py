@@ -21,6 +21,7 @@ _BY_LIBRARIES = {
 }
 _HTML = ("text/html", "application/xhtml+xml")
 _TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
+_MARKDOWN = ("text/markdown", "text/x-markdown")
 _FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _HEAD_BYTES = 2_000
 # What is larger is read in a process of its own: it may take a hundred times its size, and holds the
@@ -63,6 +64,8 @@ def _kind(document: Document) -> str:
         return "csv"
     if media_type.endswith("json"):
         return "json"
+    if media_type in _MARKDOWN or (media_type == "text/plain" and name.endswith((".md", ".markdown"))):
+        return "markdown"
     return _BY_LIBRARIES.get(media_type, "text")
 
 

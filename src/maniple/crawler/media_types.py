@@ -3,6 +3,7 @@
 import re
 
 from maniple.crawler.failures import FinalError
+from maniple.reading.encoding import without_mark
 
 HTML = ("text/html", "application/xhtml+xml")
 PDF = "application/pdf"
@@ -24,6 +25,8 @@ _MARKUP = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*){0,5}<(?:!doctype html|html|head|body|title|p|div|h1|meta)\b", re.I | re.S
 )
 _TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+# What no text contains (https://mimesniff.spec.whatwg.org/#binary-data-byte).
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _LOOKED_AT_BYTES = 1_024
 
 
@@ -45,7 +48,7 @@ def sniffed(url: str, declared: str, body: bytes) -> str:
     Raises:
         FinalError: it is nothing that can be read.
     """
-    head = body[:_LOOKED_AT_BYTES]
+    head = _in_utf_8(body[:_LOOKED_AT_BYTES])
     if head.lstrip()[:5] == b"%PDF-":
         return PDF
     if head[:4] == b"PK\x03\x04":
@@ -56,9 +59,18 @@ def sniffed(url: str, declared: str, body: bytes) -> str:
         raise _unreadable(url, "binary data")
     if declared in _VAGUE:
         return _guessed(head)
-    if declared.startswith("text/") or declared.endswith(("+json", "+xml", "json", "xml")):
+    if declared.startswith("text/") or declared.endswith(("json", "xml")):
         return declared
-    raise _unreadable(url, declared)
+    if _BINARY.search(head) or not declared.startswith("application/"):
+        raise _unreadable(url, declared)
+    return "text/plain"  # YAML, scripts, TeX and their like, as well as tables that are called Excel's
+
+
+def _in_utf_8(head: bytes) -> bytes:
+    """`head`; UTF-16 that does not say so is full of zeros, as binary data are."""
+    codec = without_mark(head)
+    text = head.decode(codec, "ignore").encode() if codec else head
+    return head if _BINARY.search(text) else text
 
 
 def _guessed(head: bytes) -> str:

@@ -7,7 +7,7 @@ from maniple.reading.encoding import decode
 from maniple.reading.feed import read_feed
 from maniple.reading.html import read_html
 from maniple.reading.pdf import read_pdf
-from maniple.reading.plain import read_csv, read_json, read_text
+from maniple.reading.plain import read_csv, read_json, read_markdown, read_text
 from maniple.reading.result import Reading
 
 OF_LIBRARIES: Mapping[str, Callable[[bytes, str], Reading]] = {
@@ -20,14 +20,16 @@ _OF_TEXT: Mapping[str, Callable[[str, str], Reading]] = {
     "html": read_html,
     "csv": read_csv,
     "json": read_json,
+    "markdown": read_markdown,
     "text": read_text,
 }
 
 
 def read_as(kind: str, body: bytes, url: str, charset: str | None) -> Reading:
-    """The document `body`, found at `url`, as a `kind` of `OF_LIBRARIES`, or `html`, `csv`, `json`, `text`.
+    """The document `body`, found at `url`, as a `kind` of `OF_LIBRARIES` or of text.
 
-    `charset` is what its server calls its encoding. May take seconds.
+    The kinds of text are `html`, `csv`, `json`, `markdown` and `text`. `charset` is what its server calls
+    its encoding. May take seconds.
 
     Raises:
         Unreadable: nothing can be made of it.

@@ -16,9 +16,13 @@ _MOST_BLANKS = 4
 
 
 def read_text(text: str, url: str) -> Reading:
-    """Plain text or Markdown, as it is."""
-    headed = urlsplit(url).path.lower().endswith((".md", ".markdown"))
-    return _bounded(_name(url), text.strip("\n"), headed)
+    """Plain text, as it is."""
+    return _bounded(_name(url), text.strip("\n"), headed=False)
+
+
+def read_markdown(text: str, url: str) -> Reading:
+    """Markdown, as it is."""
+    return _bounded(_name(url), text.strip("\n"), headed=True)
 
 
 def read_json(text: str, url: str) -> Reading:
