@@ -72,6 +72,17 @@ async def test_a_page_that_only_renews_itself_is_read(reply: Reply, site: Site, 
     assert paths(site) == ["/stay"]
 
 
+@pytest.mark.parametrize("target", ["http://[bad", "https://x y/", "http://\x7f/"])
+async def test_a_redirect_to_no_address_is_told_of_the_page_that_it_is_on(
+    site: Site, crawler: Crawler, target: str
+) -> None:
+    site.pages |= {"/a": redirect("/b"), "/b": Reply(status=302, headers=(("Location", target),))}
+    with pytest.raises(
+        FetchError, match=f"^{site.url}/b redirects to what is not a valid address .+; use another"
+    ):
+        await crawler.crawl(f"{site.url}/a")
+
+
 async def test_redirects_of_both_kinds_are_counted_together(site: Site, crawler: Crawler) -> None:
     site.pages |= {"/a": redirect("/b"), "/b": refresh("0; url=/a")}
     with pytest.raises(FetchError, match="redirects too often"):

@@ -58,6 +58,11 @@ def status_error(url: str, status: int, retry_after_seconds: float | None = None
     return raised(f"{url} answered {status} ({phrase}). {advice}")
 
 
+def broken_redirect(url: str, cause: str) -> FetchError:
+    """The error for the page `url` that leads to no address; `cause` is that, or what is wrong with it."""
+    return FetchError(f"{url} redirects to what is not a valid address ({cause[:200]}); use another source.")
+
+
 def too_many_redirects(url: str) -> FetchError:
     """The error for a page that leads on and on; `url` is the address that was asked for."""
     return FetchError(f"{url} redirects too often; use the address it should end at.")

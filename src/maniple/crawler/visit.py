@@ -9,7 +9,13 @@ import httpx
 
 from maniple.crawler.article import Document
 from maniple.crawler.body import read_body
-from maniple.crawler.failures import FinalError, fetch_error, status_error, too_many_redirects
+from maniple.crawler.failures import (
+    FinalError,
+    broken_redirect,
+    fetch_error,
+    status_error,
+    too_many_redirects,
+)
 from maniple.crawler.leads import leads_of, with_frames
 from maniple.crawler.media_types import require_readable, sniffed
 from maniple.crawler.pages import Pages
@@ -18,6 +24,8 @@ from maniple.errors import FetchError
 
 _WAITED_SECONDS = 10.0
 _NOT_NOW = (429, 503)
+# How httpx begins its words about a redirect.
+_BROKEN_LOCATION = "Invalid URL in location header: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +105,10 @@ class Visit:
             await self._ways.robots.require_allowed(request.url)
         while True:
             kept = self._ways.pages.question(request)
-            response = await self._client.send(request, stream=True)
+            response = await self._sent(request)
             try:
                 if response.next_request is not None:
-                    return response.next_request
+                    return _redirected(response, response.next_request)
                 if response.status_code == 304 and kept is not None:
                     return kept.document
                 if response.status_code == 200:
@@ -110,6 +118,14 @@ class Visit:
             finally:
                 await response.aclose()
             await self._wait_or_refuse(response, url)
+
+    async def _sent(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return await self._client.send(request, stream=True)
+        except httpx.RemoteProtocolError as error:
+            if _BROKEN_LOCATION not in str(error):
+                raise
+            raise broken_redirect(str(request.url), str(error).partition(_BROKEN_LOCATION)[2]) from error
 
     async def _read(self, response: httpx.Response, url: str) -> Document:
         declared = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -130,6 +146,12 @@ class Visit:
         if self._redirects_left == 0:
             raise too_many_redirects(url)
         self._redirects_left -= 1
+
+
+def _redirected(response: httpx.Response, wanted: httpx.Request) -> httpx.Request:
+    if "%" in wanted.url.host:  # so httpx writes what no host name contains
+        raise broken_redirect(str(response.url), response.headers["location"])
+    return wanted
 
 
 def require_web_address(url: str) -> httpx.URL:
