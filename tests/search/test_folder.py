@@ -62,7 +62,7 @@ async def test_forms_of_a_word_are_found(search: FolderSearch, query: str) -> No
     assert (await names(search, query))[0] == "folder:bridges.md"
 
 
-@pytest.mark.parametrize("query", ["赵州桥", "石拱桥在哪里", "河北 桥梁"])
+@pytest.mark.parametrize("query", ["赵州桥", "石拱桥在哪里", "河北 桥梁", "桥", "梁", "州", "石"])
 async def test_what_is_written_without_spaces_is_found(search: FolderSearch, query: str) -> None:
     assert await names(search, query) == ["folder:%E6%A1%A5.md"]
 

@@ -62,7 +62,7 @@ class PassageIndex:
         put = "INSERT INTO document (name, title, modified_ns, size) VALUES (?, ?, ?, ?)"
         document = self._database.execute(put, row).lastrowid
         for passage in passages_of(text):
-            words = spaced(f"{title}\n{passage}")
+            words = spaced(f"{title}\n{passage}", with_ends=True)
             insert = "INSERT INTO passage (words, text, document) VALUES (?, ?, ?)"
             place = self._database.execute(insert, (words, passage, document)).lastrowid
             self._database.execute("INSERT INTO place VALUES (?, ?)", (place, document))
@@ -128,13 +128,18 @@ def passages_of(text: str) -> Iterator[str]:
         start = end
 
 
-def spaced(text: str) -> str:
-    """Return `text` with pairs of neighbouring characters in the place of what is written without spaces."""
-    return _UNSPACED.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+def spaced(text: str, *, with_ends: bool = False) -> str:
+    """Return `text` with pairs of neighbouring characters in the place of what is written without spaces.
+
+    Every character begins a pair but the last one of each run, which `with_ends` stands alone after them: so
+    a single one is found by what begins with it.
+    """
+    return _UNSPACED.sub(lambda run: f" {' '.join(_pairs(run[0], with_ends))} ", text)
 
 
-def _pairs(letters: str) -> list[str]:
-    return [letters[i : i + 2] for i in range(len(letters) - 1)] or [letters]
+def _pairs(letters: str, with_end: bool) -> list[str]:
+    pairs = [letters[i : i + 2] for i in range(len(letters) - 1)]
+    return [*pairs, letters[-1]] if with_end or not pairs else pairs
 
 
 def _asked(query: str) -> list[str]:
@@ -145,4 +150,4 @@ def _asked(query: str) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    return f'"{word}"'
+    return f'"{word}"*' if len(word) == 1 and _UNSPACED.match(word) else f'"{word}"'
