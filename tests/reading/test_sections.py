@@ -19,6 +19,12 @@ def test_a_document_is_parted_at_its_headings_and_nothing_is_lost() -> None:
     assert "\n\n".join(part.markdown for part in found) == BOOK
 
 
+def test_no_more_headings_than_an_outline_can_use_part_a_document() -> None:
+    found = parts("# a\n" * 300_000, "T", 12_000)
+    assert len(found) < 10_200
+    assert sum(part.markdown.count("# a") for part in found) == 300_000
+
+
 def test_text_without_headings_is_parted_at_paragraphs_only() -> None:
     lines = "\n\n".join(f"# {n} is a comment" + "x" * 40 for n in range(20))
     found = parts(lines, "notes.txt", 300, headed=False)

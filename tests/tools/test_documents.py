@@ -80,6 +80,18 @@ async def test_documents_are_known_by_their_names_where_the_system_has_no_table_
         assert (await reader.crawl(hit.url)).markdown == "A tunnel under the strait."
 
 
+async def test_the_end_of_a_long_text_is_found_and_read(documents: Path) -> None:
+    long = "A line about nothing much.\n" * 20_000 + "# Anchorage\n\nThe eastern anchorage weighs most."
+    (documents / "long.md").write_text(long)
+    folder = open_folder(settings_of(documents).search)
+    assert folder is not None
+    async with aclosing(folder):
+        [hit] = await folder.search("eastern anchorage", limit=5)
+        assert "The eastern anchorage weighs most." in hit.content
+        reader = PagesAndDocuments(Crawler(FetchSettings()), folder, 1_000)
+        assert "The eastern anchorage weighs most." in (await reader.crawl(hit.url, "Anchorage")).markdown
+
+
 async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Path) -> None:
     folder = open_folder(settings_of(documents).search)
     assert folder is not None

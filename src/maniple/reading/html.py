@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit
 from maniple.reading.attributes import clean_attributes, keep_first
 from maniple.reading.markdown import to_markdown
 from maniple.reading.readable import readable_part
-from maniple.reading.result import LEFT_OUT, MAX_CHARACTERS, Reading
+from maniple.reading.result import MAX_CHARACTERS, Reading, left_out
 from maniple.reading.shapes import straighten
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _reading(part: "HtmlElement", title: str, base: str) -> Reading:
     whole = keep_first(part, MAX_CHARACTERS)
     straighten(part)
     clean_attributes(part, base)
-    return Reading(title, to_markdown(part), note="" if whole else LEFT_OUT)
+    return Reading(title, to_markdown(part), note="" if whole else left_out(MAX_CHARACTERS))
 
 
 def _parse(source: bytes) -> "HtmlElement":

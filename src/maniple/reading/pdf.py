@@ -4,7 +4,7 @@ import io
 import time
 from typing import TYPE_CHECKING
 
-from maniple.reading.result import LEFT_OUT, MAX_CHARACTERS, Reading, Unreadable
+from maniple.reading.result import MAX_CHARACTERS, Reading, Unreadable, left_out
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -37,7 +37,9 @@ def read_pdf(body: bytes, url: str) -> Reading:
     markdown = "\n\n".join(f"## Page {number}\n\n{text}" for number, text in enumerate(pages, 1) if text)
     note = "" if len(pages) == count else f"Only the first {len(pages)} of {count} pages were read."
     return Reading(
-        title, markdown[:MAX_CHARACTERS], note=note if len(markdown) <= MAX_CHARACTERS else LEFT_OUT
+        title,
+        markdown[:MAX_CHARACTERS],
+        note=note if len(markdown) <= MAX_CHARACTERS else left_out(MAX_CHARACTERS),
     )
 
 

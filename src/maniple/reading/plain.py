@@ -6,7 +6,10 @@ import json
 from itertools import islice
 from urllib.parse import urlsplit
 
-from maniple.reading.result import LEFT_OUT, MAX_CHARACTERS, Reading
+from maniple.reading.result import MAX_CHARACTERS, Reading, left_out
+
+MAX_TEXT_CHARACTERS = 2_000_000
+"""Of plain text and Markdown, which need no converting; as much as the folder's index takes."""
 
 _MAX_ROWS = 5_000
 _MAX_COLUMNS = 50
@@ -17,12 +20,12 @@ _MOST_BLANKS = 4
 
 def read_text(text: str, url: str) -> Reading:
     """Plain text, as it is."""
-    return _bounded(_name(url), text.strip("\n"), headed=False)
+    return _bounded(_name(url), text.strip("\n"), headed=False, longest=MAX_TEXT_CHARACTERS)
 
 
 def read_markdown(text: str, url: str) -> Reading:
     """Markdown, as it is."""
-    return _bounded(_name(url), text.strip("\n"), headed=True)
+    return _bounded(_name(url), text.strip("\n"), headed=True, longest=MAX_TEXT_CHARACTERS)
 
 
 def read_json(text: str, url: str) -> Reading:
@@ -58,10 +61,10 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
-def _bounded(title: str, text: str, headed: bool) -> Reading:
-    if len(text) <= MAX_CHARACTERS:
+def _bounded(title: str, text: str, headed: bool, longest: int = MAX_CHARACTERS) -> Reading:
+    if len(text) <= longest:
         return Reading(title, text, headed)
-    return Reading(title, text[:MAX_CHARACTERS], headed, LEFT_OUT)
+    return Reading(title, text[:longest], headed, left_out(longest))
 
 
 def _name(url: str) -> str:

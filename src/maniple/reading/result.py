@@ -20,7 +20,11 @@ class Reading:
 # What a document is read to at most. A page of more is a collection, and converting it takes seconds of a
 # processor.
 MAX_CHARACTERS = 400_000
-LEFT_OUT = f"Only about the first {MAX_CHARACTERS:,} characters were read."
+
+
+def left_out(characters: int) -> str:
+    """What is said of a document of which no more than so many were read."""
+    return f"Only about the first {characters:,} characters were read."
 
 
 class Unreadable(Exception):

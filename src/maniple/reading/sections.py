@@ -9,6 +9,8 @@ _FENCE = re.compile(r" {0,3}(`{3,20}|~{3,20})")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _MAX_HEADING_CHARACTERS = 100
 _LEAST_ROOM = 200
+# A document of more is a list, and each part costs a hundred times as much memory as its text.
+_MAX_HEADINGS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,12 @@ def number_of(section: str, found: list[Part]) -> int | None:
 
 
 def _by_headings(whole: Part) -> Iterator[Part]:
-    heading, level, lines, fence = whole.heading, 0, list[str](), ""
+    heading, level, lines, fence, count = whole.heading, 0, list[str](), "", 0
     for line in whole.markdown.split("\n"):
         fence = _fence_after(line, fence)
-        match = None if fence else _HEADING.match(line)
+        match = None if fence or count == _MAX_HEADINGS else _HEADING.match(line)
         if match:
+            count += 1
             if any(lines):
                 yield Part(heading, level, "\n".join(lines).strip("\n"))
             heading, level, lines = _plain(match[2]) or whole.heading, len(match[1]), []
