@@ -252,8 +252,9 @@ class Figures:
         save_current = pyplot.savefig
 
         def savefig(*args: Any, **options: Any) -> Any:
-            is_closed = self._last is not None and not pyplot.get_fignums()
-            return (self._last.savefig if is_closed else save_current)(*args, **options)
+            if self._last is None or pyplot.get_fignums():
+                return save_current(*args, **options)
+            return self._last.savefig(*args, **options)
 
         pyplot.savefig = savefig
         pyplot.show = lambda *args, **options: self.keep()
