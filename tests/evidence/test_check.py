@@ -113,16 +113,45 @@ async def test_every_finding_is_marked_once():
     assert marked(done, await check.findings(done)) == done
 
 
-def test_a_list_that_a_model_wrote_is_known_in_many_forms():
-    for heading in ("## Sources", "### 5. **参考文献**", "# Quellen:", "**References:**", "Fuentes:"):
-        own = WrittenList()
-        taken = [own.takes(block) for block in ("Text.\n\n", f"{heading}\n\n", "- [1] https://a.test\n\n")]
-        assert taken == [False, True, True], heading
-    assert WrittenList().takes("**Sources:** [a](https://a.test)\n")
-    assert not WrittenList().takes("## Sources of error\n")
-    assert not WrittenList().takes("Sources: we asked three people.\n")
+def left_of(*blocks: str) -> list[str]:
+    """Return the blocks that are no part of a list of sources."""
     own = WrittenList()
-    assert [own.takes(b) for b in ("## Sources\n", "- a\n", "## Next\n", "b\n")] == [True, True, False, False]
+    return [*(left for block in blocks for left in own.feed(block)), *own.end()]
+
+
+@pytest.mark.parametrize(
+    "heading", ["## Sources", "### 5. **参考文献**", "## Quellen:", "**References:**", "Fuentes:"]
+)
+def test_a_list_that_a_model_wrote_is_known_in_many_forms(heading):
+    assert left_of("Text.\n\n", f"{heading}\n\n", "- [1] https://a.test\n\n", "2. B\n") == ["Text.\n\n"]
+
+
+def test_a_list_ends_with_the_next_heading_or_with_what_is_no_list():
+    assert left_of("T\n", "**Sources:** [a](https://a.test)\n", "a\n") == ["T\n", "a\n"]
+    assert left_of("T\n", "## Sources\n", "- a\n", "## Next\n", "- b\n") == ["T\n", "## Next\n", "- b\n"]
+    assert left_of("T\n", "## Sources\n", "- a\n", "**Limits:** few\n", "- b\n") == [
+        "T\n",
+        "**Limits:** few\n",
+        "- b\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["# Sources\n\n", "The bridge was opened in 1932 [1].\n"],
+        ["## Sources\n\n", "- Breg\n- Brigach\n"],
+        ["T\n\n", "# Sources\n\n", "- Breg\n- Brigach\n"],
+        ["T\n\n", "## Sources\n\n", "The Danube has two sources.\n\n", "### Breg\n\n", "- it is long\n"],
+        ["T\n\n", "## Sources\n\n", "### Breg\n\n", "It is long.\n"],
+        ["T\n\n", "**Sources:**\n\n", "They are two.\n"],
+        ["T\n\n", "## Sources of error\n", "- haste\n"],
+        ["T\n\n", "Sources: we asked three people.\n"],
+        ["T\n\n", "## Sources\n"],
+    ],
+)
+def test_a_part_of_the_report_that_is_called_like_a_list_of_sources_is_no_list(blocks):
+    assert left_of(*blocks) == blocks
 
 
 async def test_the_list_is_built_with_titles_in_which_nothing_counts():

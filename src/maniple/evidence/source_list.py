@@ -7,7 +7,9 @@ from maniple.evidence.record import Source
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+([^\n]*?)[ \t#]*(?:\n|$)")
 _NUMBERING = re.compile(r"^(?:\d{1,3}|[ivxIVX]{1,5}|[一二三四五六七八九十]{1,3})[.)、．:：]\s*")
-_ITEM = re.compile(r"[ \t>]*(?:[-*+•]|\d{1,4}[.)、]|\[\^?\d{1,4}\]|【\d{1,4}】|<?https?://|[-=]{3,}\s*$)")
+_ITEM = re.compile(
+    r"[ \t>]*(?:[-*+][ \t]|•|\d{1,4}[.)、]|\[\^?\d{1,4}\]|【\d{1,4}】|<?https?://|[-=]{3,}\s*$)"
+)
 _URL = re.compile(r"https?://\S+|www\.\S+", re.IGNORECASE)
 _ESCAPED = r"\\\1"
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
@@ -46,31 +48,59 @@ _FREQUENT = {
 
 
 class WrittenList:
-    """Finds, block by block, the list of sources that a model put into its report."""
+    """Takes out of a report, block by block, the list of sources that a model put into it.
+
+    A heading or a label with such a name waits for what stands under it: where that is no list, it was a
+    heading like another. The title of a report, and what it begins with, is never such a heading.
+    """
 
     def __init__(self) -> None:
         self.heading = ""
         """What the model called it."""
+        self.taken: list[str] = []
+        self._name = ""
         self._level: int | None = None
+        self._held: list[str] = []
+        self._has_begun = False
 
-    def takes(self, block: str) -> bool:
-        """Say whether `block` belongs to such a list: its heading, or what stands under it."""
+    def feed(self, block: str) -> list[str]:
+        """Return what now is known to be no part of such a list: blocks that waited, and perhaps `block`."""
+        is_first, self._has_begun = not self._has_begun, True
         heading = _HEADING.match(block)
+        if heading is None and self._level is not None and _is_list(block):
+            return self._take(block)
+        if heading is not None and self._level and len(heading[1]) > self._level:
+            self._held.append(block)
+            return []
+        back = self.end()
+        if is_first:
+            return [block]
         if heading is not None:
-            if self._level and len(heading[1]) > self._level:
-                return True
-            self._level = len(heading[1]) if self._is_named(heading[2]) else None
-        elif self._level is None and self._is_label(block):
+            self._level = len(heading[1]) if len(heading[1]) > 1 and self._is_named(heading[2]) else None
+        elif self._is_label(block):
             self._level = 0
-        elif self._level == 0 and not _is_list(block):
-            self._level = None
-        return self._level is not None
+        if self._level is None:
+            return [*back, block]
+        if heading is None and ("\n" in block.strip() or _URL.search(block)):
+            return back + self._take(block)
+        self._held.append(block)
+        return back
+
+    def end(self) -> list[str]:
+        """Return the blocks that waited for a list: none comes."""
+        back, self._held, self._level = self._held, [], None
+        return back
+
+    def _take(self, block: str) -> list[str]:
+        self.taken += [*self._held, block]
+        self._held, self.heading = [], self._name
+        return []
 
     def _is_named(self, words: str) -> bool:
         name = _NUMBERING.sub("", words.strip(" *_")).strip(" *_:：")
         if name.casefold() not in _KNOWN:
             return False
-        self.heading = name
+        self._name = name
         return True
 
     def _is_label(self, block: str) -> bool:

@@ -116,6 +116,13 @@ async def test_a_list_that_the_model_wrote_is_replaced_by_the_record():
     assert report == f"# The bridge\n\n{RIGHT}\n\n{LIST}".replace("## Sources", "## Works cited").strip()
 
 
+async def test_words_under_a_heading_that_is_called_like_a_list_of_sources_are_shown():
+    draft = f"# Sources\n\n{RIGHT}\n\n## References\n\nThe king is one.\n\n"
+    async with research_team(f"{draft}## Sources\n\n- B\n\n**Limits:** one page.\n") as team:
+        report = report_of(await team.run())
+    assert report == f"{draft}**Limits:** one page.\n\n{LIST}".strip()
+
+
 async def test_a_page_cannot_have_an_address_cited():
     async with research_team("# B\n\nSo it is, http://evil.test/ [1].\n", "no") as team:
         report = report_of(await team.run())

@@ -38,27 +38,26 @@ class Draft:
         self._blocks = Blocks()
         self._own_list = WrittenList()
         self._kept: list[Passage] = []
-        self._replaced: list[str] = []
         self._shown: list[str] = []
 
     async def feed(self, text: str) -> str:
         """Return what may be shown now that `text` has been written."""
-        return await self._taken(self._blocks.feed(text))
+        return await self._checked(self._without_list(self._blocks.feed(text)))
 
     async def end(self) -> str:
         """Return the rest of the report. It takes a model call at most."""
-        rest = [await self._taken(self._blocks.end())]
+        rest = [await self._checked([*self._without_list(self._blocks.end()), *self._own_list.end()])]
         for passage in await self._mended():
             rest.append(marked(passage.text, passage.findings))
         self._shown += rest[1:]
         return "".join(rest) + await self._listed()
 
-    async def _taken(self, blocks: Sequence[str]) -> str:
+    def _without_list(self, blocks: Sequence[str]) -> list[str]:
+        return [left for block in blocks for left in self._own_list.feed(block)]
+
+    async def _checked(self, blocks: Sequence[str]) -> str:
         ready: list[str] = []
         for block in blocks:
-            if self._own_list.takes(block):
-                self._replaced.append(block)
-                continue
             findings = await self._check.findings(block)
             if findings or self._kept:
                 self._kept.append(Passage(block, findings))
@@ -91,7 +90,7 @@ class Draft:
         report = "".join(self._shown)
         if not report.strip():
             return ""
-        numbers = await self._check.cited(report) or await self._check.cited("".join(self._replaced))
+        numbers = await self._check.cited(report) or await self._check.cited("".join(self._own_list.taken))
         sources = [self._check.sources[number] for number in sorted(numbers or self._at_hand)]
         heading = self._own_list.heading or heading_for(report, self._locale)
         added = source_list(sources, heading)
