@@ -96,6 +96,15 @@ async def test_without_sources_only_addresses_are_checked():
     assert [finding.citation.kind for finding in await check.findings(text)] == ["url"]
 
 
+async def test_where_research_found_no_source_every_number_and_strange_quotation_is_made_up():
+    check = await SourceCheck.of(Read(), said=["was it “opened by the king himself”?"], researched=True)
+    text = "It was “opened by the king himself”: “the bridge was opened in 1932” [7]."
+    assert [finding.citation.text for finding in await check.findings(text)] == [
+        "the bridge was opened in 1932",
+        "[7]",
+    ]
+
+
 async def test_an_address_without_a_scheme_is_cited_like_another():
     check = await SourceCheck.of(RECORD)
     assert await check.cited("www.a.test/page and [b](//b.test?q=1&x=2)") == {1, 2}

@@ -35,7 +35,8 @@ class SourceCheck:
     Holds: an address that the run opened or found, or that stood in `said` (what the user and earlier
     reports said); a number that a source has; a quotation of which every part stands in a source that its
     sentence cites, or, where none is cited, in any source, in `said` or in `given` (results that are not from
-    the web). Without any source nothing but addresses is checked.
+    the web). Without any source nothing but addresses is checked, unless the run has `researched`: then what
+    is cited or quoted all the same was made up.
     """
 
     def __init__(
@@ -44,8 +45,12 @@ class SourceCheck:
         sources: Sequence[Source],
         said: Iterable[str] = (),
         given: Iterable[str] = (),
+        *,
+        researched: bool = False,
     ) -> None:
         self.sources = {source.number: source for source in sources}
+        self.checks_words = researched or bool(sources)
+        """Whether numbers and quotations are checked, and not addresses alone."""
         self._evidence = evidence
         self._said = tuple(said)
         self._given = tuple(given)
@@ -58,10 +63,15 @@ class SourceCheck:
 
     @classmethod
     async def of(
-        cls, evidence: Evidence, said: Iterable[str] = (), given: Iterable[str] = ()
+        cls,
+        evidence: Evidence,
+        said: Iterable[str] = (),
+        given: Iterable[str] = (),
+        *,
+        researched: bool = False,
     ) -> "SourceCheck":
         """Return the check of a report on what `evidence` holds now."""
-        return cls(evidence, await evidence.sources(), said, given)
+        return cls(evidence, await evidence.sources(), said, given, researched=researched)
 
     async def findings(self, block: str) -> list[Finding]:
         """Return what in `block` does not hold, in order."""
@@ -90,7 +100,7 @@ class SourceCheck:
     async def _objection(self, one: Citation) -> str:
         if one.kind == "url":
             return "" if self._is_known(one.text) else f"{one.text} was not opened or found in this run"
-        if not self.sources:
+        if not self.checks_words:
             return ""
         if one.kind == "number":
             wrong = [f"[{number}]" for number in one.numbers if number not in self.sources]

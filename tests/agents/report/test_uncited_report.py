@@ -1,9 +1,11 @@
 """A report of a run that looked nothing up."""
 
+import json
+
 import pytest
 
-from tests.openai_server import SIMPLE
-from tests.team import data, said, scripted_team
+from tests.openai_server import SIMPLE, reply
+from tests.team import data, plan, said, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 CHUNKS = [
@@ -36,3 +38,36 @@ async def test_an_invented_address_in_it_is_marked_without_asking():
     assert said(frames).endswith(
         "# Sum\n\n4, see www.sums.test [unverified] or https://sums.test/4 [unverified].\nYes.\n\nEnd"
     )
+
+
+async def _report_after(agent: str, chunks: list[str]) -> list[str]:
+    """Return what is shown of a report, in pieces, behind a step of `agent` that read nothing."""
+    script = {
+        **SIMPLE,
+        "planner": [reply(json.dumps(plan(step(agent), step("reporter"))))],
+        agent: [reply("Every search failed.")],
+        "reporter": [{"chunks": chunks}],
+    }
+    async with scripted_team(script) as team:
+        frames = await team.run()
+    begin = next(at for at, (_, one) in enumerate(frames) if one.get("agent_name") == "reporter")
+    return [one["delta"]["content"] for name, one in frames[begin:] if name == "message"]
+
+
+QUOTED = ["Old. ", "It says “the bri", "dge was opened in 1932” [", "1].\n\n> the king ", "came by himself\n"]
+
+
+async def test_where_every_search_failed_what_is_cited_and_quoted_all_the_same_is_marked():
+    shown = await _report_after("researcher", QUOTED)
+    assert shown[0] == "Old. ", "what cites nothing is shown at once"
+    assert "".join(shown) == (
+        "Old. It says “the bridge was opened in 1932” [unverified] [1] [unverified].\n\n"
+        "> the king came by himself [unverified]\n"
+    )
+
+
+async def test_where_nobody_searched_a_list_of_numbers_is_no_citation():
+    assert await _report_after("coder", ["[1, 2", "] and “a saying of four words”"]) == [
+        "[1, 2",
+        "] and “a saying of four words”",
+    ]

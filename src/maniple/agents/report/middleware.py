@@ -43,7 +43,8 @@ async def check_for(task: Task) -> SourceCheck:
     """Return the check of the report that `task` asks for."""
     said = (task.request, task.caller, *task.said)
     given = [result.text for result in task.results if result.agent not in _READ_HERE]
-    return await SourceCheck.of(current_evidence(), said, given)
+    researched = any(result.agent in _READ_HERE for result in task.results)
+    return await SourceCheck.of(current_evidence(), said, given, researched=researched)
 
 
 async def at_hand(check: SourceCheck, task: Task) -> list[int]:
