@@ -84,3 +84,39 @@ async def test_what_was_read_is_shown_between_marks_that_no_page_can_know():
     assert re.search(
         r"What stands there:\n<data \w{8}>\n.*nobody has painted it.*</data \w{8}>", prompt, re.S
     )
+
+
+WRONG = "“nobody has ever dared to paint it since” [1]"
+BAD = f"It is grey: {WRONG}."
+
+
+@pytest.mark.parametrize(
+    ("passage", "mended"),
+    [
+        (
+            f"| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | {WRONG} |",
+            "It was opened then [1], not grey.",
+        ),
+        (f"- opened in 1932 [1]\n- grey: {WRONG}", "It was opened in 1932 by the king himself [1]."),
+        (
+            "See https://archive.test/bridge for more of the king and the bridge in 1932 [1].",
+            "See more [1].",
+        ),
+        ("The bridge is old [1], see https://archive.test/bridge.", "The bridge is old, see the archive."),
+        (BAD, f"# Grey\n\n{'It is not painted [1]. ' * 2}"),
+        (BAD, f"```\n{BAD}"),
+    ],
+)
+async def test_what_would_lose_more_than_it_mends_is_not_taken(passage, mended):
+    async with research_team(f"# B\n\n{passage}\n", f'<passage number="1">{mended}</passage>') as it:
+        frames = await it.run()
+        assert it.server.stats["by_role"]["reporter"] == 2
+    assert "[unverified]" in said(frames)
+    assert mended not in said(frames)
+
+
+async def test_a_quotation_may_be_given_to_the_source_where_it_stands_or_be_left_out():
+    table = f"| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | {WRONG} |"
+    mended = "| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | not painted |"
+    async with research_team(f"# B\n\n{table}\n", f'<passage number="1">{mended}</passage>') as it:
+        assert mended in said(await it.run())

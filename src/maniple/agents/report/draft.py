@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from maniple.evidence.blocks import Blocks, Fences
+from maniple.agents.report.mending import mends
+from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import Finding, SourceCheck, marked
 from maniple.evidence.source_list import WrittenList, heading_for, source_list
 
@@ -78,11 +79,10 @@ class Draft:
     async def _better(self, passage: Passage, reply: str) -> Passage:
         """Return what holds better of a passage and what its writer gave for it; as good is not better."""
         ending = passage.text[len(passage.text.rstrip()) :]
-        fences = Fences()
-        for line in reply.splitlines():
-            fences.takes(line)
         findings = await self._check.findings(reply)
-        if fences.is_open or len(findings) >= len(passage.findings):
+        if len(findings) >= len(passage.findings):
+            return passage
+        if not await mends(passage.text, passage.findings, reply, self._check):
             return passage
         return Passage(reply + ending, findings)
 
