@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.evidence.wording import Quoted, wording, words_in
+from maniple.evidence.wording import Quoted, searchable, words_in
 
 PAGE = """## The *quick* brown fox
 
@@ -18,7 +18,7 @@ SENTENCE = st.lists(LETTERS, min_size=4, max_size=30)
 
 
 def stands(quotation: str, page: str = PAGE) -> bool:
-    return Quoted.of(quotation).occurs_in(wording(page))
+    return Quoted.of(quotation).occurs_in(searchable(page))
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,44 @@ def test_a_quotation_stands_however_it_is_set(quotation):
 )
 def test_an_altered_quotation_does_not_stand(quotation):
     assert not stands(quotation)
+
+
+PRINTED = """The state-owned com\u00ad
+pany asked a well-
+known commit-
+
+## Page 2
+
+tee. [1] The minis-
+ter, aged 5-
+10, agreed."""
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "[T]he state-owned company asked",
+        "asked a well-known committee",
+        "well-known committee. The minister",
+        "asked a wellknown … The minister",
+        "minister, aged 5-10, agreed",
+    ],
+)
+def test_a_quotation_stands_however_its_source_is_broken_into_lines_and_pages(quotation):
+    assert stands(quotation, PRINTED)
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "aged 510, agreed",
+        "minister, agreed … The state-owned company",
+        "[D]he state-owned company",
+        "[] he state",
+    ],
+)
+def test_an_altered_quotation_does_not_stand_in_broken_lines_either(quotation):
+    assert not stands(quotation, PRINTED)
 
 
 def test_an_ellipsis_does_not_join_what_is_far_apart():
@@ -101,5 +139,5 @@ def test_a_megabyte_of_anything_is_read_in_linear_time(piece):
 
 def _seconds(text: str) -> float:
     begin = time.process_time()
-    wording(text)
+    searchable(text)
     return time.process_time() - begin

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.citations import Citation, citations
 from maniple.evidence.record import Evidence, Source
-from maniple.evidence.wording import Quoted, wording
+from maniple.evidence.wording import Quoted, searchable
 
 MARK = "[unverified]"
 MOST_QUOTATIONS = 400
@@ -172,7 +172,7 @@ async def _read(block: str) -> list[Citation]:
 
 def _wordings(texts: Iterable[str]) -> str:
     # A quotation must not run from one text into the next.
-    return "\n".join(wording(text) for text in texts)
+    return "\n".join(searchable(text) for text in texts)
 
 
 def _addresses(said: Iterable[str]) -> Iterable[str]:
