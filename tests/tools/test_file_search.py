@@ -82,13 +82,19 @@ async def test_what_is_found_is_cut_and_cannot_pose_as_a_line(search: BaseTool, 
 async def test_the_end_of_a_large_file_and_of_a_long_line_is_searched(
     search: BaseTool, place: Workspace
 ) -> None:
-    place.write("big.log", b"a line of the log\n" * 200_000 + b"the needle\n")
+    place.write("big.log", b"a line of the log%s\n" % (b"." * 80) * 30_000 + b"the needle\n")
     place.write("one.json", b'{"i": 1}, ' * 6_000 + '{"ä": "Öl"}'.encode())
-    assert await search.ainvoke({"pattern": "needle", "glob": "*.log"}) == "big.log:200001: the needle"
+    assert await search.ainvoke({"pattern": "needle", "glob": "*.log"}) == "big.log:30001: the needle"
     found = await search.ainvoke({"pattern": '"Öl"', "path": "one.json"})
     beginning, rest = found.split("[at character 60007]")
     assert beginning == "one.json:1: " and '{"i": 1}, {"ä": "Öl"}\n' in rest
     assert rest.endswith("\n[lines over 20000 characters were searched in parts of that length]")
+
+
+async def test_a_large_file_is_searched_after_the_others(search: BaseTool, place: Workspace) -> None:
+    place.write("a.log", b"needle\n" + (b"x" * 100 + b"\n") * 12_000)
+    place.write("b.txt", b"needle\n")
+    assert await search.ainvoke({"pattern": "needle"}) == "b.txt:1: needle\na.log:1: needle"
 
 
 async def test_what_stands_on_the_seam_of_two_parts_is_found_once(search: BaseTool, place: Workspace) -> None:

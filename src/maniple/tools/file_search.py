@@ -16,6 +16,8 @@ from maniple.tools.written import printable
 
 SEARCH_SECONDS = 5.0
 _NAMED_FILES = 20_000
+# Large files come last: the time must not be over before the small ones are searched.
+_LARGE_BYTES = 1_000_000
 _FOUND = 100
 _LINE_CHARACTERS = 200
 # What begins before the seam of two parts of a line is found if it is not longer.
@@ -123,7 +125,7 @@ def _named(workspace: Workspace, path: str, glob: str, search: _Search) -> Itera
         return
     shape = glob.removeprefix("**/").removeprefix("./")
     files = workspace.files(_NAMED_FILES, path)
-    for name, _ in files:
+    for name, _ in sorted(files, key=lambda file: file[1] > _LARGE_BYTES):
         if not shape or fnmatchcase(name if "/" in shape else name.rpartition("/")[2], shape):
             yield name
     if len(files) == _NAMED_FILES:
