@@ -22,6 +22,7 @@ from maniple.agents.task import (
     RESULT_CHARACTERS,
     Task,
     response_from,
+    working_on,
 )
 from maniple.agents.text_tools import TextToolCalls
 from maniple.agents.tool_calls import ToolCallsOnce
@@ -44,7 +45,8 @@ class ReactAgent:
 
     async def work(self, task: Task) -> str:
         given = {"messages": self._messages(task), "asked": f"{task.title}\n{task.description}"}
-        result = await self.graph.ainvoke(given, {"max_concurrency": TOOLS_AT_ONCE}, context=task)
+        with working_on(task):
+            result = await self.graph.ainvoke(given, {"max_concurrency": TOOLS_AT_ONCE})
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:

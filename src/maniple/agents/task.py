@@ -1,7 +1,9 @@
 """What a worker is handed, and what it hands back."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,6 +50,25 @@ class Task:
         if self.note:
             lines.append(f"Note: {self.note}")
         return "\n".join(lines) + given(self.files) + fenced(self.caller)
+
+
+# Not the graph's context, which is the run's options: tools look there whether anybody may be asked.
+_CURRENT: ContextVar[Task] = ContextVar("maniple_task")
+
+
+@contextmanager
+def working_on(task: Task) -> Iterator[None]:
+    """Make `task` the current one of everything that is done within."""
+    token = _CURRENT.set(task)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current_task() -> Task:
+    """Return the task that the caller works on; raises `LookupError` outside of any."""
+    return _CURRENT.get()
 
 
 class Agent(Protocol):

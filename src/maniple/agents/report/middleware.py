@@ -12,7 +12,7 @@ from maniple.agents.report.draft import Draft
 from maniple.agents.report.model import CheckedModel
 from maniple.agents.report.repair import Repair
 from maniple.agents.report.uncited import UncitedDraft
-from maniple.agents.task import Task
+from maniple.agents.task import Task, current_task
 from maniple.evidence.check import SourceCheck
 from maniple.evidence.source_list import listed
 from maniple.tools.evidence import current_evidence
@@ -22,13 +22,13 @@ _READ_HERE = ("researcher", "browser")
 """Whose results are taken from the web: what they quote must stand there."""
 
 
-class CheckedReport(AgentMiddleware[Any, Task]):
+class CheckedReport(AgentMiddleware[Any, Any]):
     """Ask for the report with the sources at hand, and let only checked words out. Must be the innermost."""
 
     async def awrap_model_call(
-        self, request: ModelRequest[Task], handler: Callable[[ModelRequest[Task]], Awaitable[ModelResponse]]
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        task = request.runtime.context
+        task = current_task()
         check = await check_for(task)
         messages = [*request.messages]
         draft: Callable[[], Draft | UncitedDraft] = partial(UncitedDraft, check)
