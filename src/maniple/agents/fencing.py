@@ -6,6 +6,7 @@ Spotlighting"). Messages, events and records hold results as they came.
 """
 
 import hashlib
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,12 +19,18 @@ from maniple.agents.scope import run_scope
 from maniple.tools.scope import thread_key
 
 _KEY = secrets.token_bytes(32)
+_MARK = re.compile(r"</?data [0-9a-f]{8}>\n?")
 
 
 def between_marks(text: str) -> str:
     """Return `text` as what was found outside is shown to a model."""
     opening, closing = _marks()
     return f"{opening}\n{text}\n{closing}"
+
+
+def without_marks(text: str) -> str:
+    """Return `text` as people read it."""
+    return _MARK.sub("", text)
 
 
 def _marks() -> tuple[str, str]:

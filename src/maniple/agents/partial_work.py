@@ -8,6 +8,7 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
+from maniple.agents.fencing import between_marks
 from maniple.agents.task import RESULT_CHARACTERS, shortened
 from maniple.errors import BudgetExhausted
 
@@ -37,12 +38,11 @@ class PartialWork(AgentMiddleware[Any, Any]):
 
 
 def found_in(messages: Sequence[BaseMessage]) -> str:
-    """Return an agent's words and its tools' results so far."""
+    """Return an agent's words and its tools' results so far, these between the marks of the run."""
+    told = [message for message in messages if isinstance(message, ToolMessage | AIMessage) and message.text]
+    each = RESULT_CHARACTERS // max(len(told), 1)
     lines = []
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            lines.append(f"{message.name}: {message.text}")
-        elif isinstance(message, AIMessage) and message.text:
-            lines.append(message.text)
-    each = RESULT_CHARACTERS // max(len(lines), 1)
-    return "\n".join(shortened(line, each) for line in lines)
+    for message in told:
+        text = shortened(message.text, each)
+        lines.append(f"{message.name}: {between_marks(text)}" if message.type == "tool" else text)
+    return "\n".join(lines)

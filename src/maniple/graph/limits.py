@@ -1,6 +1,7 @@
 """What the nodes do when the run's budget comes to its end: wrap up, and report what is missing."""
 
 from maniple.agents import Task
+from maniple.agents.fencing import without_marks
 from maniple.agents.meter import Meter
 from maniple.agents.scope import run_scope
 from maniple.errors import BudgetExhausted
@@ -37,5 +38,5 @@ def report_alone(request: str, error: BudgetExhausted) -> Plan:
 
 def bare_report(task: Task, error: BudgetExhausted) -> str:
     """Return the report that no model could be asked for: the results as they are."""
-    results = [f"## {result.title}\n\n{result.text}" for result in task.results]
+    results = [f"## {result.title}\n\n{without_marks(result.text)}" for result in task.results]
     return "\n\n".join([f"# {task.title}", f"*No report could be written: {error}*", *results])
