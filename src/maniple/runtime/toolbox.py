@@ -24,7 +24,7 @@ from maniple.tools.crawl import crawl_tool
 from maniple.tools.documents import open_folder, with_documents
 from maniple.tools.editor import editor_tool
 from maniple.tools.file_search import file_search_tool
-from maniple.tools.files import file_tools
+from maniple.tools.files import file_tools, presence
 from maniple.tools.scope import locale, run_key
 from maniple.tools.search import search_tool
 from maniple.tools.uploaded import NamedFiles, uploaded_files
@@ -85,13 +85,13 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     else:
         packages = await asyncio.to_thread(packages_sentence, settings)
         words = {"packages": packages, "network": network_sentence(settings)}
-        tools["coder"] = [*code_tools(sandbox, workspaces, **words), editor_tool(workspaces)]
+        tools["coder"] = [*code_tools(sandbox, workspaces, **words), *_file_manager(workspaces)]
     if isinstance(browser, Unavailable):
         missing["browser"] = str(browser)
     else:
         tools["browser"] = [browser_tool(browser)]
     files = None if obstacle else uploaded_files(workspaces)
-    toolbox = Toolbox(tools, missing, figure_reader(workspaces))
+    toolbox = Toolbox(tools, missing, figure_reader(workspaces), presence(workspaces))
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(dict.fromkeys((*unsafe, *missing.values(), *_unequipped(settings, provider))))
     release = None if isinstance(sandbox, Unavailable) else sandbox.stop

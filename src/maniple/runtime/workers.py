@@ -1,6 +1,6 @@
 """Make each worker from what is there: its tools, or the reason why it has none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from langchain_core.tools import BaseTool
 from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
 from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
+from maniple.agents.file_tools import FileTools
 from maniple.agents.pictures import Pictures, ReadFigure
 from maniple.agents.report import CheckedReport
 from maniple.config import TeamSettings
@@ -27,6 +28,8 @@ class Toolbox:
     missing: Mapping[Worker, str] = field(default_factory=dict)
     figures: ReadFigure | None = None
     """Reads what the coder's tools drew."""
+    has_files: Callable[[], Awaitable[bool]] | None = None
+    """Says whether there is any file in the current thread's workspace."""
 
     def of(self, name: Worker) -> list[BaseTool]:
         """Return the worker's tools; the reporter has none."""
@@ -70,9 +73,13 @@ def _middleware(name: Worker, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any
     """Return what a worker has beside the usual."""
     if name == "reporter":
         return [CutAnswers(), CheckedReport()]
+    middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
+    if name == "coder" and toolbox.has_files is not None:
+        names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
+        middleware.append(FileTools(names, toolbox.has_files))
     if name == "coder" and toolbox.figures is not None:
-        return [CutAnswers(), Pictures(toolbox.figures)]
-    return [CutAnswers()]
+        middleware.append(Pictures(toolbox.figures))
+    return middleware
 
 
 def _compact(name: Worker, model: BaseChatModel, toolbox: Toolbox) -> Agent | None:

@@ -1,6 +1,7 @@
 """`write_file`, `read_file` and `list_files` in the workspace of the thread."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from langchain_core.tools import BaseTool, StructuredTool
 
@@ -11,6 +12,19 @@ from maniple.tools.scope import thread_key
 from maniple.tools.written import printable
 
 _LISTED_FILES = 200
+
+
+def presence(workspaces: Workspaces) -> Callable[[], Awaitable[bool]]:
+    """Return what says whether there is any file in the current thread's workspace."""
+
+    async def has_files() -> bool:
+        try:
+            files = await asyncio.to_thread(workspaces.files, thread_key(), 1)
+        except FileError:
+            return True  # the tools say what is wrong with it
+        return bool(files.found)
+
+    return has_files
 
 
 def file_tools(workspaces: Workspaces) -> list[BaseTool]:

@@ -1,0 +1,27 @@
+"""The coder is offered the tools for files from when there is a file."""
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.agents.file_tools import FileTools
+from maniple.sandbox import Workspaces
+from maniple.tools.editor import editor_tool
+from maniple.tools.files import file_tools, presence
+from tests.agents.endpoints import agent_with, model_at
+from tests.openai_server import call, reply, serving
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_tools_for_files_are_offered_as_soon_as_there_is_one(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    create = call("str_replace_editor", command="create", path="a.txt", file_text="x")
+    with serving({"other": [create, call("read_file", path="a.txt"), reply("It says x.")]}) as server:
+        async with model_at(server) as model:
+            middleware = FileTools({"read_file", "write_file", "list_files"}, presence(workspaces))
+            agent = agent_with(model, [*file_tools(workspaces), editor_tool(workspaces)], middleware)
+            answer = await agent.graph.ainvoke({"messages": [HumanMessage("Note x, and read it.")]})
+    offered = [{tool["function"]["name"] for tool in request["tools"]} for request in server.requests]
+    assert offered[0] == {"str_replace_editor"}
+    assert offered[1] == offered[2] == {"str_replace_editor", "read_file", "write_file", "list_files"}
+    assert [one.content for one in answer["messages"] if one.type == "tool"][1] == "x"
