@@ -1,4 +1,5 @@
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -37,3 +38,10 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         patch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what tests before this one read on threads of the same names."""
+    if module := sys.modules.get("maniple.tools.evidence"):
+        monkeypatch.setattr(module, "_FOREIGN", module.ThreadEvidence())

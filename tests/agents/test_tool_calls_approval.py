@@ -81,7 +81,9 @@ async def test_anything_else_rejects_it_with_those_words(tmp_path, book, answer,
         await it.begin()
         assert await it.answer(answer) == []
         assert it.heard()[0]["content"] == f"The user rejected this call{f': {words}' if words else '.'}"
-        assert "</data" not in str(it.server.requests), "the user's words are not for the model to doubt"
+        shown = [message for request in it.server.requests for message in request["messages"]]
+        results = [message["content"] for message in shown if message["role"] == "tool"]
+        assert "</data" not in str(results), "the user's words are not for the model to doubt"
     assert machine.ran == []
 
 
