@@ -10,8 +10,8 @@ from itertools import islice
 class Tenure:
     """How long a session is left alone while others wait for its place."""
 
-    rest_seconds: float = 10
-    """Between two calls: about as long as a model takes to write the next one."""
+    rest_seconds: float = 2
+    """Between two calls: a quick model writes the next one meanwhile, and newcomers hardly notice."""
     patience_seconds: float = 30
     """After so long in line, a session makes room that is still used."""
 
