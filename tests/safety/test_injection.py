@@ -146,9 +146,10 @@ def test_what_a_page_says_reaches_a_model_only_within_the_marks_of_its_run(team,
     with _open_web() as (_, outside, inside):
         model.reset(_script(f"{outside}/{disguise.replace(' ', '_')}", inside))
         client.post("/api/chat/stream", json=QUESTION)
-    fenced = re.compile(r"<data ([0-9a-f]{8})>\n.*\n</data \1>", re.DOTALL)
+    fenced = re.compile(r"<data ([0-9a-f]{8})>\n.*?\n</data \1>", re.DOTALL)
     said = [message for body in model.requests for message in body["messages"]]
-    assert not [message for message in said if message["role"] != "tool" and "ORDER-7" in str(message)]
+    others = [str(message["content"]) for message in said if message["role"] != "tool"]
+    assert not [text for text in others if "ORDER-7" in fenced.sub("", text)]
     results = [message["content"] for message in said if message["role"] == "tool"]
     assert results
     assert all(fenced.fullmatch(result) for result in results if "The river rises" in result)
