@@ -70,7 +70,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         "researcher": [crawl_tool(with_documents(settings, crawler, surroundings.folder))],
         "coder": [],
         "browser": [],
-        "file_manager": [] if obstacle else _file_manager(workspaces),
+        "file_manager": [] if obstacle else _for_files(workspaces),
     }
     missing: dict[Worker, str] = {}
     provider = None if isinstance(search, Unavailable) else search
@@ -85,7 +85,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     else:
         packages = await asyncio.to_thread(packages_sentence, settings)
         words = {"packages": packages, "network": network_sentence(settings)}
-        tools["coder"] = [*code_tools(sandbox, workspaces, **words), *_file_manager(workspaces)]
+        tools["coder"] = [*code_tools(sandbox, workspaces, **words), *tools["file_manager"]]
     if isinstance(browser, Unavailable):
         missing["browser"] = str(browser)
     else:
@@ -98,7 +98,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     return Equipment(toolbox, provider, notices, files, release)
 
 
-def _file_manager(workspaces: Workspaces) -> list[BaseTool]:
+def _for_files(workspaces: Workspaces) -> list[BaseTool]:
     return [*file_tools(workspaces), file_search_tool(workspaces), editor_tool(workspaces)]
 
 
