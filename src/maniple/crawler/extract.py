@@ -5,6 +5,7 @@ import re
 
 from maniple.crawler.article import Article, Document, Section
 from maniple.crawler.failures import FinalError
+from maniple.crawler.media_types import DOCX, HTML, PDF
 from maniple.errors import FetchError
 from maniple.reading.formats import OF_LIBRARIES, read_as
 from maniple.reading.isolated import read_isolated
@@ -12,14 +13,13 @@ from maniple.reading.result import Reading, Unreadable
 from maniple.reading.sections import number_of, parts
 
 _BY_LIBRARIES = {
-    "application/pdf": "pdf",
+    PDF: "pdf",
     "application/x-pdf": "pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    DOCX: "docx",
     "application/rss+xml": "feed",
     "application/atom+xml": "feed",
     "application/rdf+xml": "feed",
 }
-_HTML = ("text/html", "application/xhtml+xml")
 _TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
 _MARKDOWN = ("text/markdown", "text/x-markdown")
 _FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
@@ -56,7 +56,7 @@ async def _read(document: Document) -> Reading:
 
 def _kind(document: Document) -> str:
     media_type, name = document.media_type, document.url.partition("?")[0].lower()
-    if media_type in _HTML:
+    if media_type in HTML:
         return "html"
     if media_type.endswith("xml") and _FEED.search(document.body[:_HEAD_BYTES]):
         return "feed"
@@ -87,6 +87,6 @@ def _article(reading: Reading, url: str, max_characters: int, section: str) -> A
 
 
 def _nothing(document: Document) -> str:
-    if document.media_type in _HTML:
+    if document.media_type in HTML:
         return f"{document.url} has no readable text; it may need a browser, or use another source."
     return f"{document.url} has no text that can be read; use another source."

@@ -6,11 +6,10 @@ from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
 from maniple.crawler.article import Document
 from maniple.crawler.extract import read_article
+from maniple.reading.plain import MAX_TEXT_CHARACTERS
 from maniple.search import FolderSearch
 from maniple.search.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.crawl import Reads
-
-_INDEXED_CHARACTERS = 2_000_000
 
 
 def open_folder(settings: SearchSettings) -> FolderSearch | None:
@@ -42,7 +41,7 @@ def with_documents(settings: Settings, crawler: Crawler, folder: FolderSearch | 
 
 
 async def _indexed(name: str, body: bytes) -> tuple[str, str]:
-    article = await read_article(_document(name, name, body), _INDEXED_CHARACTERS)
+    article = await read_article(_document(name, name, body), MAX_TEXT_CHARACTERS)
     return article.title, article.markdown
 
 
