@@ -1,12 +1,10 @@
 """What agents are shown of what is found on the web."""
 
-import asyncio
 import json
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
-from maniple.agents.react import TOOLS_AT_ONCE
 from maniple.runtime.workers import Toolbox
 from maniple.tools.evidence import cited
 from tests.openai_server import call, reply
@@ -134,29 +132,3 @@ async def test_what_is_no_list_of_hits_and_what_failed_pass():
         text, failure = shown(it)
     assert text == "no JSON " * 1_000
     assert failure.startswith("tavily_search failed: ValueError: no network")
-
-
-async def test_calls_of_one_answer_run_together_but_only_so_many():
-    working, most, enough = set(), 0, asyncio.Event()
-
-    async def read(url: str) -> str:
-        """Read a page."""
-        nonlocal most
-        working.add(url)
-        most = max(most, len(working))
-        if len(working) == TOOLS_AT_ONCE:
-            enough.set()
-        async with asyncio.timeout(10):
-            await enough.wait()
-        for _ in range(20):
-            await asyncio.sleep(0)  # whoever may begin beside this one has the time to
-        working.discard(url)
-        return url
-
-    calls = [{"name": "crawl_tool", "arguments": {"url": f"https://e.test/{n}"}} for n in range(12)]
-    tools = Toolbox({"researcher": [StructuredTool.from_function(coroutine=read, name="crawl_tool")]})
-    async with scripted_team(script({"tool_calls": calls}), toolbox=tools) as it:
-        frames = await it.run("Compare shops.")
-        assert sorted(shown(it)) == sorted(one["arguments"]["url"] for one in calls)
-    assert status(frames) == "completed"
-    assert most == TOOLS_AT_ONCE

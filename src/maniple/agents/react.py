@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
+from maniple.agents.at_once import ToolsAtOnce, tool_places
 from maniple.agents.call_limit import ModelCallLimit
 from maniple.agents.context import ContextWindow
 from maniple.agents.extracts import Extracts
@@ -31,9 +32,6 @@ from maniple.llms import broke_off
 from maniple.prompts import render
 from maniple.text import without_thoughts
 
-TOOLS_AT_ONCE = 5
-"""How many of the calls that a model makes in one answer are run together; the others wait."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReactAgent:
@@ -45,8 +43,8 @@ class ReactAgent:
 
     async def work(self, task: Task) -> str:
         given = {"messages": self._messages(task), "asked": f"{task.title}\n{task.description}"}
-        with working_on(task):
-            result = await self.graph.ainvoke(given, {"max_concurrency": TOOLS_AT_ONCE})
+        with working_on(task), tool_places():
+            result = await self.graph.ainvoke(given)
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:
@@ -83,6 +81,7 @@ def build_react_agent(
         Fencing(),
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         TextToolCalls(),
+        ToolsAtOnce(),  # before `ToolCallsOnce`: a call that waits is not yet noted as begun
         ToolCallsOnce(),
         tool_failures(),
         Extracts(model),

@@ -1,0 +1,42 @@
+"""How many of the calls that a model makes in one answer are run together."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+TOOLS_AT_ONCE = 5
+"""How many calls of one step are run together; the others wait."""
+_PLACES: ContextVar[asyncio.Semaphore] = ContextVar("maniple_tool_places")
+
+
+@contextmanager
+def tool_places() -> Iterator[None]:
+    """Give what is done within its own places for `TOOLS_AT_ONCE` calls."""
+    token = _PLACES.set(asyncio.Semaphore(TOOLS_AT_ONCE))
+    try:
+        yield
+    finally:
+        _PLACES.reset(token)
+
+
+class ToolsAtOnce(AgentMiddleware[Any, Any]):
+    """Let a call wait for one of the `tool_places`.
+
+    LangGraph's own `max_concurrency` also holds back the writing of checkpoints, and a cancel leaves
+    behind the coroutines that wait for it, which Python then warns of.
+    """
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        async with _PLACES.get():
+            return await handler(request)
