@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from maniple.agents.at_once import ToolsAtOnce, tool_places
 from maniple.agents.call_limit import ModelCallLimit
+from maniple.agents.chain import chained
 from maniple.agents.context import ContextWindow
 from maniple.agents.extracts import Extracts
 from maniple.agents.fencing import Fencing
@@ -87,5 +88,5 @@ def build_react_agent(
         Extracts(model),
         *middleware,
     ]
-    graph = create_agent(model, list(tools), middleware=stack, name=role.name)
+    graph = create_agent(model, list(tools), middleware=chained(stack), name=role.name)
     return ReactAgent(role, bool(tools), graph)
