@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 TOOLS_AT_ONCE = 5
 """How many calls of one step are run together; the others wait."""
-_PLACES: ContextVar[asyncio.Semaphore] = ContextVar("maniple_tool_places")
+_PLACES: ContextVar[asyncio.Semaphore | None] = ContextVar("maniple_tool_places", default=None)
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def tool_places() -> Iterator[None]:
 
 
 class ToolsAtOnce(AgentMiddleware[Any, Any]):
-    """Let a call wait for one of the `tool_places`.
+    """Let a call wait for one of the `tool_places`; where nobody gave any, it need not wait.
 
     LangGraph's own `max_concurrency` also holds back the writing of checkpoints, and a cancel leaves
     behind the coroutines that wait for it, which Python then warns of.
@@ -38,5 +38,5 @@ class ToolsAtOnce(AgentMiddleware[Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        async with _PLACES.get():
+        async with _PLACES.get() or nullcontext():
             return await handler(request)
