@@ -95,7 +95,7 @@ async def test_two_hundred_runs_cancelled_at_random_leave_no_process_and_no_file
         ):
             assert not isinstance(sandbox, Unavailable), str(sandbox)
             toolbox = Toolbox({"coder": code_tools(sandbox, workspaces)})
-            workplace = Workplace(workspaces, sandbox.stop)
+            workplace = Workplace(workspaces, sandbox)
             async with (
                 scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox) as it,
                 open_engine(it.team, store, kind="server", workplace=workplace) as engine,

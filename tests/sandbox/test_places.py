@@ -67,6 +67,35 @@ async def test_who_has_just_begun_to_rest_is_left_alone_until_its_time_is_over()
     assert hall.asked == ["a"]
 
 
+async def test_whose_run_is_over_makes_room_at_once_and_before_those_who_rest_for_longer() -> None:
+    hall = _Hall(3)
+    await hall.enter("a", "b", "c")
+    hall.places.done("b")
+    assert hall.asked == [], "nobody needs the place"
+    await _soon(await hall.waiting())
+    assert hall.asked == ["b"]
+    task = await hall.waiting()
+    hall.places.done("c")
+    await _soon(task)
+    assert hall.asked == ["b", "c"]
+
+
+async def test_who_works_again_is_done_no_more() -> None:
+    hall = _Hall(2)
+    await hall.enter("a", "b")
+    for key in "ab":
+        hall.places.done(key)
+    hall.places.work("a")
+    hall.places.done("a")
+    await _soon(await hall.waiting())
+    task = await hall.waiting()
+    assert hall.asked == ["b"]
+    hall.places.rest("a")
+    assert hall.asked == ["b"], "its next run has begun"
+    hall.places.done("a")
+    await _soon(task)
+
+
 async def test_who_works_again_in_time_keeps_its_place() -> None:
     hall = _Hall(2, rest_seconds=0.1)
     await hall.enter("a", "b")

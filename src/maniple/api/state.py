@@ -55,7 +55,7 @@ async def open_service(settings: Settings, progress: Progress | None = None) -> 
             kind="server",
             rules=rules,
             telemetry=Telemetry(metrics, tracing.callbacks),
-            workplace=Workplace(workspaces, runtime.release, runtime.warning),
+            workplace=Workplace(workspaces, runtime.sandbox, runtime.warning),
         ) as engine,
     ):
         runtime = replace(runtime, notices=(*runtime.notices, *tracing.notices))

@@ -68,7 +68,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
                 store,
                 kind="chat",
                 rules=rules,
-                workplace=Workplace(workspaces, runtime.release, runtime.warning),
+                workplace=Workplace(workspaces, runtime.sandbox, runtime.warning),
             ) as engine,
         ):
             progress.close()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +23,11 @@ from maniple.runs.pages import Pages
 from maniple.runs.quota import Quotas
 from maniple.runs.recorder import Recorder
 from maniple.runs.request import RunRequest
-from maniple.runs.rules import Rules, Telemetry
+from maniple.runs.rules import Rules, Telemetry, Workplace
 from maniple.runs.slots import FairSlots
 from maniple.runs.turns import ThreadTurns
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
+from maniple.sandbox import Sandbox
 from maniple.store import RunChange, RunRecord, Store
 from maniple.store.redacted_ledger import RedactedLedger
 from maniple.store.waiting import to_the_end
@@ -50,9 +51,8 @@ class Driver:
     rules: Rules
     telemetry: Telemetry
     quotas: Quotas
+    workplace: Workplace = field(default_factory=Workplace)
     outputs: Outputs | None = None
-    release: Callable[[str], Awaitable[None]] | None = None
-    warning: str = ""
     _order: ThreadTurns = field(default_factory=ThreadTurns)
     _turns: ThreadTurns = field(default_factory=ThreadTurns)
 
@@ -86,8 +86,8 @@ class Driver:
         try:
             with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
                 _LOG.info("The run begins (%s).", start)
-                if self.warning:
-                    _LOG.warning(self.warning)
+                if self.workplace.warning:
+                    _LOG.warning(self.workplace.warning)
                 await active.tell(self._events(active, self._turn(active, start, told)), self.recorder)
                 _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
         except asyncio.CancelledError:
@@ -209,9 +209,9 @@ class Driver:
         try:
             await self.recorder.settled()
             if active.log.failure is None and (active.ended or not active.suspended):
-                if active.status == "cancelled" and self.release is not None:
+                if self.workplace.sandbox is not None:
                     # Before its end is kept: from then on the next run on the thread may begin.
-                    await self.release(active.record.thread_id)
+                    await _leave_sandbox(self.workplace.sandbox, active)
                 await self._keep_end(active)
         except StoreError as error:
             active.log.close(error)
@@ -252,3 +252,11 @@ class Driver:
         for event in (*translator.open(), *translator.close("failed", error)):
             await active.note(event, self.recorder)
         await self._leave(active)
+
+
+async def _leave_sandbox(sandbox: Sandbox, active: ActiveRun) -> None:
+    """Stop what a cancelled run left working; any other may be followed by one that wants its variables."""
+    if active.status == "cancelled":
+        await sandbox.stop(active.record.thread_id)
+    else:
+        sandbox.rest(active.record.thread_id)

@@ -96,8 +96,8 @@ class InProcessEngine:
             for active in self._busy(thread_id):
                 await active.end()
             await refuse_elsewhere(self._store, thread_id)
-            if self._driver.release is not None:
-                await self._driver.release(thread_id)
+            if (sandbox := self._driver.workplace.sandbox) is not None:
+                await sandbox.stop(thread_id)
             await self._store.threads.delete(thread_id)
 
     async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:

@@ -39,8 +39,7 @@ async def open_engine(
         workspaces = workplace.workspaces
         outputs = Outputs(store, workspaces, rules.redactor) if workspaces is not None else None
         quotas = Quotas(store)
-        release, warning = workplace.release, workplace.warning
-        driver = Driver(team, store, recorder, slots, rules, telemetry, quotas, outputs, release, warning)
+        driver = Driver(team, store, recorder, slots, rules, telemetry, quotas, workplace, outputs)
         engine = InProcessEngine(store, driver, kind=kind, rules=rules)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(engine.drain)

@@ -1,6 +1,6 @@
 """How runs are driven."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from maniple.agents.budget import Budget, Prices, prices_of
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspaces
+from maniple.sandbox import Sandbox, Workspaces
 
 if TYPE_CHECKING:
     from maniple.telemetry.metrics import Metrics
@@ -42,8 +42,8 @@ class Workplace:
 
     workspaces: Workspaces | None = None
     """What a run leaves in its thread's is kept as artifacts."""
-    release: Callable[[str], Awaitable[None]] | None = None
-    """Stops what still works for a thread, by its id, when its run was cancelled or it is deleted."""
+    sandbox: Sandbox | None = None
+    """Is told when a thread's run is over, and stops what a cancelled or deleted one left working."""
     warning: str = ""
     """What the log says of it at each run's beginning."""
 

@@ -1,7 +1,7 @@
 """The composition root: the one place where settings become objects."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from maniple.runtime.endpoints import ModelUse, uses_of
 from maniple.runtime.progress import LineProgress
 from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
+from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.types import Worker
 
@@ -33,8 +34,8 @@ class Runtime:
     """One sentence for each thing that is absent, with how to get it."""
     missing: Mapping[Worker, str] = field(default_factory=dict)
     """Why a worker lacks what it works with."""
-    release: Callable[[str], Awaitable[None]] | None = None
-    """Stops what still works for a thread: its sandbox."""
+    sandbox: Sandbox | None = None
+    """Where the team's code runs."""
     uses: tuple[ModelUse, ...] = ()
     """Which endpoints each role depends on."""
 
@@ -82,7 +83,7 @@ async def open_runtime(
         borrowed = () if answering.embedded else _borrowed(models)
         notices = (*settings.notices, *borrowed, *equipment.notices)
         uses = uses_of(models, team.llms, workers)
-        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing, equipment.release, uses)
+        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing, equipment.sandbox, uses)
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Open what the workers' tools need, and note what is absent."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from maniple.egress import Exit
 from maniple.runtime.rendering import rendering
 from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
-from maniple.sandbox import Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider, Surroundings, lacking, open_search
 from maniple.store.configured import place_of
@@ -48,8 +47,7 @@ class Equipment:
     notices: tuple[str, ...]
     files: NamedFiles | None = None
     """Names what the user put into the workspace."""
-    release: Callable[[str], Awaitable[None]] | None = None
-    """Stops the sandbox of a thread."""
+    sandbox: Sandbox | None = None
 
 
 async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
@@ -94,8 +92,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     toolbox = Toolbox(tools, missing, figure_reader(workspaces), presence(workspaces))
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(dict.fromkeys((*unsafe, *missing.values(), *_unequipped(settings, provider))))
-    release = None if isinstance(sandbox, Unavailable) else sandbox.stop
-    return Equipment(toolbox, provider, notices, files, release)
+    return Equipment(toolbox, provider, notices, files, None if isinstance(sandbox, Unavailable) else sandbox)
 
 
 def _for_files(workspaces: Workspaces) -> list[BaseTool]:

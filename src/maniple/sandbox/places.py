@@ -10,8 +10,8 @@ from itertools import islice
 class Tenure:
     """How long a session is left alone while others wait for its place."""
 
-    rest_seconds: float = 2
-    """Between two calls: a quick model writes the next one meanwhile, and newcomers hardly notice."""
+    rest_seconds: float = 10
+    """Between two calls: a model writes the next one meanwhile."""
     patience_seconds: float = 30
     """After so long in line, a session makes room that is still used."""
 
@@ -19,9 +19,10 @@ class Tenure:
 class Places:
     """Hands out places, first come first served.
 
-    For who waits in line, the session makes room that has rested for longest: once it has rested for
-    `rest_seconds`, or once who waits has done so for `patience_seconds`. A holder whose calls follow one
-    another without a rest is to look at `is_overdue` between them.
+    For who waits in line, the session makes room whose holder is done. When there is none, the one that
+    has rested for longest: once it has rested for `rest_seconds`, or once who waits has done so for
+    `patience_seconds`. A holder whose calls follow one another without a rest is to look at `is_overdue`
+    between them.
     """
 
     def __init__(self, number: int, dismiss: Callable[[str], None], tenure: Tenure | None = None) -> None:
@@ -32,6 +33,8 @@ class Places:
         self._line: dict[asyncio.Future[None], float] = {}
         self._resting: dict[str, float] = {}
         """Since when, longest first."""
+        self._done: dict[str, None] = {}
+        """Those of the resting that expect no call soon, longest first."""
         self._asked: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -59,20 +62,27 @@ class Places:
 
     def give_back(self, key: str) -> None:
         """The session of this key has ended, or did not begin."""
-        self._resting.pop(key, None)
+        self.work(key)
         self._asked.discard(key)
         self._hand_on()
 
     def rest(self, key: str) -> None:
         """A holder has no call under way and none that waits."""
-        self._resting.pop(key, None)
+        self.work(key)
         self._resting[key] = _now()
         self._asked.discard(key)
         self._make_room()
 
+    def done(self, key: str) -> None:
+        """Who rests, if it does, expects no call soon."""
+        if key in self._resting:
+            self._done[key] = None
+            self._make_room()
+
     def work(self, key: str) -> None:
         """A call of this key comes, whether it holds a place or not."""
         self._resting.pop(key, None)
+        self._done.pop(key, None)
 
     def close(self) -> None:
         """Let everybody in who waits, to find out that it is too late."""
@@ -99,13 +109,13 @@ class Places:
         """Ask as many to leave as wait in line and may be asked; come again when the next one may be."""
         self._silence()
         while self._resting and (waits_since := self._unserved()) is not None:
-            key, rests_since = next(iter(self._resting.items()))
+            key = next(iter(self._done), None) or next(iter(self._resting))
             tenure = self._tenure
-            due = min(rests_since + tenure.rest_seconds, waits_since + tenure.patience_seconds)
-            if due > _now():
+            due = min(self._resting[key] + tenure.rest_seconds, waits_since + tenure.patience_seconds)
+            if key not in self._done and due > _now():
                 self._timer = asyncio.get_running_loop().call_at(due, self._make_room)
                 return
-            del self._resting[key]
+            self.work(key)
             self._asked.add(key)
             self._dismiss(key)
 

@@ -95,6 +95,10 @@ class Sandbox:
             key, workspace, lambda session: session.run_bash(command, on_output=on_output), during
         )
 
+    def rest(self, key: str) -> None:
+        """Expect no call of a thread soon; its session stays until somebody needs the place."""
+        self._places.done(key)
+
     async def stop(self, key: str) -> None:
         """End a thread's session when its calls under way have ended; its next call is told of that."""
         if (seat := self._seats.get(key)) is not None:

@@ -1,0 +1,50 @@
+"""Runs give the places of the sandbox on as they end."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.runs import RunRequest, Workplace, open_engine
+from maniple.runtime.workers import Toolbox
+from maniple.sandbox import Workspaces
+from maniple.sandbox.places import Tenure
+from maniple.store import open_store
+from maniple.tools.code import code_tools
+from tests.openai_server import SIMPLE, call, reply
+from tests.runs.test_recovery import told
+from tests.sandbox.opened import opened_sandbox
+from tests.team import scripted_team
+
+pytestmark = pytest.mark.anyio
+SCRIPT = {
+    **SIMPLE,
+    "coder": [call("python_repl_tool", code="x = globals().get('x', 0) + 1; x"), reply("Counted.")],
+    "by_history": True,
+}
+
+
+async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_it_while_nobody_wants_it(
+    tmp_path: Path,
+) -> None:
+    workspaces = Workspaces(tmp_path / "workspaces")
+    async with (
+        opened_sandbox(Tenure(rest_seconds=300, patience_seconds=300), concurrent=1) as sandbox,
+        open_store(None, tmp_path / "artifacts", server=True) as store,
+        scripted_team(
+            SCRIPT,
+            checkpointer=store.checkpointer,
+            toolbox=Toolbox({"coder": code_tools(sandbox, workspaces)}),
+        ) as it,
+        open_engine(it.team, store, kind="server", workplace=Workplace(workspaces, sandbox)) as engine,
+    ):
+        results = []
+        for thread_id in ("a", "a", "b", "a"):
+            request = RunRequest([HumanMessage("Count.")], thread_id)
+            async with asyncio.timeout(30):
+                run_id = (await engine.submit(request)).run.run_id
+                events = await told(engine, run_id)
+            results += [one.tool_result for one in events if one.type == "tool_call_result"]
+    assert ["others needed the place" in result for result in results] == [False, False, False, True]
+    assert [result[0] for result in results] == ["1", "2", "1", "1"]
