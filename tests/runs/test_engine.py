@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import StructuredTool
 
+from maniple.errors import StoreError
 from maniple.events import Event, read_event
 from maniple.graph import RunOptions
 from maniple.runs import (
@@ -23,6 +25,7 @@ from maniple.runs import (
     TooManyRuns,
     open_engine,
 )
+from maniple.runtime.workers import Toolbox
 from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import Scripted, checked, data, scripted_team, status
@@ -61,10 +64,12 @@ def where(request, tmp_path):
 @pytest.fixture
 def opening(where, tmp_path):
     @asynccontextmanager
-    async def opened(script: dict[str, Any], rules: Rules | None = None) -> AsyncIterator[Opened]:
+    async def opened(
+        script: dict[str, Any], rules: Rules | None = None, **team: Any
+    ) -> AsyncIterator[Opened]:
         async with (
             open_store(where, tmp_path / "artifacts", server=True) as store,
-            scripted_team(script, checkpointer=store.checkpointer) as it,
+            scripted_team(script, checkpointer=store.checkpointer, **team) as it,
             open_engine(it.team, store, kind="server", rules=rules or Rules(drain_seconds=0.1)) as engine,
         ):
             yield Opened(it, store, engine)
@@ -131,6 +136,28 @@ async def test_cancelling_in_the_middle_of_a_fast_stream_is_never_lost(opening):
                         stopping = asyncio.create_task(here.engine.cancel(run_id))
                 await stopping
             assert status(checked(seen)) == "cancelled"
+
+
+async def test_a_run_whose_pieces_fail_as_it_is_cancelled_is_cancelled(opening):
+    begun = asyncio.Event()
+
+    async def python_repl_tool(code: str) -> str:
+        """Run Python code."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise StoreError("The machine was taken apart.")
+
+    toolbox = Toolbox({"coder": [StructuredTool.from_function(coroutine=python_repl_tool)]})
+    async with opening({**SIMPLE, "coder": [call("python_repl_tool", code="1")]}, toolbox=toolbox) as here:
+        run_id = await here.ask()
+        async with asyncio.timeout(20):
+            await begun.wait()
+            run = await here.engine.cancel(run_id)
+            frames = checked(await here.told(run_id))
+    assert (run.status, status(frames)) == ("cancelled", "cancelled")
+    assert "error" not in dict(frames)
 
 
 async def test_what_is_over_is_not_cancelled_any_more(opening):

@@ -74,13 +74,21 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     except GraphDrained:
         return
     except Exception as error:  # noqa: BLE001 - the client must hear of whatever ended the run
-        failure = error
+        if _is_being_cancelled():  # and something in it failed while it was torn down
+            cancelled = asyncio.CancelledError()
+        else:
+            failure = error
     if not translator.knows_conversation:
         cancelled = await _recall(thread, translator) or cancelled
     for event in translator.close(_status(turn, failure, cancelled), failure):
         yield event
     if cancelled is not None:
         raise cancelled
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _status(turn: Turn, failure: Exception | None, cancelled: asyncio.CancelledError | None) -> RunStatus:
