@@ -141,6 +141,7 @@ async def test_anothers_object_answers_as_one_that_does_not_exist(it: Inside):
         assert (theirs.status_code, theirs.content) == (missing.status_code, missing.content), path
         assert theirs.headers == missing.headers
     assert (await it.get("/api/threads", headers=other))["threads"] == []
+    assert (await it.get("/api/runs", headers=other))["runs"] == []
     for method, path, body in OBJECTS:
         response = await it.client.request(method, path.format(**names), headers=mine, json=body)
         ended = path.endswith(("/resume", "/plan"))  # nothing waits there, and no plan is open

@@ -48,6 +48,19 @@ async def test_conversations_are_listed_page_by_page(it: Inside):
     assert page["next_before"] is None
 
 
+async def test_runs_of_all_conversations_are_listed_page_by_page_as_they_stand(it: Inside):
+    made = [(await it.run())["run_id"] for _ in range(3)]
+    for run_id in made:
+        await it.told(run_id)
+    first = await it.get("/api/runs?limit=2")
+    last = await it.get(f"/api/runs?limit=2&before={first['next_before']!r}")
+    assert [one["run_id"] for one in (*first["runs"], *last["runs"])] == made[::-1]
+    assert last["next_before"] is None
+    for one in first["runs"]:
+        stands = await it.get(f"/api/runs/{one['run_id']}")
+        assert one == {name: value for name, value in stands.items() if name != "interrupts"}
+
+
 async def test_a_run_tells_how_it_stands(it: Inside):
     run = await it.run()
     assert run["status"] == "queued"

@@ -74,10 +74,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     except GraphDrained:
         return
     except Exception as error:  # noqa: BLE001 - the client must hear of whatever ended the run
-        if _is_being_cancelled():  # and something in it failed while it was torn down
-            cancelled = asyncio.CancelledError()
-        else:
-            failure = error
+        failure, cancelled = _why_it_ended(error)
     if not translator.knows_conversation:
         cancelled = await _recall(thread, translator) or cancelled
     for event in translator.close(_status(turn, failure, cancelled), failure):
@@ -86,9 +83,10 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
         raise cancelled
 
 
-def _is_being_cancelled() -> bool:
+def _why_it_ended(error: Exception) -> tuple[Exception | None, asyncio.CancelledError | None]:
+    """Return the error, or the cancel that it came with: pieces of a run may fail as it is torn down."""
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return (None, asyncio.CancelledError()) if task is not None and task.cancelling() else (error, None)
 
 
 def _status(turn: Turn, failure: Exception | None, cancelled: asyncio.CancelledError | None) -> RunStatus:

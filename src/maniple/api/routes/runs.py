@@ -7,6 +7,7 @@ from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
+from maniple.api.paging import PageBefore, PageLimit, next_before
 from maniple.api.problems import problems
 from maniple.api.reports import FORMS, answer, report_of
 from maniple.api.schemas import (
@@ -15,6 +16,8 @@ from maniple.api.schemas import (
     PlanView,
     ReportView,
     RunAccepted,
+    RunPage,
+    RunSummary,
     RunView,
     Sources,
     SourceView,
@@ -29,6 +32,15 @@ _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
+
+
+@router.get("/api/runs", summary="List runs", responses=problems())
+async def list_runs(
+    service: ServiceOf, caller: CallerOf, limit: PageLimit = 50, before: PageBefore = None
+) -> RunPage:
+    """The key's runs on all its conversations, newest first."""
+    runs = await service.store.runs.list(caller.owner, limit, before)
+    return RunPage(runs=[RunSummary.of(run) for run in runs], next_before=next_before(runs, limit))
 
 
 @router.get("/api/runs/{run_id}", summary="Read how a run stands", responses=problems(404))
@@ -119,4 +131,4 @@ async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -
 
 
 async def _view(service: Service, run: RunRecord) -> RunView:
-    return RunView.told(run, await waits_for(service.store, run))
+    return RunView.of(run, interrupts=await waits_for(service.store, run))

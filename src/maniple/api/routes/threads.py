@@ -6,12 +6,11 @@ import time
 from typing import Annotated
 from uuid import uuid4
 
-from fastapi import Body, Path, Query, Response
-from pydantic import FiniteFloat
-from pydantic.json_schema import SkipJsonSchema
+from fastapi import Body, Path, Response
 
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
+from maniple.api.paging import PageBefore, PageLimit, next_before
 from maniple.api.prices import accountable
 from maniple.api.problems import problems
 from maniple.api.schemas import (
@@ -47,20 +46,11 @@ async def make_thread(
 
 @router.get("/api/threads", summary="List conversations", responses=problems())
 async def list_threads(
-    service: ServiceOf,
-    caller: CallerOf,
-    limit: Annotated[int, Query(ge=1, le=100, description="Most to return")] = 50,
-    before: Annotated[
-        FiniteFloat | SkipJsonSchema[None], Query(description="`next_before` of the page before")
-    ] = None,
+    service: ServiceOf, caller: CallerOf, limit: PageLimit = 50, before: PageBefore = None
 ) -> ThreadPage:
     """The key's conversations, newest first."""
     threads = await service.store.threads.list(caller.owner, limit, before)
-    full = len(threads) == limit
-    return ThreadPage(
-        threads=await views_of(service.store, threads),
-        next_before=threads[-1].created_at if full else None,
-    )
+    return ThreadPage(threads=await views_of(service.store, threads), next_before=next_before(threads, limit))
 
 
 @router.get("/api/threads/{thread_id}", summary="Read a conversation", responses=problems(404))

@@ -1,6 +1,6 @@
 """What clients are told of threads, runs, reports and artifacts. Times are Unix seconds."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -128,19 +128,18 @@ class RunAccepted(BaseModel):
         return cls(run_id=run.run_id, thread_id=run.thread_name, status=run.status)
 
 
-class RunView(RunAccepted):
-    """How a run stands."""
+class RunSummary(RunAccepted):
+    """How a run stands, and what it has used."""
 
     usage: UsageView
     created_at: float
     started_at: float | None
     ended_at: float | None
     error: ErrorView | None
-    interrupts: list[InterruptView]
 
     @classmethod
-    def told(cls, run: RunRecord, interrupts: list[InterruptView]) -> "RunView":
-        """Return what is told of a run that waits for `interrupts`."""
+    def of(cls, run: RunRecord, **more: Any) -> Self:
+        """Return what is told of a run."""
         error = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None
         return cls(
             run_id=run.run_id,
@@ -151,8 +150,21 @@ class RunView(RunAccepted):
             started_at=run.started_at,
             ended_at=run.ended_at,
             error=error,
-            interrupts=interrupts,
+            **more,
         )
+
+
+class RunView(RunSummary):
+    """How a run stands, and what it waits for."""
+
+    interrupts: list[InterruptView]
+
+
+class RunPage(BaseModel):
+    """Runs, newest first; `next_before` asks for the next page and is null on the last one."""
+
+    runs: list[RunSummary]
+    next_before: float | None
 
 
 class ArtifactView(BaseModel):
