@@ -176,8 +176,10 @@ def _covering(spans: Iterable[Citation]) -> Callable[[int], bool]:
 def _read(written: str) -> tuple[int, ...]:
     numbers: list[int] = []
     for part in re.split(r"[,;、，]", written.replace("^", "")):
-        first, _, last = re.sub(r"\s", "", part).replace("–", "-").partition("-")
-        span = range(int(first), int(last or first) + 1)
+        ends = [int(end) for end in re.sub(r"\s", "", part).replace("–", "-").split("-")]
+        if len(ends) > 2:  # a date
+            return ()
+        span = range(min(ends), max(ends) + 1)
         numbers += span if len(span) <= 50 else (span[0], span[-1])
     # An interval of numbers, or a year, is no citation.
     return tuple(numbers) if all(0 < number < 1_000 for number in numbers) else ()
