@@ -2,9 +2,14 @@
 
 import pytest
 
-from maniple.evidence import comparable_url, same_url
+from maniple.evidence import comparable_url
 
 PAGE = "https://example.com/a/page"
+
+
+def same_url(left: str, right: str) -> bool:
+    """Whether two addresses mean one page."""
+    return comparable_url(left) == comparable_url(right)
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,15 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, NotRequired
+from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.types import Command
 
+from maniple.agents.task import current_task
 from maniple.evidence import extract
 from maniple.llms.windows import room_of, text_tokens
 
@@ -29,16 +30,8 @@ _CITED = re.compile(r'"cite": (\d+)')
 _SEARCH = "tavily_search"
 
 
-class StepState(AgentState[Any]):
-    """An agent's messages, and what its step asks for, in words."""
-
-    asked: NotRequired[str]
-
-
 class Extracts(AgentMiddleware[Any, Any]):
     """Shortens the results of the tools that search and read the web; others pass."""
-
-    state_schema = StepState
 
     def __init__(self, model: BaseChatModel) -> None:
         super().__init__()
@@ -93,7 +86,8 @@ class Extracts(AgentMiddleware[Any, Any]):
 
     def _extract(self, text: str, request: ToolCallRequest, characters: int) -> Any:
         wanted = [str(one) for one in request.tool_call["args"].values() if isinstance(one, str)]
-        asked = " ".join([*wanted, request.state.get("asked") or ""])
+        task = current_task()
+        asked = " ".join([*wanted, task.title, task.description])
         # A character of Chinese is as many tokens as four of English.
         most = int(self._tokens * len(text) / max(text_tokens(text), 1))
         return extract(text, asked, min(characters, most))

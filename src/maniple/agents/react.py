@@ -43,9 +43,8 @@ class ReactAgent:
     graph: CompiledStateGraph[Any, Any, Any, Any]
 
     async def work(self, task: Task) -> str:
-        given = {"messages": self._messages(task), "asked": f"{task.title}\n{task.description}"}
         with working_on(task), tool_places():
-            result = await self.graph.ainvoke(given)
+            result = await self.graph.ainvoke({"messages": self._messages(task)})
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:

@@ -1,6 +1,6 @@
 """What a run has read: its sources, numbered as the report cites them, and the texts found there."""
 
-from maniple.evidence.addresses import comparable_url, same_url
+from maniple.evidence.addresses import comparable_url
 from maniple.evidence.extract import Extract, extract
 from maniple.evidence.memory import MemoryEvidence
 from maniple.evidence.record import Evidence, Source, SourceKind
@@ -15,5 +15,4 @@ __all__ = [
     "SourceKind",
     "comparable_url",
     "extract",
-    "same_url",
 ]

@@ -20,11 +20,6 @@ def without_fragment(url: str) -> str:
     return urldefrag(url.strip()).url if "#" in url else url.strip()
 
 
-def same_url(left: str, right: str) -> bool:
-    """Whether two addresses mean one page; see `comparable_url`."""
-    return comparable_url(left) == comparable_url(right)
-
-
 def comparable_url(url: str) -> str:
     """Return the form of an address that is equal for every common spelling of one page.
 

@@ -14,7 +14,7 @@ class Source:
 
     `number` counts from 1 in the order of first appearance in the run, and is what the report cites:
     `[number]`. `url` is absolute and has no fragment; two spellings of one address are compared by
-    `same_url`. `retrieved_at` is Unix time in seconds, and `sha256` the hex digest of the newest text that
+    `comparable_url`. `retrieved_at` is Unix time in seconds, and `sha256` the hex digest of the newest text that
     was read there (UTF-8), once it was fetched that of the page.
     """
 
