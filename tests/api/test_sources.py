@@ -13,7 +13,7 @@ async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: Inside):
     path = f"/api/runs/{run_id}/sources"
     assert await it.get(path, mine) == {"sources": []}
     evidence = it.service.store.evidence(run_id)
-    source = await evidence.add("https://e.test/", "A", "result", "text")
+    source = await evidence.add("https://e.test/", "A", "result", "text", asked="https://sho.rt/1")
     assert await it.get(path, mine) == {
         "sources": [
             {
@@ -23,6 +23,7 @@ async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: Inside):
                 "kind": "result",
                 "retrieved_at": source.retrieved_at,
                 "sha256": source.sha256,
+                "also": ["https://sho.rt/1"],
             }
         ]
     }

@@ -93,8 +93,55 @@ async def test_half_characters_and_titles_of_many_lines_are_kept_as_they_can_be(
 
 async def test_no_secret_is_kept(evidence: Evidence):
     clean = RedactedEvidence(evidence, Redactor(["sk-canary-0123"]))
-    source = await clean.add(
-        "https://e.test/?k=sk-canary-0123", "sk-canary-0123", "page", "so sk-canary-0123"
-    )
+    url = "https://e.test/?k=sk-canary-0123"
+    asked = f"{url}&x=1"
+    source = await clean.add(url, "sk-canary-0123", "page", "so sk-canary-0123", asked=asked)
+    assert source.also == ("https://e.test/?k=***&x=1",)
     assert "canary" not in f"{source} {await clean.sources()} {await clean.texts(source.number)}"
     assert await clean.texts(source.number) == ["so ***"]
+
+
+SHORT, LONG = "https://sho.rt/1", "https://e.test/where/it/is"
+
+
+async def test_an_address_that_was_asked_for_and_the_one_it_led_to_are_one_source(evidence: Evidence):
+    page = await evidence.add(LONG, "A", "page", "a", asked=SHORT)
+    again = await evidence.add(SHORT, "As found", "result", "an extract")
+    assert (page.number, page.url, page.also) == (1, LONG, (SHORT,))
+    assert (again.number, again.kind) == (1, "page")
+    assert await evidence.sources() == [page]
+    assert await evidence.texts(1) == ["a", "an extract"]
+
+
+async def test_a_find_that_leads_elsewhere_keeps_its_number(evidence: Evidence):
+    await evidence.add(SHORT, "As found", "result", "an extract")
+    page = await evidence.add(LONG, "A", "page", "a", asked=SHORT)
+    by_itself = await evidence.add(LONG, "A", "page", "more")
+    assert (page.number, page.url, page.title, page.kind) == (1, SHORT, "A", "page")
+    assert (by_itself.number, by_itself.also) == (1, (LONG,))
+    assert await evidence.sources() == [by_itself]
+    assert await evidence.texts(1) == ["an extract", "a", "more"]
+
+
+async def test_where_both_addresses_have_numbers_the_text_counts_for_both(evidence: Evidence):
+    await evidence.add(SHORT, "As found", "result", "an extract")
+    await evidence.add(LONG, "As found, too", "result", "another")
+    page = await evidence.add(LONG, "A", "page", "a", asked=SHORT)
+    assert (page.number, page.also) == (2, ())
+    assert [await evidence.texts(number) for number in (1, 2)] == [["an extract", "a"], ["another", "a"]]
+
+
+async def test_another_spelling_of_an_address_leads_nowhere_else(evidence: Evidence):
+    page = await evidence.add(
+        LONG, "A", "page", "a", asked=f"http://www.{LONG.removeprefix('https://')}/#top"
+    )
+    assert page.also == ()
+
+
+async def test_addresses_that_lead_to_sources_have_a_bound_of_their_own(evidence: Evidence, monkeypatch):
+    monkeypatch.setattr(reading, "MOST_SOURCES", 2)
+    for number in range(4):
+        await evidence.add(LONG, "A", "page", "a", asked=f"{SHORT}/{number}")
+    await evidence.add(LONG, "A", "page", "a", asked=f"{SHORT}/{'x' * 4_000}")
+    (source,) = await evidence.sources()
+    assert source.also == (f"{SHORT}/0", f"{SHORT}/1")

@@ -13,7 +13,7 @@ from maniple.tools.browser import browser_tool
 from maniple.tools.crawl import crawl_tool
 from maniple.tools.evidence import EVIDENCE_KEY, THREADS, ThreadEvidence, current_evidence
 from maniple.tools.search import search_tool
-from tests.crawler.web import Reply, open_site
+from tests.crawler.web import Reply, open_site, redirect
 from tests.tools.test_browser import Window
 from tests.tools.test_search import Shelf
 
@@ -42,6 +42,25 @@ async def test_a_page_is_recorded_as_it_was_read() -> None:
     (source,) = await evidence.sources()
     assert (source.url, source.title, source.kind) == (f"{site.url}/a", "Title", "page")
     assert await evidence.texts(1) == ["Some **text**."]
+
+
+@pytest.mark.parametrize("leads", [redirect("/b"), Reply('<meta http-equiv="refresh" content="0; url=/b">')])
+async def test_an_address_that_leads_elsewhere_is_one_of_the_source(leads: Reply) -> None:
+    evidence = MemoryEvidence()
+    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    async with open_site({"/a": leads, "/b": Reply("<title>Title</title><p>Some text.")}) as site:
+        page = await said(tool, evidence, url=f" {site.url}/a#top")
+    assert f"Source [1]: {site.url}/b" in page
+    (source,) = await evidence.sources()
+    assert (source.url, source.also) == (f"{site.url}/b", (f"{site.url}/a",))
+
+
+async def test_where_the_browser_was_led_elsewhere_the_address_asked_for_is_one_of_the_source() -> None:
+    evidence = MemoryEvidence()
+    window = Window(PageText("https://a.test/de", "Title", "Text.", ()))
+    await said(browser_tool(window), evidence, instruction="Open https://a.test/, please.")
+    (source,) = await evidence.sources()
+    assert (source.url, source.also) == ("https://a.test/de", ("https://a.test/",))
 
 
 async def test_a_page_that_the_browser_showed_is_recorded_whole() -> None:

@@ -54,7 +54,9 @@ class SourceCheck:
         self._evidence = evidence
         self._said = tuple(said)
         self._given = tuple(given)
-        self._numbers = {comparable_url(source.url): source.number for source in sources}
+        self._numbers = {
+            comparable_url(url): source.number for source in sources for url in (source.url, *source.also)
+        }
         self._known: frozenset[str] | None = None
         self._wordings: dict[int, str] = {}
         self._elsewhere: str | None = None

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from maniple.evidence.addresses import URL_CHARACTERS, comparable_url, without_fragment
@@ -9,7 +10,7 @@ from maniple.evidence.record import Source, SourceKind
 from maniple.text import whole
 
 MOST_SOURCES = 2_000
-"""Of a run; what comes after has the number 0."""
+"""Of a run; what comes after has the number 0. So many addresses, too, may lead to them from elsewhere."""
 MOST_CHARACTERS = 20_000_000
 """Of all texts of a run; what comes after is numbered, and its text is not kept."""
 TEXT_CHARACTERS = 1_000_000
@@ -18,10 +19,11 @@ TITLE_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text within the bounds of the record, with the form of its address that tells sources apart."""
+    """A text within the bounds of the record, with the addresses by which it is known."""
 
     url: str
-    comparable: str
+    addresses: Mapping[str, str]
+    """Its own and the one that was asked for, if that is another, by the form that tells sources apart."""
     title: str
     kind: SourceKind
     text: str
@@ -29,13 +31,16 @@ class Reading:
     retrieved_at: float
 
     @classmethod
-    def of(cls, url: str, title: str, kind: SourceKind, text: str) -> "Reading":
+    def of(cls, url: str, title: str, kind: SourceKind, text: str, asked: str = "") -> "Reading":
         """Return what is kept of it; the clock says when."""
-        url = whole(without_fragment(url))
+        url, asked = whole(without_fragment(url)), whole(without_fragment(asked))
+        addresses = {comparable_url(url): url}
+        if asked and len(asked) <= URL_CHARACTERS:
+            addresses.setdefault(comparable_url(asked), asked)
         title = " ".join(whole(title[:TITLE_CHARACTERS]).split())
         text = whole(text[:TEXT_CHARACTERS])
         digest = hashlib.sha256(text.encode()).hexdigest()
-        return cls(url, comparable_url(url), title or url, kind, text, digest, time.time())
+        return cls(url, addresses, title or url, kind, text, digest, time.time())
 
     def finds_room(self, sources: int) -> bool:
         """Whether it may be one more source beside so many."""
@@ -49,4 +54,4 @@ class Reading:
         """Return the source that was `known`, with it: a page is not a mere search result again."""
         if self.kind == "result" and known.kind == "page":
             return known
-        return replace(self.first(known.number), url=known.url)
+        return replace(self.first(known.number), url=known.url, also=known.also)

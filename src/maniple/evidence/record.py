@@ -14,8 +14,8 @@ class Source:
 
     `number` counts from 1 in the order of first appearance in the run, and is what the report cites:
     `[number]`. `url` is absolute and has no fragment; two spellings of one address are compared by
-    `comparable_url`. `retrieved_at` is Unix time in seconds, and `sha256` the hex digest of the newest text that
-    was read there (UTF-8), once it was fetched that of the page.
+    `comparable_url`. `retrieved_at` is Unix time in seconds, and `sha256` the hex digest of the newest text
+    that was read there (UTF-8), once it was fetched that of the page.
     """
 
     number: int
@@ -24,17 +24,20 @@ class Source:
     kind: SourceKind
     retrieved_at: float
     sha256: str
+    also: tuple[str, ...] = ()
+    """Other addresses that led there: those that were asked for and redirected."""
 
 
 class Evidence(Protocol):
     """What one run has read. Safe to use from concurrent tool calls."""
 
-    async def add(self, url: str, title: str, kind: SourceKind, text: str) -> Source:
-        """Record that `text` was read at `url`.
+    async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
+        """Record that `text` was read at `url`, to which `asked` led where another address was asked for.
 
-        The same address keeps its number; a page takes the place of a search result's standing and title,
-        never the other way round; the texts add up. Past the record's bounds a text is cut or left out, and
-        an address that finds no room is answered with the number 0: it cannot be cited.
+        The same address keeps its number, and so does one that leads to it; where both had numbers before,
+        the text counts for both. A page takes the place of a search result's standing and title, never the
+        other way round; the texts add up. Past the record's bounds a text is cut or left out, and an address
+        that finds no room is answered with the number 0: it cannot be cited.
         """
         ...
 

@@ -14,9 +14,9 @@ class RedactedEvidence:
         self._evidence = evidence
         self._redactor = redactor
 
-    async def add(self, url: str, title: str, kind: SourceKind, text: str) -> Source:
-        url, title, text = await asyncio.to_thread(self._redactor.value, (url, title, text))
-        return await self._evidence.add(url, title, kind, text)
+    async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
+        url, title, text, asked = await asyncio.to_thread(self._redactor.value, (url, title, text, asked))
+        return await self._evidence.add(url, title, kind, text, asked=asked)
 
     async def sources(self) -> Sequence[Source]:
         return await self._evidence.sources()

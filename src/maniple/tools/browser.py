@@ -22,8 +22,9 @@ def browser_tool(browser: Browser) -> BaseTool:
     """
 
     async def browse(instruction: str) -> str:
-        page = await browser.read(_address(instruction), thread=thread_key())
-        source = await source_line(page.url, page.title, page.text)
+        asked = _address(instruction)
+        page = await browser.read(asked, thread=thread_key())
+        source = await source_line(page.url, page.title, page.text, asked=asked)
         result = {"result_content": _shown(page, source), "generated_gif_path": None}
         return json.dumps(result, ensure_ascii=False)
 

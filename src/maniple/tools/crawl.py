@@ -23,8 +23,9 @@ def crawl_tool(crawler: Reads) -> BaseTool:
     """
 
     async def crawl(url: str, section: str | int = "") -> str:
-        article = await crawler.crawl(url.strip(), str(section))
-        source = await source_line(article.url, article.title, article.markdown)
+        asked = url.strip()
+        article = await crawler.crawl(asked, str(section))
+        source = await source_line(article.url, article.title, article.markdown, asked=asked)
         return article.text.replace(f"Source: {article.url}", source, 1)
 
     return StructuredTool.from_function(

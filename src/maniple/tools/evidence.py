@@ -54,9 +54,12 @@ async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-async def source_line(url: str, title: str, text: str) -> str:
-    """Record that a page was read, `text` being all of it; return the line that says where it came from."""
+async def source_line(url: str, title: str, text: str, *, asked: str = "") -> str:
+    """Record that a page was read, `text` being all of it; return the line that says where it came from.
+
+    `asked` is the address that led there.
+    """
     source: Source | None = None
     if configurable():
-        source = await current_evidence().add(url, title, "page", text)
+        source = await current_evidence().add(url, title, "page", text, asked=asked)
     return f"Source [{source.number}]: {url}" if source and source.number else f"Source: {url}"

@@ -191,7 +191,8 @@ class ArtifactView(BaseModel):
 class SourceView(_Told):
     """What the run has read at one address, found by a search (`result`) or fetched (`page`).
 
-    Reports cite it as `[number]`; `retrieved_at` in Unix seconds, `sha256` (hex) of the newest text.
+    Reports cite it as `[number]`; `retrieved_at` in Unix seconds, `sha256` (hex) of the newest text. `also`
+    are other addresses that lead there, such as one that redirected.
     """
 
     number: int
@@ -200,6 +201,7 @@ class SourceView(_Told):
     kind: SourceKind
     retrieved_at: float
     sha256: str
+    also: list[str]
 
 
 class Sources(BaseModel):

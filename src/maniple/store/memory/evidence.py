@@ -14,11 +14,11 @@ class MemoryRunEvidence:
         self._content = content
         self._run_id = run_id
 
-    async def add(self, url: str, title: str, kind: SourceKind, text: str) -> Source:
+    async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
         if self._run_id not in self._content.runs:
             raise StoreError(f"Run {self._run_id} was deleted.")
         kept = self._content.evidence.setdefault(self._run_id, MemoryEvidence())
-        return await kept.add(url, title, kind, text)
+        return await kept.add(url, title, kind, text, asked=asked)
 
     async def sources(self) -> Sequence[Source]:
         kept = self._content.evidence.get(self._run_id)

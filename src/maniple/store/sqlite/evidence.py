@@ -2,12 +2,11 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import replace
 
 from maniple.evidence.reading import MOST_CHARACTERS, Reading
 from maniple.evidence.record import Source, SourceKind
 from maniple.store.sqlite.connection import Database
-from maniple.store.sqlite.pages import first
 
 _COLUMNS = "number, url, title, kind, retrieved_at, sha256"
 
@@ -19,23 +18,22 @@ class SqliteEvidence:
         self._database = database
         self._run_id = run_id
 
-    async def add(self, url: str, title: str, kind: SourceKind, text: str) -> Source:
+    async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
         def add(connection: sqlite3.Connection) -> Source:
-            reading = Reading.of(url, title, kind, text)  # here, in a thread: a long text takes its time
-            source = self._numbered(connection, reading)
+            # Here, in a thread: a long text takes its time.
+            reading = Reading.of(url, title, kind, text, asked)
+            known = self._known(connection, reading)
+            source = self._joined(connection, reading, known)
             if source.number and reading.text and self._keeps(connection, reading):
-                connection.execute(
-                    "INSERT INTO readings (run_id, number, sha256) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                    (self._run_id, source.number, reading.sha256),
-                )
+                sql = "INSERT INTO readings (run_id, number, sha256) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+                numbers = {source.number, *known}
+                connection.executemany(sql, [(self._run_id, number, reading.sha256) for number in numbers])
             return source
 
         return await self._database.write(add)
 
     async def sources(self) -> Sequence[Source]:
-        sql = f"SELECT {_COLUMNS} FROM sources WHERE run_id = ? ORDER BY number"
-        rows = await self._database.read(lambda c: c.execute(sql, (self._run_id,)).fetchall())
-        return [Source(*row) for row in rows]
+        return await self._database.read(self._sources)
 
     async def texts(self, number: int) -> Sequence[str]:
         sql = (
@@ -45,26 +43,65 @@ class SqliteEvidence:
         rows = await self._database.read(lambda c: c.execute(sql, (self._run_id, number)).fetchall())
         return [body for (body,) in rows]
 
-    def _numbered(self, connection: sqlite3.Connection, reading: Reading) -> Source:
+    def _sources(self, connection: sqlite3.Connection, number: int | None = None) -> list[Source]:
+        """Return the source of a number, else all of them, with the addresses that lead to them."""
+        where = "WHERE run_id = ?1 AND (?2 IS NULL OR number = ?2)"
+        also: dict[int, list[str]] = {}
+        sql = f"SELECT number, url FROM source_aliases {where} ORDER BY position"
+        for to, url in connection.execute(sql, (self._run_id, number)):
+            also.setdefault(to, []).append(url)
+        rows = connection.execute(
+            f"SELECT {_COLUMNS} FROM sources {where} ORDER BY number", (self._run_id, number)
+        )
+        return [Source(*row, also=tuple(also.get(row[0], ()))) for row in rows]
+
+    def _known(self, connection: sqlite3.Connection, reading: Reading) -> list[int]:
+        """Return the numbers of the sources that are known by the reading's addresses, its own first."""
+        sql = (
+            "SELECT number FROM sources WHERE run_id = ?1 AND comparable = ?2 "
+            "UNION SELECT number FROM source_aliases WHERE run_id = ?1 AND comparable = ?2"
+        )
+        each = (connection.execute(sql, (self._run_id, form)).fetchone() for form in reading.addresses)
+        return [row[0] for row in each if row]
+
+    def _joined(self, connection: sqlite3.Connection, reading: Reading, known: Sequence[int]) -> Source:
         """Return the source as it is with the reading, kept unless there is no room for it."""
-        sql = f"SELECT {_COLUMNS} FROM sources WHERE run_id = ? AND comparable = ?"
-        known = first(Source, connection.execute(sql, (self._run_id, reading.comparable)).fetchall())
-        if known is not None:
-            source = reading.joined(known)
+        if known:
+            source = reading.joined(self._sources(connection, known[0])[0])
+            sql = (
+                "UPDATE sources SET title = ?, kind = ?, retrieved_at = ?, sha256 = ? "
+                "WHERE run_id = ? AND number = ?"
+            )
+            row = (source.title, source.kind, source.retrieved_at, source.sha256)
+            connection.execute(sql, (*row, self._run_id, source.number))
         else:
-            sql = "SELECT count(*) FROM sources WHERE run_id = ?"
-            (count,) = connection.execute(sql, (self._run_id,)).fetchone()
+            count = self._count(connection, "sources")
             if not reading.finds_room(count):
                 return reading.first(0)
             source = reading.first(count + 1)
-        # Never REPLACE: that deletes the row first, and what refers to it.
+            sql = f"INSERT INTO sources (run_id, comparable, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            row = (source.number, source.url, source.title, source.kind, source.retrieved_at, source.sha256)
+            connection.execute(sql, (self._run_id, next(iter(reading.addresses)), *row))
+        return self._led_to(connection, source, reading)
+
+    def _led_to(self, connection: sqlite3.Connection, source: Source, reading: Reading) -> Source:
+        """Return the source with the address of the reading, if there is one, that no source had yet."""
         sql = (
-            f"INSERT INTO sources (run_id, comparable, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (run_id, number) DO UPDATE SET title = excluded.title, kind = excluded.kind, "
-            "retrieved_at = excluded.retrieved_at, sha256 = excluded.sha256"
+            "INSERT INTO source_aliases (run_id, number, comparable, url) SELECT ?1, ?2, ?3, ?4 "
+            "WHERE NOT EXISTS (SELECT 1 FROM sources WHERE run_id = ?1 AND comparable = ?3) "
+            "ON CONFLICT DO NOTHING"
         )
-        connection.execute(sql, (self._run_id, reading.comparable, *astuple(source)))
+        if not reading.finds_room(self._count(connection, "source_aliases")):
+            return source
+        for form, url in reading.addresses.items():
+            if connection.execute(sql, (self._run_id, source.number, form, url)).rowcount:
+                source = replace(source, also=(*source.also, url))
         return source
+
+    def _count(self, connection: sqlite3.Connection, table: str) -> int:
+        sql = f"SELECT count(*) FROM {table} WHERE run_id = ?"
+        (count,) = connection.execute(sql, (self._run_id,)).fetchone()
+        return count
 
     def _keeps(self, connection: sqlite3.Connection, reading: Reading) -> bool:
         """Keep a text, once however often it is read; says whether it is kept."""
