@@ -9,6 +9,7 @@ from maniple.browser import PageText
 from maniple.config.settings import FetchSettings
 from maniple.crawler import Crawler
 from maniple.evidence import MemoryEvidence
+from maniple.evidence.check import SourceCheck
 from maniple.tools.browser import browser_tool
 from maniple.tools.crawl import crawl_tool
 from maniple.tools.evidence import EVIDENCE_KEY, THREADS, ThreadEvidence, current_evidence
@@ -42,6 +43,20 @@ async def test_a_page_is_recorded_as_it_was_read() -> None:
     (source,) = await evidence.sources()
     assert (source.url, source.title, source.kind) == (f"{site.url}/a", "Title", "page")
     assert await evidence.texts(1) == ["Some **text**."]
+
+
+async def test_of_a_page_that_is_read_in_part_all_is_recorded_once() -> None:
+    evidence = MemoryEvidence()
+    chapters = "".join(f"<h2>Chapter {n}</h2><p>{f'Words of chapter {n}, ' * 20}</p>" for n in range(1, 6))
+    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",), max_characters=1_000)))
+    async with open_site({"/": Reply(f"<title>Long</title><article>{chapters}</article>")}) as site:
+        first = await said(tool, evidence, url=site.url)
+        await said(tool, evidence, url=site.url, section="3")
+    assert "Words of chapter 5" not in first
+    (text,) = await evidence.texts(1)
+    assert [text.count(f"Words of chapter {n}") for n in range(1, 6)] == [20] * 5
+    check = await SourceCheck.of(evidence)
+    assert await check.findings("It ends with “words of chapter 5, words of chapter 5” [1].") == []
 
 
 @pytest.mark.parametrize("leads", [redirect("/b"), Reply('<meta http-equiv="refresh" content="0; url=/b">')])

@@ -41,6 +41,8 @@ class Article:
     """The numbers of the first and the last section in `markdown`."""
     note: str = ""
     """What of the document could not be read, as a sentence; empty when nothing is missing."""
+    whole: str = ""
+    """All of a document of which `markdown` is a part; empty when that is all of it."""
 
     @property
     def text(self) -> str:

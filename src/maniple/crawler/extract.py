@@ -83,7 +83,7 @@ def _article(reading: Reading, url: str, max_characters: int, section: str) -> A
         last += 1
     markdown = "\n\n".join(part.markdown for part in found[first - 1 : last])
     sections = tuple(Section(part.heading, part.level, len(part.markdown)) for part in found)
-    return Article(url, title, markdown, sections, first, last, reading.note)
+    return Article(url, title, markdown, sections, first, last, reading.note, reading.markdown)
 
 
 def _nothing(document: Document) -> str:

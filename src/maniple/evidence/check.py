@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -15,7 +15,11 @@ MARK = "[unverified]"
 MOST_QUOTATIONS = 400
 """Of one report are looked up; one with more of them is marked from there on."""
 MOST_SEARCHED = 8_000_000
-"""Characters of all sources together that quotations are looked for in; the earlier sources come first."""
+"""Characters of all sources together that a quotation without a citation is looked for in, the earlier
+sources first; what a sentence cites is looked through in any case."""
+PIECE_CHARACTERS = 60_000
+OVERLAP_CHARACTERS = 10_000
+"""Of a long text's pieces, which are read one by one: more than a report quotes in one go."""
 _ON_THE_LOOP = 4_000
 _IDEOGRAPHS = re.compile("[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
@@ -128,7 +132,7 @@ class SourceCheck:
         cited = [number for number in one.numbers if number in self.sources]
         numbers = cited or [*self.sources]
         for number in numbers:
-            if number not in self._wordings:
+            if number not in self._wordings and (cited or self._room > 0):
                 await self._load(number)
         if await asyncio.to_thread(self._stands, one.text, numbers, anywhere=not cited):
             return ""
@@ -140,13 +144,13 @@ class SourceCheck:
         )
 
     async def _load(self, number: int) -> None:
-        texts = [self.sources[number].title, *await self._evidence.texts(number)] if self._room > 0 else []
+        texts = [self.sources[number].title, *await self._evidence.texts(number)]
         self._wordings[number] = await asyncio.to_thread(_wordings, texts)
         self._room -= len(self._wordings[number])
 
     def _stands(self, words: str, numbers: Iterable[int], *, anywhere: bool) -> bool:
         quoted = Quoted.of(words)
-        stands = any(quoted.occurs_in(self._wordings[number]) for number in numbers)
+        stands = any(quoted.occurs_in(self._wordings.get(number, "")) for number in numbers)
         return stands or (anywhere and self._stands_elsewhere(quoted))
 
     def _stands_elsewhere(self, quoted: Quoted) -> bool:
@@ -174,7 +178,14 @@ async def _read(block: str) -> list[Citation]:
 
 def _wordings(texts: Iterable[str]) -> str:
     # A quotation must not run from one text into the next.
-    return "\n".join(searchable(text) for text in texts)
+    return "\n".join(searchable(piece) for text in texts for piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    # One pass of a pattern over a whole book would keep the event loop waiting, in a thread as well.
+    step = PIECE_CHARACTERS - OVERLAP_CHARACTERS
+    for start in range(0, max(len(text) - OVERLAP_CHARACTERS, 1), step):
+        yield text[start : start + PIECE_CHARACTERS]
 
 
 def _addresses(said: Iterable[str]) -> Iterable[str]:

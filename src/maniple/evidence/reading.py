@@ -13,7 +13,7 @@ MOST_SOURCES = 2_000
 """Of a run; what comes after has the number 0. So many addresses, too, may lead to them from elsewhere."""
 MOST_CHARACTERS = 20_000_000
 """Of all texts of a run; what comes after is numbered, and its text is not kept."""
-TEXT_CHARACTERS = 1_000_000
+TEXT_CHARACTERS = 2_000_000
 TITLE_CHARACTERS = 300
 
 

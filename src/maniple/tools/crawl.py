@@ -25,7 +25,9 @@ def crawl_tool(crawler: Reads) -> BaseTool:
     async def crawl(url: str, section: str | int = "") -> str:
         asked = url.strip()
         article = await crawler.crawl(asked, str(section))
-        source = await source_line(article.url, article.title, article.markdown, asked=asked)
+        # All of it: the report may quote a section that is read later.
+        text = article.whole or article.markdown
+        source = await source_line(article.url, article.title, text, asked=asked)
         return article.text.replace(f"Source: {article.url}", source, 1)
 
     return StructuredTool.from_function(

@@ -1,0 +1,33 @@
+"""Quotations are found wherever they stand in a long source."""
+
+import pytest
+
+from maniple.evidence import MemoryEvidence, check
+from maniple.evidence.check import SourceCheck
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_every_part_of_a_long_text_can_be_quoted() -> None:
+    words = [f"w{number}" for number in range(30_000)]
+    evidence = MemoryEvidence()
+    await evidence.add("https://e.test/book", "Book", "page", " ".join(words))
+    checked = await SourceCheck.of(evidence)
+    for start in range(0, 30_000, 500):
+        quoted = " ".join(words[start : start + 501])
+        assert await checked.findings(f"It says “{quoted}” [1].") == [], start
+    wrong = " ".join([*words[20_000:20_010], *words[:10]])
+    assert len(await checked.findings(f"It says “{wrong}” [1].")) == 1
+
+
+async def test_what_is_cited_is_looked_through_whatever_else_was_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(check, "MOST_SEARCHED", 10)
+    evidence = MemoryEvidence()
+    for name in ("tea", "coffee"):
+        await evidence.add(f"https://e.test/{name}", name, "page", f"A cup of {name} costs three euros.")
+    checked = await SourceCheck.of(evidence)
+    coffee = "“a cup of coffee costs three euros”"
+    assert len(await checked.findings(f"It says {coffee}.")) == 1, "the first source alone finds room"
+    assert await checked.findings(f"It says {coffee} [2].") == []
