@@ -43,6 +43,12 @@ async def test_a_report_of_failures_only_needs_no_model():
     assert await report(task(failed), reply("invented")) == (MISSING, "[]")
 
 
+async def test_what_a_member_made_up_before_it_failed_is_marked_without_a_model():
+    failed = Result("researcher", "Search", "MISSING: see https://made.test/up", done=False)
+    text, _ = await report(task(failed), reply("invented"))
+    assert text == "MISSING: see https://made.test/up [unverified]"
+
+
 async def test_a_cut_report_says_so_before_what_code_adds():
     failed = Result("researcher", "Search", MISSING, done=False)
     text, _ = await report(task(DONE, failed), reply("# Fo", finish_reason="length"))

@@ -96,7 +96,7 @@ async def test_a_report_that_cannot_be_asked_for_either_is_made_of_the_results()
         frames = await metered(it, meter)
         assert it.prompts("reporter") == []
     assert "No report could be written: The budget of 4 model calls is used up" in said(frames)
-    assert "python_repl_tool: 4" in said(frames)
+    assert "python_repl_tool: \n\n```\n4\n```\n" in said(frames)
     assert frames[-1][1]["messages"][-1]["content"].startswith("# Report")
 
 

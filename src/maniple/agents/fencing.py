@@ -19,7 +19,8 @@ from maniple.agents.scope import run_scope
 from maniple.tools.scope import thread_key
 
 _KEY = secrets.token_bytes(32)
-_MARK = re.compile(r"</?data [0-9a-f]{8}>\n?")
+_MARK = re.compile(r"<(/?)data ([0-9a-f]{8})>\n?")
+_BACKTICKS = re.compile("`+")
 
 
 def between_marks(text: str) -> str:
@@ -28,9 +29,22 @@ def between_marks(text: str) -> str:
     return f"{opening}\n{text}\n{closing}"
 
 
-def without_marks(text: str) -> str:
-    """Return `text` as people read it."""
-    return _MARK.sub("", text)
+def as_code(text: str) -> str:
+    """Return `text` as Markdown for people, what was found outside as code."""
+    pieces, drawn, at = list[str](), "", 0
+    for mark in _MARK.finditer(text):
+        closes, name = mark.groups()
+        if drawn and not (closes and name == drawn):
+            continue  # within: what a page says
+        pieces.append(_code(text[at : mark.start()]) if drawn else text[at : mark.start()])
+        drawn, at = "" if drawn or closes else name, mark.end()
+    return "".join([*pieces, _code(text[at:]) if drawn else text[at:]])
+
+
+def _code(text: str) -> str:
+    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    return f"\n\n{fence}\n{text.rstrip()}\n{fence}\n"
 
 
 def _marks() -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """What the nodes do when the run's budget comes to its end: wrap up, and report what is missing."""
 
 from maniple.agents import Task
-from maniple.agents.fencing import without_marks
+from maniple.agents.fencing import as_code
 from maniple.agents.meter import Meter
+from maniple.agents.report import checked
 from maniple.agents.scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.plan import OPEN, Plan, PlannedStep, Progress
@@ -36,7 +37,8 @@ def report_alone(request: str, error: BudgetExhausted) -> Plan:
     return Plan(thought=str(error), title=request.strip()[:80] or "Report", steps=[report])
 
 
-def bare_report(task: Task, error: BudgetExhausted) -> str:
-    """Return the report that no model could be asked for: the results as they are."""
-    results = [f"## {result.title}\n\n{without_marks(result.text)}" for result in task.results]
-    return "\n\n".join([f"# {task.title}", f"*No report could be written: {error}*", *results])
+async def bare_report(task: Task, error: BudgetExhausted) -> str:
+    """Return the report that no model could be asked for: the results, checked as any report is."""
+    results = [f"## {result.title}\n\n{as_code(result.text)}" for result in task.results]
+    report = "\n\n".join([f"# {task.title}", f"*No report could be written: {error}*", *results])
+    return await checked(task, report)

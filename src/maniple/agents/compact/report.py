@@ -1,9 +1,8 @@
 """The reporter for small models: a short report, to which code adds what must not be garbled."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -12,8 +11,8 @@ from maniple.agents.compact.language import language_of
 from maniple.agents.compact.steps import RESULT_CHARACTERS
 from maniple.agents.context import within_window
 from maniple.agents.cut_answers import marked
-from maniple.agents.report import CheckedModel, Draft, UncitedDraft
-from maniple.agents.report.middleware import at_hand, check_for
+from maniple.agents.fencing import as_code
+from maniple.agents.report import CheckedModel, checked, unmended
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, Result, Task, fenced, shortened
 from maniple.llms import ask
 from maniple.prompts import render
@@ -42,7 +41,7 @@ class ShortReport:
         done = [result for result in task.results if result.done]
         failed = [result.text for result in task.results if not result.done]
         if failed and not done:
-            return "\n\n".join(failed)
+            return await checked(task, "\n\n".join(map(as_code, failed)))
         language = language_of(task.request, task.locale)
         text = await self._written(task, done, language)
         if not text:
@@ -55,7 +54,8 @@ class ShortReport:
         # In pieces, so that the longest of them are cut to the window and not all in one middle.
         pieces = _material(task.request, done, language) if done else [task.request]
 
-        model = CheckedModel(model=self.model, draft=await _draft_of(task, language))
+        # A small model is not asked to mend it.
+        model = CheckedModel(model=self.model, draft=await unmended(task, language))
 
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:
             material = HumanMessage("\n".join(piece.text for piece in shown[1:]))
@@ -71,14 +71,6 @@ class ShortReport:
         if not done:
             notice = _FROM_MEMORY_ZH if language == "Chinese" else _FROM_MEMORY
             yield notice.format(missing=f" {self.no_search}" if self.no_search else "")
-
-
-async def _draft_of(task: Task, language: str) -> Callable[[], Draft | UncitedDraft]:
-    """Return what checks the report; a small model is not asked to mend it."""
-    check = await check_for(task)
-    if not check.sources:
-        return partial(UncitedDraft, check)
-    return partial(Draft, check, locale=language, at_hand=await at_hand(check, task))
 
 
 def _material(request: str, done: Sequence[Result], language: str) -> list[str]:

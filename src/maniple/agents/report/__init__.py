@@ -4,5 +4,6 @@ from maniple.agents.report.draft import Draft
 from maniple.agents.report.middleware import CheckedReport
 from maniple.agents.report.model import CheckedModel
 from maniple.agents.report.uncited import UncitedDraft
+from maniple.agents.report.unmended import checked, unmended
 
-__all__ = ["CheckedModel", "CheckedReport", "Draft", "UncitedDraft"]
+__all__ = ["CheckedModel", "CheckedReport", "Draft", "UncitedDraft", "checked", "unmended"]

@@ -48,7 +48,7 @@ class WorkerNode:
             text, done = str(failure), False
         except BudgetExhausted as error:
             done = self.name == "reporter"
-            text = bare_report(task, error) if done else error.with_what_was_done()
+            text = await bare_report(task, error) if done else error.with_what_was_done()
         message = HumanMessage(text, name=self.name)
         status = "completed" if done else "failed"
         reason = "" if done else reason_of(text)
