@@ -25,8 +25,8 @@ pytestmark = pytest.mark.anyio
 KEY = SecretStr("k")
 
 
-async def unread(name: str, body: bytes) -> tuple[str, str]:
-    return name, ""
+async def unread(name: str, body: bytes) -> tuple[str, str, str]:
+    return name, "", ""
 
 
 async def asked(settings: SearchSettings, surroundings: Surroundings | None = None) -> tuple[str, ...]:

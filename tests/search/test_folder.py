@@ -19,13 +19,13 @@ pytestmark = pytest.mark.anyio
 READ: list[str] = []
 
 
-async def read_document(name: str, body: bytes) -> tuple[str, str]:
-    """Read text; a PDF cannot be read here."""
+async def read_document(name: str, body: bytes) -> tuple[str, str, str]:
+    """Read text; a PDF cannot be read here, and of a file that is called "cut" not all."""
     READ.append(name)
     if name.endswith(".pdf"):
         raise FetchError("not here")
     text = body.decode()
-    return text.partition("\n")[0].lstrip("# "), text
+    return text.partition("\n")[0].lstrip("# "), text, "Not all was read." if "cut" in name else ""
 
 
 @pytest.fixture
@@ -55,6 +55,32 @@ async def test_a_document_is_found_by_its_words_and_shown_with_its_passage(searc
     [found] = await search.search("How much was the train to Lyon?", limit=5)
     assert (found.title, found.url) == ("Expenses", "folder:travel%20notes/2026.txt")
     assert "80 euros" in found.content
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("short.md", "Boats\n\nA ferry crosses.\n", "Boats\n\nA ferry crosses."),
+        (
+            "long.md",
+            "Boats\n\nA ferry crosses.\n\n" + "Nothing else. " * 100,
+            "[A passage of 1,424 characters. Read on: crawl_tool(url, section).]",
+        ),
+        (
+            "cut.md",
+            "Boats\n\nA ferry crosses.",
+            "[A passage of 23 characters. Not all was read. Read on: crawl_tool(url, section).]",
+        ),
+    ],
+)
+async def test_a_passage_says_that_there_is_more(
+    search: FolderSearch, documents: Path, name: str, text: str, said: str
+) -> None:
+    (documents / name).write_text(text)
+    [found] = await search.search("ferry", limit=5)
+    assert found.content.startswith("Boats\n\nA ferry crosses.")
+    assert found.content.endswith(said)
+    assert len(found.content) <= PASSAGE_CHARACTERS + 200
 
 
 @pytest.mark.parametrize("query", ["stone arch", "BRIDGE", "century stones"])

@@ -80,6 +80,16 @@ async def test_documents_are_known_by_their_names_where_the_system_has_no_table_
         assert (await reader.crawl(hit.url)).markdown == "A tunnel under the strait."
 
 
+async def test_a_document_of_which_not_all_is_read_says_so_where_it_is_found(documents: Path) -> None:
+    rows = "".join(f"station {number},{number} crowns\n" for number in range(5_500))
+    (documents / "tolls.csv").write_text(rows)
+    folder = open_folder(settings_of(documents).search)
+    assert folder is not None
+    async with aclosing(folder):
+        [hit] = await folder.search("station crowns", limit=1)
+    assert hit.content.endswith("Only the first 5,000 rows were read. Read on: crawl_tool(url, section).]")
+
+
 async def test_the_end_of_a_long_text_is_found_and_read(documents: Path) -> None:
     long = "A line about nothing much.\n" * 20_000 + "# Anchorage\n\nThe eastern anchorage weighs most."
     (documents / "long.md").write_text(long)

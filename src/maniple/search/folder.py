@@ -13,7 +13,7 @@ from maniple.errors import SearchError, ToolFailure
 from maniple.search.endpoint import asked_for
 from maniple.search.files import Stamp, files_below, read_below
 from maniple.search.hits import hit
-from maniple.search.passages import PassageIndex
+from maniple.search.passages import Passage, PassageIndex
 from maniple.search.provider import ProviderFailure, SearchHit
 
 SCHEME = "folder:"
@@ -35,8 +35,9 @@ SUFFIXES = frozenset(MEDIA_TYPES)
 _QUERY_CHARACTERS = 1_000
 _INDEXING_SECONDS = 5.0
 
-ReadDocument = Callable[[str, bytes], Awaitable[tuple[str, str]]]
-"""Turns a file's name and content into its title and its text; raises `ToolFailure`."""
+ReadDocument = Callable[[str, bytes], Awaitable[tuple[str, str, str]]]
+"""Turns a file's name and content into its title, its text, and a sentence on what of that is missing, if
+anything is; raises `ToolFailure`."""
 
 T = TypeVar("T")
 
@@ -66,7 +67,7 @@ class FolderSearch:
             index = self._index = self._index or await self._blocking(PassageIndex)
             await self._refresh(index, until)
             found = await self._blocking(lambda: index.find(words, limit))
-        return [hit(one.title, SCHEME + quote(one.name), one.text) for one in found]
+        return [hit(one.title, SCHEME + quote(one.name), _shown(one)) for one in found]
 
     async def read(self, url: str) -> tuple[str, bytes]:
         """Return name and content of the document at `url`, which begins with `folder:`.
@@ -88,8 +89,8 @@ class FolderSearch:
         for name, stamp in await self._blocking(lambda: self._changes(index)):
             if time.monotonic() > until:
                 return
-            title, text = await self._text_of(name)
-            await self._blocking(partial(index.put, name, stamp, title, text))
+            title, text, note = await self._text_of(name)
+            await self._blocking(partial(index.put, name, stamp, title, text, note))
 
     def _changes(self, index: PassageIndex) -> list[tuple[str, Stamp]]:
         """Forget what has gone; return what is new or another than before."""
@@ -100,12 +101,12 @@ class FolderSearch:
         index.remove(known.keys() - there.keys())
         return [(name, stamp) for name, stamp in there.items() if known.get(name) != stamp]
 
-    async def _text_of(self, name: str) -> tuple[str, str]:
-        """Return title and text; no text of what cannot be read, which is tried again when it changes."""
+    async def _text_of(self, name: str) -> tuple[str, str, str]:
+        """Return what is read; no text of what cannot be read, which is tried again when it changes."""
         try:
             return await self._read_document(name, await asyncio.to_thread(self._content, name))
         except ToolFailure:
-            return PurePosixPath(name).name, ""
+            return PurePosixPath(name).name, "", ""
 
     async def _blocking(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -118,3 +119,11 @@ class FolderSearch:
             return read_below(self._folder, name)
         except (OSError, ValueError) as error:
             raise SearchError(f"{SCHEME}{name} cannot be read; search for its name.") from error
+
+
+def _shown(passage: Passage) -> str:
+    """Return the passage and, where it is not the whole document, how much there is and how to read on."""
+    if len(passage.text) >= passage.characters and not passage.note:
+        return passage.text
+    words = [f"A passage of {passage.characters:,} characters.", passage.note]
+    return f"{passage.text}\n\n[{' '.join(filter(None, words))} Read on: crawl_tool(url, section).]"

@@ -18,7 +18,8 @@ _SHORT = 3
 
 _SCHEMA = """
 CREATE TABLE document (
-    id INTEGER PRIMARY KEY, name TEXT UNIQUE, title TEXT, modified_ns INTEGER, size INTEGER
+    id INTEGER PRIMARY KEY, name TEXT UNIQUE, title TEXT, modified_ns INTEGER, size INTEGER,
+    characters INTEGER, note TEXT
 );
 CREATE VIRTUAL TABLE passage USING fts5(
     words, text UNINDEXED, document UNINDEXED, tokenize = 'porter unicode61'
@@ -30,11 +31,13 @@ CREATE INDEX place_document ON place (document);
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The best passage of a document."""
+    """The best passage of a document, which has so many `characters`; `note` says what of it was left out."""
 
     name: str
     title: str
     text: str
+    characters: int
+    note: str
 
 
 class PassageIndex:
@@ -55,11 +58,12 @@ class PassageIndex:
         rows = self._database.execute("SELECT name, modified_ns, size FROM document")
         return {name: Stamp(modified_ns, size) for name, modified_ns, size in rows}
 
-    def put(self, name: str, stamp: Stamp, title: str, text: str) -> None:
+    def put(self, name: str, stamp: Stamp, title: str, text: str, note: str = "") -> None:
         """Put a document in the place of what stood under its name; an empty text is never found."""
         self._remove(name)
-        row = (name, title, stamp.modified_ns, stamp.size)
-        put = "INSERT INTO document (name, title, modified_ns, size) VALUES (?, ?, ?, ?)"
+        row = (name, title, stamp.modified_ns, stamp.size, len(text.strip()), note)
+        names = "name, title, modified_ns, size, characters, note"
+        put = f"INSERT INTO document ({names}) VALUES (?, ?, ?, ?, ?, ?)"
         document = self._database.execute(put, row).lastrowid
         for passage in passages_of(text):
             words = spaced(f"{title}\n{passage}", with_ends=True)
@@ -83,13 +87,13 @@ class PassageIndex:
             return []
         found: dict[int, Passage] = {}
         ranked = self._database.execute(
-            "SELECT id, name, title, text FROM passage JOIN document ON id = document"
+            "SELECT id, name, title, text, characters, note FROM passage JOIN document ON id = document"
             " WHERE passage MATCH ? ORDER BY rank",
             (" OR ".join(map(_quoted, words)),),
         )
-        for document, name, title, text in ranked:
+        for document, *passage in ranked:
             if document in able:
-                found.setdefault(document, Passage(name, title, text))
+                found.setdefault(document, Passage(*passage))
             if len(found) == limit:
                 break
         return list(found.values())

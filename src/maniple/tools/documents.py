@@ -40,9 +40,9 @@ def with_documents(settings: Settings, crawler: Crawler, folder: FolderSearch | 
     return crawler if folder is None else PagesAndDocuments(crawler, folder, settings.fetch.max_characters)
 
 
-async def _indexed(name: str, body: bytes) -> tuple[str, str]:
+async def _indexed(name: str, body: bytes) -> tuple[str, str, str]:
     article = await read_article(_document(name, name, body), MAX_TEXT_CHARACTERS)
-    return article.title, article.markdown
+    return article.title, article.markdown, article.note
 
 
 def _document(url: str, name: str, body: bytes) -> Document:
