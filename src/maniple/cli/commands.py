@@ -12,6 +12,7 @@ from maniple.cli.arrival import enter
 from maniple.cli.conversations import Conversation
 from maniple.cli.members import UnknownMember, parse_members
 from maniple.cli.session import Session
+from maniple.cli.source_lines import source_lines
 from maniple.cli.untrusted import clean
 from maniple.cli.words import one_line, time_ago
 
@@ -142,6 +143,11 @@ async def _files(session: Session, rest: str) -> str:
     return "\n".join(lines) or "There are no files here yet. /file PATH gives the team one of yours."
 
 
+async def _sources(session: Session, rest: str) -> str:
+    found = await session.conversations.sources(session.thread_id)
+    return "\n".join(source_lines(found)) or "Nothing was searched or opened for the last answer here."
+
+
 def _how_it_stands(one: Conversation) -> str:
     if one.standing == "over" and one.newest is not None:
         return one.newest.status.replace("_", " ")
@@ -182,6 +188,7 @@ COMMANDS: Mapping[str, Command] = {
     "/team": Command("/team [NAME …]", "shows or chooses who works; /team all", _team),
     "/file": Command("/file PATH", "gives the team a copy of a file of yours", _file),
     "/files": Command("/files", "lists the files of this conversation", _files),
+    "/sources": Command("/sources", "lists what the last answer was built on, as it cites it", _sources),
     "/save": Command("/save FILE", "writes the last report as Markdown; /save! FILE replaces a file", _save),
     "/quit": Command("/quit", "leaves", _quit),
 }

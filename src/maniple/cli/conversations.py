@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from maniple.cli.ending import WrongUsage
+from maniple.evidence import Source
 from maniple.store import RunRecord, Store, Thread
 
 LISTED = 20
@@ -82,6 +83,11 @@ class Conversations:
             if newest is not None and newest.process != self.store.process:
                 return None
         return newest
+
+    async def sources(self, thread_id: str) -> Sequence[Source]:
+        """Return what the newest run on a thread has read, as its report numbers it."""
+        runs = await self.store.runs.of_thread(thread_id, limit=1)
+        return await self.store.evidence(runs[0].run_id).sources() if runs else []
 
     async def is_under_way(self, thread_id: str) -> bool:
         """Say whether another program works on it."""

@@ -1,0 +1,64 @@
+"""`/sources`: what the last answer was built on."""
+
+import io
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from maniple.cli.belongings import Belongings
+from maniple.cli.commands import obey
+from maniple.cli.conversations import Conversations
+from maniple.cli.plain import PlainView
+from maniple.cli.session import Session
+from maniple.sandbox import Workspaces
+from maniple.store import RunRecord, Store, open_store
+from maniple.types import WORKERS
+from tests.cli.runs import ScriptedEngine
+from tests.store.samples import a_run, a_thread
+
+pytestmark = pytest.mark.anyio
+NOTHING = "Nothing was searched or opened for the last answer here."
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_store(None, tmp_path / "artifacts", server=False) as store:
+        yield store
+
+
+async def nobody(run: RunRecord) -> RunRecord | None:
+    return None
+
+
+def session_on(store: Store, thread_id: str) -> Session:
+    conversations = Conversations(store, recover=nobody)
+    view, nothing = PlainView(io.StringIO(), io.StringIO()), Belongings(Workspaces(Path("/proc/none")))
+    engine = ScriptedEngine()
+    return Session(engine, conversations, WORKERS, lambda: view, nothing, thread_id=thread_id)  # type: ignore[arg-type]
+
+
+async def test_the_sources_of_the_newest_run_are_listed_by_number(store: Store) -> None:
+    thread = await store.threads.create(a_thread())
+    session = session_on(store, thread.thread_id)
+    older = await store.runs.add(a_run(thread, at=1.0))
+    await store.evidence(older.run_id).add("https://e.test/old", "Old", "page", "old")
+    newest = await store.runs.add(a_run(thread, at=2.0))
+    assert await obey(session, "/sources") == NOTHING
+    evidence = store.evidence(newest.run_id)
+    await evidence.add("https://e.test/tea", "Tea", "result", "3 euros")
+    page = await evidence.add("https://e.test/cups", "Cups", "page", "round")
+    shown = await obey(session, "/sources")
+    at = datetime.fromtimestamp(page.retrieved_at).astimezone()
+    assert shown.splitlines()[2:] == [
+        f"[2] Cups (page, {at:%Y-%m-%d %H:%M})",
+        "    https://e.test/cups",
+    ]
+    assert shown.startswith("[1] Tea (result, ")
+    assert abs(at.timestamp() - time.time()) < 60
+
+
+async def test_a_new_conversation_has_none(store: Store) -> None:
+    assert await obey(session_on(store, "new"), "/sources") == NOTHING
