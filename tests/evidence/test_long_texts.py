@@ -31,3 +31,21 @@ async def test_what_is_cited_is_looked_through_whatever_else_was_read(
     coffee = "“a cup of coffee costs three euros”"
     assert len(await checked.findings(f"It says {coffee}.")) == 1, "the first source alone finds room"
     assert await checked.findings(f"It says {coffee} [2].") == []
+
+
+async def test_for_an_excerpt_no_more_is_read_than_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "EXCERPT_SEARCHED", 60)
+    evidence = MemoryEvidence()
+    for name in ("tea", "coffee", "water"):
+        await evidence.add(f"https://e.test/{name}", name, "page", f"A cup of {name} costs three euros. ")
+    checked = await SourceCheck.of(evidence)
+    [cited, uncited] = [
+        finding.citation
+        for words in ("“a mug of water costs four euros” [3].", "“a mug of water costs four euros”.")
+        for finding in await checked.findings(words)
+    ]
+    assert await checked.texts(cited) == ["A cup of water costs three euros. "]
+    assert await checked.texts(uncited) == [
+        "A cup of tea costs three euros. ",
+        "A cup of coffee costs three ",
+    ]

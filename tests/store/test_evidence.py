@@ -1,6 +1,8 @@
 """What runs have read is kept and deleted with them."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -31,6 +33,21 @@ async def test_it_is_there_when_the_file_is_opened_again(tmp_path):
         evidence = store.evidence(run.run_id)
         assert await evidence.sources() == [before]
         assert await evidence.texts(1) == ["text"]
+
+
+async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp_path):
+    file = tmp_path / "maniple.db"
+    async with open_store(file, tmp_path / "artifacts", server=True) as store:
+        run = await stored_run(store)
+        before = await store.evidence(run.run_id).add("https://e.test/", "A", "page", "text")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("DROP TABLE source_aliases; PRAGMA user_version = 3;")
+    async with open_store(file, tmp_path / "artifacts", server=True) as store:
+        evidence = store.evidence(run.run_id)
+        assert await evidence.sources() == [before]
+        again = await evidence.add("https://e.test/", "A", "page", "text", asked="https://sho.rt/1")
+        assert await evidence.sources() == [again]
+    assert again.also == ("https://sho.rt/1",)
 
 
 async def test_calls_at_once_get_numbers_of_their_own(any_store):

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.citations import Citation, citations
+from maniple.evidence.excerpt import MOST_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
 from maniple.evidence.wording import Quoted, searchable
 
@@ -99,9 +100,18 @@ class SourceCheck:
         return numbers & self.sources.keys()
 
     async def texts(self, citation: Citation) -> list[str]:
-        """Return what was read where `citation` says that its words stand, else everywhere."""
-        numbers = [number for number in citation.numbers if number in self.sources] or list(self.sources)
-        return [text for number in numbers for text in await self._evidence.texts(number)]
+        """Return what was read where `citation` says that its words stand, else everywhere.
+
+        Of much the beginning, as far as an excerpt is looked for there.
+        """
+        found, room = list[str](), EXCERPT_SEARCHED
+        for number in [number for number in citation.numbers if number in self.sources] or self.sources:
+            if room <= 0:
+                break
+            for text in await self._evidence.texts(number):
+                found.append(text[:room])
+                room -= len(found[-1])
+        return found
 
     async def _objection(self, one: Citation) -> str:
         if one.kind == "url":
