@@ -131,6 +131,20 @@ async def test_where_both_addresses_have_numbers_the_text_counts_for_both(eviden
     assert [await evidence.texts(number) for number in (1, 2)] == [["an extract", "a"], ["another", "a"]]
 
 
+async def test_what_redirected_before_and_is_a_page_now_is_a_source_of_its_own(evidence: Evidence):
+    """As when every article of a site redirects to its login page until somebody has found a way in."""
+    login, articles = "https://e.test/login", ["https://e.test/1", "https://e.test/2"]
+    for article in articles:
+        await evidence.add(login, "Log in", "page", "Who are you?", asked=article)
+    assert [source.also for source in await evidence.sources()] == [tuple(articles)]
+    for article in articles:
+        await evidence.add(article, "As found", "result", "an extract")
+    read = [await evidence.add(article, article, "page", article) for article in articles]
+    assert [(source.number, source.url) for source in read] == [(2, articles[0]), (3, articles[1])]
+    assert [source.also for source in await evidence.sources()] == [(), (), ()]
+    assert [await evidence.texts(number) for number in (2, 3)] == [[articles[0]], [articles[1]]]
+
+
 async def test_another_spelling_of_an_address_leads_nowhere_else(evidence: Evidence):
     page = await evidence.add(
         LONG, "A", "page", "a", asked=f"http://www.{LONG.removeprefix('https://')}/#top"

@@ -14,41 +14,56 @@ class MemoryEvidence:
         self._most_characters = MOST_CHARACTERS if characters is None else characters
         self._sources: dict[int, Source] = {}
         self._numbers: dict[str, int] = {}
-        self._others = 0
+        self._also: dict[int, dict[str, str]] = {}
+        self._redirecting: set[str] = set()
         self._texts: dict[str, str] = {}
         self._read: dict[int, dict[str, None]] = {}
         self._characters = 0
 
     async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
         reading = Reading.of(url, title, kind, text, asked)
+        self._let_go(reading)
         known = [self._numbers[form] for form in reading.addresses if form in self._numbers]
         if not known and not reading.finds_room(len(self._sources)):
             return reading.first(0)
-        source = self._joined(reading, known)
+        number = self._joined(reading, known)
         if reading.text and self._keeps(reading):
-            for number in {source.number, *known}:
-                self._read.setdefault(number, {})[reading.sha256] = None
-        return source
+            for one in {number, *known}:
+                self._read.setdefault(one, {})[reading.sha256] = None
+        return self._told(number)
 
     async def sources(self) -> Sequence[Source]:
-        return [*self._sources.values()]
+        return [self._told(number) for number in self._sources]
 
     async def texts(self, number: int) -> Sequence[str]:
         return [self._texts[digest] for digest in self._read.get(number, ())]
 
-    def _joined(self, reading: Reading, known: Sequence[int]) -> Source:
-        """Return the source with the reading, kept: the first that has one of its addresses, or a new one."""
-        source = reading.joined(self._sources[known[0]]) if known else reading.first(len(self._sources) + 1)
+    def _let_go(self, reading: Reading) -> None:
+        """Take an address that redirected before, and is a page of its own now, from the source it led to."""
+        form = reading.comparable
+        if reading.kind == "page" and form in self._redirecting:
+            self._redirecting.remove(form)
+            del self._also[self._numbers.pop(form)][form]
+
+    def _joined(self, reading: Reading, known: Sequence[int]) -> int:
+        """Keep the reading as of the first source that has one of its addresses, or of a new one."""
+        number = known[0] if known else len(self._sources) + 1
+        if known:
+            self._sources[number] = reading.joined(self._sources[number])
+        else:
+            self._sources[number] = reading.first(number)
+            self._numbers[reading.comparable] = number
         for form, url in reading.addresses.items():
-            is_other = url != source.url
-            if form in self._numbers or (is_other and not reading.finds_room(self._others)):
-                continue
-            self._numbers[form] = source.number
-            if is_other:
-                self._others += 1
-                source = replace(source, also=(*source.also, url))
-        self._sources[source.number] = source
-        return source
+            others = len(self._numbers) - len(self._sources)
+            if form not in self._numbers and reading.finds_room(others):
+                self._numbers[form] = number
+                self._also.setdefault(number, {})[form] = url
+                if form != reading.comparable:
+                    self._redirecting.add(form)
+        return number
+
+    def _told(self, number: int) -> Source:
+        return replace(self._sources[number], also=tuple(self._also.get(number, {}).values()))
 
     def _keeps(self, reading: Reading) -> bool:
         """Keep a text, once however often it is read; says whether it is kept."""

@@ -42,6 +42,11 @@ class Reading:
         digest = hashlib.sha256(text.encode()).hexdigest()
         return cls(url, addresses, title or url, kind, text, digest, time.time())
 
+    @property
+    def comparable(self) -> str:
+        """The form of its own address."""
+        return next(iter(self.addresses))
+
     def finds_room(self, sources: int) -> bool:
         """Whether it may be one more source beside so many."""
         return sources < MOST_SOURCES and len(self.url) <= URL_CHARACTERS
@@ -54,4 +59,4 @@ class Reading:
         """Return the source that was `known`, with it: a page is not a mere search result again."""
         if self.kind == "result" and known.kind == "page":
             return known
-        return replace(self.first(known.number), url=known.url, also=known.also)
+        return replace(self.first(known.number), url=known.url)

@@ -25,7 +25,7 @@ class Source:
     retrieved_at: float
     sha256: str
     also: tuple[str, ...] = ()
-    """Other addresses that led there: those that were asked for and redirected."""
+    """Other addresses of it: those that redirected there, and where it redirected to."""
 
 
 class Evidence(Protocol):
@@ -34,10 +34,11 @@ class Evidence(Protocol):
     async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
         """Record that `text` was read at `url`, to which `asked` led where another address was asked for.
 
-        The same address keeps its number, and so does one that leads to it; where both had numbers before,
-        the text counts for both. A page takes the place of a search result's standing and title, never the
-        other way round; the texts add up. Past the record's bounds a text is cut or left out, and an address
-        that finds no room is answered with the number 0: it cannot be cited.
+        The same address keeps its number, and the two ends of a redirect have one. Where both had numbers
+        before, the text counts for both; what redirected before and now is a page of its own gets its own.
+        A page takes the place of a search result's standing and title, never the other way round; the texts
+        add up. Past the record's bounds a text is cut or left out, and an address that finds no room is
+        answered with the number 0: it cannot be cited.
         """
         ...
 

@@ -192,7 +192,7 @@ class SourceView(_Told):
     """What the run has read at one address, found by a search (`result`) or fetched (`page`).
 
     Reports cite it as `[number]`; `retrieved_at` in Unix seconds, `sha256` (hex) of the newest text. `also`
-    are other addresses that lead there, such as one that redirected.
+    are other addresses of it: what redirected there, or where it redirected to.
     """
 
     number: int

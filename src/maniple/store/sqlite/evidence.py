@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 
 from maniple.evidence.reading import MOST_CHARACTERS, Reading
 from maniple.evidence.record import Source, SourceKind
@@ -22,6 +21,7 @@ class SqliteEvidence:
         def add(connection: sqlite3.Connection) -> Source:
             # Here, in a thread: a long text takes its time.
             reading = Reading.of(url, title, kind, text, asked)
+            self._let_go(connection, reading)
             known = self._known(connection, reading)
             source = self._joined(connection, reading, known)
             if source.number and reading.text and self._keeps(connection, reading):
@@ -55,6 +55,12 @@ class SqliteEvidence:
         )
         return [Source(*row, also=tuple(also.get(row[0], ()))) for row in rows]
 
+    def _let_go(self, connection: sqlite3.Connection, reading: Reading) -> None:
+        """Take an address that redirected before, and is a page of its own now, from the source it led to."""
+        if reading.kind == "page":
+            sql = "DELETE FROM source_aliases WHERE run_id = ? AND comparable = ? AND redirects"
+            connection.execute(sql, (self._run_id, reading.comparable))
+
     def _known(self, connection: sqlite3.Connection, reading: Reading) -> list[int]:
         """Return the numbers of the sources that are known by the reading's addresses, its own first."""
         sql = (
@@ -81,22 +87,24 @@ class SqliteEvidence:
             source = reading.first(count + 1)
             sql = f"INSERT INTO sources (run_id, comparable, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             row = (source.number, source.url, source.title, source.kind, source.retrieved_at, source.sha256)
-            connection.execute(sql, (self._run_id, next(iter(reading.addresses)), *row))
-        return self._led_to(connection, source, reading)
+            connection.execute(sql, (self._run_id, reading.comparable, *row))
+        self._lead(connection, reading, source.number)
+        return self._sources(connection, source.number)[0]
 
-    def _led_to(self, connection: sqlite3.Connection, source: Source, reading: Reading) -> Source:
-        """Return the source with the address of the reading, if there is one, that no source had yet."""
-        sql = (
-            "INSERT INTO source_aliases (run_id, number, comparable, url) SELECT ?1, ?2, ?3, ?4 "
-            "WHERE NOT EXISTS (SELECT 1 FROM sources WHERE run_id = ?1 AND comparable = ?3) "
-            "ON CONFLICT DO NOTHING"
-        )
+    def _lead(self, connection: sqlite3.Connection, reading: Reading, number: int) -> None:
+        """Let the address of the reading that no source has yet, if there is one, lead to this source."""
         if not reading.finds_room(self._count(connection, "source_aliases")):
-            return source
-        for form, url in reading.addresses.items():
-            if connection.execute(sql, (self._run_id, source.number, form, url)).rowcount:
-                source = replace(source, also=(*source.also, url))
-        return source
+            return
+        sql = (
+            "INSERT INTO source_aliases (run_id, number, comparable, url, redirects) "
+            "SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS "
+            "(SELECT 1 FROM sources WHERE run_id = ?1 AND comparable = ?3) ON CONFLICT DO NOTHING"
+        )
+        rows = [
+            (self._run_id, number, form, url, form != reading.comparable)
+            for form, url in reading.addresses.items()
+        ]
+        connection.executemany(sql, rows)
 
     def _count(self, connection: sqlite3.Connection, table: str) -> int:
         sql = f"SELECT count(*) FROM {table} WHERE run_id = ?"
