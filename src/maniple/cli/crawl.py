@@ -84,7 +84,8 @@ def _print(article: "Article", screens: "Screens", *, as_json: bool) -> None:
 
         from maniple.cli.view import json_line
 
-        print(json_line(asdict(article)))
+        # What is shown, without the rest of a long document.
+        print(json_line({name: value for name, value in asdict(article).items() if name != "whole"}))
         return
     text = clean(article.text)
     if screens.is_live:
