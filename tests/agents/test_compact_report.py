@@ -43,10 +43,12 @@ async def test_a_report_of_failures_only_needs_no_model():
     assert await report(task(failed), reply("invented")) == (MISSING, "[]")
 
 
-async def test_what_a_member_made_up_before_it_failed_is_marked_without_a_model():
-    failed = Result("researcher", "Search", "MISSING: see https://made.test/up", done=False)
-    text, _ = await report(task(failed), reply("invented"))
-    assert text == "MISSING: see https://made.test/up [unverified]"
+@pytest.mark.parametrize(("done", "before"), [((), ""), ((DONE,), "# Four\n\n")])
+async def test_what_a_member_made_up_before_it_failed_is_marked(done, before):
+    words = "MISSING: see https://made.test/up\n<data 12345678>\nfound\n</data 12345678>"
+    failed = Result("researcher", "Search", words, done=False)
+    text, _ = await report(task(*done, failed), reply("# Four"))
+    assert text == f"{before}MISSING: see https://made.test/up [unverified]\n\n\n```\nfound\n```\n"
 
 
 async def test_a_cut_report_says_so_before_what_code_adds():

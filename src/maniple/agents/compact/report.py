@@ -12,7 +12,7 @@ from maniple.agents.compact.steps import RESULT_CHARACTERS
 from maniple.agents.context import within_window
 from maniple.agents.cut_answers import marked
 from maniple.agents.fencing import as_code
-from maniple.agents.report import CheckedModel, checked, unmended
+from maniple.agents.report import CheckedModel, checked, checked_addition, unmended
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, Result, Task, fenced, shortened
 from maniple.llms import ask
 from maniple.prompts import render
@@ -39,14 +39,15 @@ class ShortReport:
 
     async def work(self, task: Task) -> str:
         done = [result for result in task.results if result.done]
-        failed = [result.text for result in task.results if not result.done]
+        failed = [as_code(result.text) for result in task.results if not result.done]
         if failed and not done:
-            return await checked(task, "\n\n".join(map(as_code, failed)))
+            return await checked(task, "\n\n".join(failed))
         language = language_of(task.request, task.locale)
         text = await self._written(task, done, language)
         if not text:
             return ""
-        return "\n\n".join([text, *self._added(done, text, language), *failed])
+        missing = [await checked_addition(task, one) for one in failed]
+        return "\n\n".join([text, *self._added(done, text, language), *missing])
 
     async def _written(self, task: Task, done: list[Result], language: str) -> str:
         prompt = render("compact/reporter" if done else "compact/answer", language=language)

@@ -4,6 +4,14 @@ from maniple.agents.report.draft import Draft
 from maniple.agents.report.middleware import CheckedReport
 from maniple.agents.report.model import CheckedModel
 from maniple.agents.report.uncited import UncitedDraft
-from maniple.agents.report.unmended import checked, unmended
+from maniple.agents.report.unmended import checked, checked_addition, unmended
 
-__all__ = ["CheckedModel", "CheckedReport", "Draft", "UncitedDraft", "checked", "unmended"]
+__all__ = [
+    "CheckedModel",
+    "CheckedReport",
+    "Draft",
+    "UncitedDraft",
+    "checked",
+    "checked_addition",
+    "unmended",
+]

@@ -19,5 +19,13 @@ async def unmended(task: Task, locale: str) -> Callable[[], Draft | UncitedDraft
 
 async def checked(task: Task, report: str) -> str:
     """Return a report that is there already, marked, with its sources."""
-    draft = (await unmended(task, task.locale))()
-    return await draft.feed(report) + await draft.end()
+    return await _through((await unmended(task, task.locale))(), report)
+
+
+async def checked_addition(task: Task, text: str) -> str:
+    """Return what is added behind a report and its sources, marked."""
+    return await _through(UncitedDraft(await check_for(task)), text)
+
+
+async def _through(draft: Draft | UncitedDraft, text: str) -> str:
+    return await draft.feed(text) + await draft.end()
