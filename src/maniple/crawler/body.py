@@ -1,5 +1,6 @@
 """The body of an answer, decompressed with a bound on what comes out."""
 
+import sys
 import zlib
 from collections.abc import Callable
 
@@ -7,11 +8,16 @@ import httpx
 
 from maniple.errors import FetchError
 
-ENCODINGS = "gzip, deflate, br"
+ENCODINGS = "gzip, deflate, br, zstd"
 """What may be asked for."""
 
 _Decode = Callable[[bytes, int], bytes]
 """Decompresses the next bytes, to about so many bytes at most: a bomb costs no memory."""
+
+# HTTP's largest window for zstd, as a power of two (RFC 9659): so much memory a decompressor may take.
+_ZSTD_WINDOW_LOG = 23
+# Each costs a decompressor; a body of nothing but empty ones would hold up everybody else.
+_MOST_ZSTD_FRAMES = 100
 
 
 class _DamagedError(Exception):
@@ -55,6 +61,8 @@ def _decoder(encoding: str, url: str) -> _Decode:
             return _deflated()
         case "br":
             return _unbrotlied()
+        case "zstd":
+            return _unzstded()
         case _:
             words = (
                 f"{url} is compressed with {encoding[:40]}, which cannot be read here; use another source."
@@ -98,6 +106,35 @@ def _unbrotlied() -> _Decode:
                 decoded += decompressor.process(b"", output_buffer_limit=at_most - len(decoded))
         except brotli.error as error:
             raise _DamagedError from error
+        return decoded
+
+    return decode
+
+
+def _unzstded() -> _Decode:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    def begun() -> zstd.ZstdDecompressor:
+        return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG})
+
+    frame, ended = begun(), 0
+
+    def decode(data: bytes, at_most: int) -> bytes:
+        nonlocal frame, ended
+        decoded = b""
+        try:
+            while data and len(decoded) < at_most and ended < _MOST_ZSTD_FRAMES:
+                decoded += frame.decompress(data, at_most - len(decoded))
+                data = frame.unused_data
+                if frame.eof:
+                    frame, ended = begun(), ended + 1
+        except zstd.ZstdError as error:
+            raise _DamagedError from error
+        if ended == _MOST_ZSTD_FRAMES:
+            raise _DamagedError
         return decoded
 
     return decode
