@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 
 import httpx
 
@@ -21,6 +20,7 @@ from maniple.crawler.media_types import require_readable, sniffed
 from maniple.crawler.pages import Pages
 from maniple.crawler.robots import Robots
 from maniple.errors import FetchError
+from maniple.retry_after import retry_after_seconds
 
 _WAITED_SECONDS = 10.0
 _NOT_NOW = (429, 503)
@@ -136,7 +136,7 @@ class Visit:
     async def _wait_or_refuse(self, response: httpx.Response, url: str) -> None:
         """Wait once for a site that names a short time; else say what it answered."""
         status = response.status_code
-        seconds = _retry_after(response) if status in _NOT_NOW else None
+        seconds = retry_after_seconds(response.headers) if status in _NOT_NOW else None
         if seconds is None or seconds > _WAITED_SECONDS or not self._may_wait:
             raise status_error(url, status, seconds)
         self._may_wait = False
@@ -171,16 +171,3 @@ def require_web_address(url: str) -> httpx.URL:
     if parts.userinfo:
         raise FinalError(f"{parts.host}: an address with a user name in it is not fetched; leave it out.")
     return parts
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    """How long the site wants to be left alone, in seconds by its own clock; None when it does not say."""
-    said = response.headers.get("retry-after", "").strip()
-    if said.isascii() and said.isdecimal():
-        return float(said[:9])
-    try:
-        until = parsedate_to_datetime(said)
-        now = parsedate_to_datetime(response.headers["date"])
-        return max((until - now).total_seconds(), 0.0)
-    except (KeyError, TypeError, ValueError):
-        return None

@@ -1,8 +1,8 @@
 """Retry-After dates, read by the clock of who wrote them."""
 
-from email.utils import parsedate_to_datetime
-
 import httpx2
+
+from maniple.retry_after import retry_after_seconds
 
 
 async def wait_by_their_clock(response: httpx2.Response) -> None:
@@ -10,9 +10,6 @@ async def wait_by_their_clock(response: httpx2.Response) -> None:
 
     The OpenAI SDK subtracts this machine's clock, and gives up when that is wrong by more than two minutes.
     """
-    try:
-        until = parsedate_to_datetime(response.headers["retry-after"])
-        seconds = (until - parsedate_to_datetime(response.headers["date"])).total_seconds()
-    except (KeyError, TypeError, ValueError):  # there is none, or it is in seconds already
-        return
-    response.headers["retry-after"] = f"{max(seconds, 0):.0f}"
+    seconds = retry_after_seconds(response.headers)
+    if seconds is not None:
+        response.headers["retry-after"] = str(seconds)

@@ -2,16 +2,15 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import Any
 
 import httpx
 
 from maniple.errors import SearchError
+from maniple.retry_after import retry_after_seconds
 from maniple.search.provider import SET_ASIDE_SECONDS, ProviderFailure, RateLimited
 
 MAX_BYTES = 2_000_000
@@ -78,7 +77,7 @@ class Endpoint:
         status = response.status_code
         if status == 200:
             return
-        if status in (429, 503) and (rest := retry_after(response.headers)) is not None:
+        if status in (429, 503) and (rest := rest_asked_for(response.headers)) is not None:
             raise RateLimited(f"{self.name} wants fewer searches: none for {rest:.0f} s.", rest_seconds=rest)
         if status == 429:
             raise RateLimited(f"{self.name} wants fewer searches.")
@@ -104,16 +103,10 @@ def new_client(**options: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(headers={"User-Agent": agent}, **options)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def rest_asked_for(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that `Retry-After` asks for, an hour at most; None when it says nothing."""
-    value = headers.get("retry-after", "").strip()
-    try:
-        seconds = (
-            float(value) if value[:1].isdecimal() else parsedate_to_datetime(value).timestamp() - time.time()
-        )
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return min(max(seconds, 0.0), LONGEST_REST_SECONDS)
+    seconds = retry_after_seconds(headers)
+    return None if seconds is None else min(seconds, LONGEST_REST_SECONDS)
 
 
 def asked_for(query: str, longest: int) -> str:

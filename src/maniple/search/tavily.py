@@ -8,7 +8,7 @@ import httpx
 
 from maniple.config.search_settings import SearchSettings
 from maniple.errors import SearchError
-from maniple.search.endpoint import new_client, retry_after
+from maniple.search.endpoint import new_client, rest_asked_for
 from maniple.search.hits import hits_of
 from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
 
@@ -58,7 +58,7 @@ class TavilySearch:
 
 
 async def _heed_the_limit(response: httpx.Response) -> None:
-    rest = retry_after(response.headers) if response.status_code == 429 else None
+    rest = rest_asked_for(response.headers) if response.status_code == 429 else None
     if rest is not None:
         raise RateLimited(f"Tavily wants fewer searches: none for {rest:.0f} s.", rest_seconds=rest)
 
