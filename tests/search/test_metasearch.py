@@ -90,6 +90,16 @@ async def test_engines_that_all_refuse_have_not_found_nothing(provider: Metasear
     assert not isinstance(caught.value, RateLimited)
 
 
+async def test_engines_that_say_for_how_long_are_left_alone_until_the_first_of_them_is_ready(
+    provider: Metasearch, site: Site
+) -> None:
+    for path, seconds in (("/duckduckgo", "600"), ("/mojeek", "300")):
+        site.pages[path] = Reply("no", status=429, headers=(("Retry-After", seconds),))
+    with pytest.raises(RateLimited) as caught:
+        await provider.search("bridges", limit=5)
+    assert caught.value.rest_seconds == 300
+
+
 async def test_the_engine_is_told_where_the_conversation_is(site: Site) -> None:
     site.pages["/duckduckgo"] = Reply(DUCKDUCKGO)
     settings = SearchSettings(engines=("duckduckgo",), timeout_seconds=4)

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from maniple.config.search_settings import SearchSettings
-from maniple.search.endpoint import asked_for
+from maniple.search.endpoint import asked_for, rest_asked_for
 from maniple.search.hits import hits_of
-from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
+from maniple.search.provider import SET_ASIDE_SECONDS, ProviderFailure, RateLimited, SearchHit
 from maniple.search.region import region_of
 
 _QUERY_CHARACTERS = 400
@@ -106,12 +106,19 @@ def _require_answer(engine: str, answer: Any) -> None:
     """Raise `ProviderFailure` unless the engine searched, and found nothing."""
     status: int = answer.status_code
     if status in _FEWER or (status == 200 and _CHALLENGE.search(answer.text[:_LOOKED_AT_CHARACTERS])):
-        raise RateLimited(f"{engine}: it wants fewer searches, or a person (HTTP {status})")
+        # ddgs hides the headers; they are in the answer that it wraps.
+        headers = {name.lower(): value for name, value in answer._resp.headers.items()}
+        rest = rest_asked_for(headers)
+        raise RateLimited(
+            f"{engine}: it wants fewer searches, or a person (HTTP {status})",
+            rest_seconds=SET_ASIDE_SECONDS if rest is None else rest,
+        )
     if status != 200:
         raise ProviderFailure(f"{engine}: HTTP {status}")
 
 
 def _of_all(failures: Sequence[ProviderFailure]) -> ProviderFailure:
     words = f"No engine of ddgs answered: {'; '.join(map(str, failures))}"
-    limited = all(isinstance(failure, RateLimited) for failure in failures)
-    return RateLimited(words) if limited else ProviderFailure(words)
+    if not all(isinstance(failure, RateLimited) for failure in failures):
+        return ProviderFailure(words)
+    return RateLimited(words, rest_seconds=min(failure.rest_seconds for failure in failures))
