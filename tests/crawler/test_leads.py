@@ -3,9 +3,9 @@ import time
 import pytest
 
 from maniple.crawler.article import Document
-from maniple.crawler.leads import Leads, leads_of, with_frames
+from maniple.crawler.leads import Leads, leads_of
 
-LARGE = 2_000_000
+LARGE = 5_000_000
 
 
 def page(source: str, url: str = "http://a.test/b/c", media_type: str = "text/html") -> Document:
@@ -37,18 +37,18 @@ def test_what_is_no_html_has_none() -> None:
 HOSTILE = {
     "blanks": "<meta http-equiv=" + " " * LARGE,
     "refreshes": "<meta http-equiv=refresh content='0" + " " * LARGE + "'>",
+    "metas": "<meta http-equiv=x>" * (LARGE // 19),
     "frames": "<frameset>" + "<frame src=x>" * (LARGE // 13),
     "depth": "<meta http-equiv=x>" + "<frameset>" * (LARGE // 10),
-    "styles": "<style>" + "url(" * (LARGE // 4),
-    "links": "<a href=../x>" * (LARGE // 13),
-    "long link": "<a href='" + "../" * (LARGE // 3) + "'>",
+    "titles": "<frameset>" + "<title>x</title>" * (LARGE // 16),
+    "letters": "<meta http-equiv=x>" + "桥" * (LARGE // 3),
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_pages_cost_no_more_than_others(kind: str) -> None:
+def test_nobody_waits_long_for_the_leads_of_a_hostile_page(kind: str) -> None:
     hostile = page(HOSTILE[kind])
-    begun = time.process_time()
+    leads_of(page("<meta http-equiv=x>"))  # imports what it needs
+    begun = time.thread_time()
     leads_of(hostile)
-    with_frames(page("<frameset>"), [hostile])
-    assert time.process_time() - begun < 10
+    assert time.thread_time() - begun < 0.05, "for so long the event loop may have to wait"

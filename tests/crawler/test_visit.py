@@ -121,7 +121,7 @@ async def test_frames_are_bounded_in_number_and_size_and_not_followed_further(si
     site.pages |= {f"/{number}": Reply("<p>" + "wide " * 10_000) for number in range(1_000)}
     small = SETTINGS.model_copy(update={"max_bytes": 120_000})
     document = await Fetcher(small, AddressGuard(small)).fetch(f"{site.url}/set")
-    assert document.body.count(b"<section>") == 2
+    assert len(document.frames) == 2
 
 
 async def test_cookies_live_as_long_as_the_way_to_one_page(site: Site, crawler: Crawler) -> None:

@@ -13,6 +13,8 @@ class Document:
     """Lower case, without parameters; empty when the server named none."""
     charset: str | None
     body: bytes
+    frames: tuple["Document", ...] = ()
+    """Those in its frames: what is read then, instead of the body."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from maniple.crawler.article import Article, Document, Section
 from maniple.crawler.failures import FinalError
 from maniple.crawler.media_types import DOCX, HTML, PDF
 from maniple.errors import FetchError
-from maniple.reading.formats import OF_LIBRARIES, read_as
+from maniple.reading.formats import ISOLATED, read_as
+from maniple.reading.frames import Framed, packed
 from maniple.reading.isolated import read_isolated
 from maniple.reading.result import Reading, Unreadable
 from maniple.reading.sections import number_of, parts
@@ -48,8 +49,11 @@ async def read_article(document: Document, max_characters: int, section: str = "
 
 
 async def _read(document: Document) -> Reading:
+    if document.frames:
+        pages = [Framed(page.url, page.charset, page.body) for page in (document, *document.frames)]
+        return await read_isolated("frames", packed(pages), document.url, None)
     what = (_kind(document), document.body, document.url, document.charset)
-    if what[0] in OF_LIBRARIES or len(document.body) > _LARGE_BYTES:
+    if what[0] in ISOLATED or len(document.body) > _LARGE_BYTES:
         return await read_isolated(*what)
     return await asyncio.to_thread(read_as, *what)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 
@@ -15,7 +15,7 @@ from maniple.crawler.failures import (
     status_error,
     too_many_redirects,
 )
-from maniple.crawler.leads import leads_of, with_frames
+from maniple.crawler.leads import leads_of
 from maniple.crawler.media_types import require_readable, sniffed
 from maniple.crawler.pages import Pages
 from maniple.crawler.robots import Robots
@@ -65,9 +65,7 @@ class Visit:
             self._count_redirect(url)
             document = await self._answer(leads.refresh)
             leads = await asyncio.to_thread(leads_of, document)
-        if not leads.frames:
-            return document
-        return await asyncio.to_thread(with_frames, document, await self._frames(leads.frames))
+        return replace(document, frames=tuple(await self._frames(leads.frames)))
 
     async def _frames(self, urls: Sequence[str]) -> list[Document]:
         """The frames that can be had, one after the other, no larger together than one page."""

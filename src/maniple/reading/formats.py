@@ -5,17 +5,19 @@ from collections.abc import Callable, Mapping
 from maniple.reading.docx import read_docx
 from maniple.reading.encoding import decode
 from maniple.reading.feed import read_feed
+from maniple.reading.frames import read_frames
 from maniple.reading.html import read_html
 from maniple.reading.pdf import read_pdf
 from maniple.reading.plain import read_csv, read_json, read_markdown, read_text
 from maniple.reading.result import Reading
 
-OF_LIBRARIES: Mapping[str, Callable[[bytes, str], Reading]] = {
+ISOLATED: Mapping[str, Callable[[bytes, str], Reading]] = {
     "pdf": read_pdf,
     "docx": read_docx,
     "feed": read_feed,
+    "frames": read_frames,
 }
-"""What large libraries read: in a process of its own, however small it is."""
+"""What is read in a process of its own, however small it is: by large libraries, or of many pages."""
 _OF_TEXT: Mapping[str, Callable[[str, str], Reading]] = {
     "html": read_html,
     "csv": read_csv,
@@ -26,7 +28,7 @@ _OF_TEXT: Mapping[str, Callable[[str, str], Reading]] = {
 
 
 def read_as(kind: str, body: bytes, url: str, charset: str | None) -> Reading:
-    """The document `body`, found at `url`, as a `kind` of `OF_LIBRARIES` or of text.
+    """The document `body`, found at `url`, as a `kind` of `ISOLATED` or of text.
 
     The kinds of text are `html`, `csv`, `json`, `markdown` and `text`. `charset` is what its server calls
     its encoding. May take seconds.
@@ -34,6 +36,6 @@ def read_as(kind: str, body: bytes, url: str, charset: str | None) -> Reading:
     Raises:
         Unreadable: nothing can be made of it.
     """
-    if kind in OF_LIBRARIES:
-        return OF_LIBRARIES[kind](body, url)
+    if kind in ISOLATED:
+        return ISOLATED[kind](body, url)
     return _OF_TEXT[kind](decode(body, charset), url)

@@ -21,17 +21,15 @@ _ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
 def read_html(text: str, url: str) -> Reading:
     """The readable part of the page `text`, which is at `url`; may take seconds."""
     text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
-    # The tag in front: of an empty page the parser makes no document at all.
-    source = f"<html>{text}".encode("utf-8", "replace")
-    page = _parse(source)
-    title, base = _title(page), _base(page, url)
+    page = parse(text)
+    title, base = title_of(page), base_of(page, url)
     is_front = urlsplit(url).path in ("", "/")
-    return _reading(readable_part(lambda: _parse(source), title, is_front), title, base)
+    return _reading(readable_part(lambda: parse(text), title, is_front), title, base)
 
 
 def read_fragment(source: str, title: str, base: str) -> Reading:
     """HTML that is all readable, as that of a feed or made from another format."""
-    return _reading(_parse(f"<html>{source}".encode("utf-8", "replace")), title, base)
+    return _reading(parse(source), title, base)
 
 
 def _reading(part: "HtmlElement", title: str, base: str) -> Reading:
@@ -41,22 +39,31 @@ def _reading(part: "HtmlElement", title: str, base: str) -> Reading:
     return Reading(title, to_markdown(part), note="" if whole else left_out(MAX_CHARACTERS))
 
 
-def _parse(source: bytes) -> "HtmlElement":
+def parse(text: str) -> "HtmlElement":
+    """The document that `text` is, without its comments; of nothing, an empty one."""
     from lxml import html
 
     # huge_tree: without it the parser stops at 256 levels and the rest of the page is lost.
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    return html.document_fromstring(source, parser=parser)
+    # The tag in front: of an empty page the parser makes no document at all.
+    return html.document_fromstring(f"<html>{text}".encode("utf-8", "replace"), parser=parser)
 
 
-def _base(page: "HtmlElement", url: str) -> str:
+def base_of(page: "HtmlElement", url: str) -> str:
+    """What the addresses in `page`, which is at `url`, are relative to."""
+    return resolved(url, page.xpath("string(//base/@href)")) or url
+
+
+def resolved(base: str, target: str) -> str | None:
+    """The address `target` in a page made absolute; None when it is none."""
     try:
-        return urljoin(url, page.xpath("string(//base/@href)"))
+        return urljoin(base, target.strip())
     except ValueError:
-        return url
+        return None
 
 
-def _title(page: "HtmlElement") -> str:
+def title_of(page: "HtmlElement") -> str:
+    """What `page` calls itself, at most 300 characters; "" for nothing."""
     for path in ("string(//title)", "string(//meta[@property='og:title']/@content)", "string(//h1)"):
         if title := " ".join(page.xpath(path).split()):
             return title[:300]
