@@ -4,10 +4,11 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
-from maniple.agents.pictures import MOST_PICTURES, Pictures
+from maniple.agents.pictures import MOST_PICTURES, Pictures, drawn_figures, page_pictures
 from maniple.errors import FileError
 from tests.agents.endpoints import agent_with, model_at
 from tests.openai_server import call, reply, serving
+from tests.pictures import jpeg
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +54,7 @@ async def work(*replies, refused=None):
         async with model_at(server) as model:
             if refused is not None:
                 model.capabilities.learn("vision", refused)
-            agent = agent_with(model, [drawing()], Pictures(read))
+            agent = agent_with(model, [drawing()], Pictures(drawn_figures(read)))
             result = await agent.graph.ainvoke({"messages": [HumanMessage("Draw a line.")]})
     return result["messages"], server.requests
 
@@ -98,3 +99,61 @@ async def test_a_refusal_in_other_words_is_no_end_either():
     messages, requests = await work(call("draw", number=1), refusal)
     assert [len(pictures(body)) for body in requests] == [0, 1, 0]
     assert messages[-1].text == "A rising line."
+
+
+async def opened(url: str) -> str:
+    return f"# Bridges\n\nSource: {url}\n\n" + "\n\n".join(f"![{url} {n}]({url}/{n}.png)" for n in range(9))
+
+
+def reading_pages() -> StructuredTool:
+    return StructuredTool.from_function(coroutine=opened, name="crawl_tool", description="Read a page.")
+
+
+async def shown_of_pages(read, *urls, sees=True):
+    asked: list[str] = []
+
+    async def noting(url: str) -> bytes:
+        asked.append(url)
+        return await read(url)
+
+    script = {"other": [*(call("crawl_tool", url=url) for url in urls), reply("Three spans.")]}
+    with serving(script) as server:
+        async with model_at(server) as model:
+            model.capabilities.learn("vision", sees)
+            agent = agent_with(model, [reading_pages()], Pictures(page_pictures(noting)))
+            result = await agent.graph.ainvoke({"messages": [HumanMessage("What does it look like?")]})
+    assert "base64" not in str(result["messages"])
+    return server.requests, asked
+
+
+async def test_the_first_pictures_of_a_page_that_can_be_had_follow_it_with_their_addresses_between_marks():
+    async def read_most(url: str) -> bytes:
+        return b"" if url.endswith("/1.png") else jpeg()
+
+    requests, asked = await shown_of_pages(read_most, "https://a.test")
+    parts = requests[1]["messages"][-1]["content"]
+    words = [part["text"] for part in parts if part["type"] == "text"]
+    pictures = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    assert [word.split("\n")[2] for word in words] == [f"https://a.test/{n}.png" for n in (0, 2, 3)]
+    assert all("<data " in word for word in words)
+    assert all(picture.startswith("data:image/jpeg;base64,") for picture in pictures)
+    assert len(asked) == 6, "no more of a page are tried"
+
+
+async def test_of_many_pages_the_pictures_of_the_newest_are_shown():
+    async def read_all(url: str) -> bytes:
+        return jpeg()
+
+    requests, _ = await shown_of_pages(read_all, "https://a.test", "https://b.test")
+    said = str(requests[-1]["messages"])
+    assert said.count("data:image/jpeg") == MOST_PICTURES
+    newest = requests[-1]["messages"][-1]["content"]
+    assert [part["text"].count("https://b.test") for part in newest if part["type"] == "text"] == [1, 1, 1]
+
+
+async def test_for_a_model_that_does_not_see_no_picture_is_fetched():
+    async def read_all(url: str) -> bytes:
+        return jpeg()
+
+    requests, asked = await shown_of_pages(read_all, "https://a.test", sees=False)
+    assert (asked, "image_url" in str(requests)) == ([], False)

@@ -2,6 +2,7 @@ import pytest
 
 from maniple.crawler.media_types import DOCX, sniffed
 from maniple.errors import FetchError
+from tests.pictures import gif, jpeg, png, webp
 
 ARCHIVE = b"PK\x03\x04" + bytes(26) + b"word/document.xml" + bytes(100)
 
@@ -27,6 +28,10 @@ ARCHIVE = b"PK\x03\x04" + bytes(26) + b"word/document.xml" + bytes(100)
         ("", "words, 文章".encode(), "text/plain"),
         ("application/octet-stream", "﻿words".encode("utf-16"), "text/plain"),
         ("", b"", "text/plain"),
+        ("image/png", png(), "image/png"),
+        ("text/html", jpeg(), "image/jpeg"),
+        ("", gif(), "image/gif"),
+        ("application/octet-stream", webp(), "image/webp"),
         ("text/html", "<p>Hi".encode("utf-16-le"), "text/html"),
         ("", "<!DOCTYPE html><p>Hi".encode("utf-16-be"), "text/html"),
         ("application/yaml", b"a: 1", "text/plain"),

@@ -1,80 +1,138 @@
-"""Middleware: a model that can see is shown the figures that its code drew.
+"""Middleware: a model that can see is shown the pictures that its tools' results name.
 
-The messages keep only where the figures lie (the artifact of a tool's message), so that no picture is written
-into checkpoints; they are read for each request anew. They follow the results as a message of the user: most
-endpoints take pictures nowhere else.
+The messages keep only where the pictures lie, so that none is written into checkpoints; they are read for
+each request anew. They follow the results as a message of the user: most endpoints take them nowhere else.
 """
 
+import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
+from maniple.agents.fencing import between_marks
 from maniple.errors import FileError, ModelError
 from maniple.llms import capabilities_of
+from maniple.reading.pictures import picture_of
 
 MOST_PICTURES = 4
-"""The newest of a conversation."""
+"""Those of the newest results of a conversation."""
+MOST_OF_A_PAGE = 3
+# Some of a page's pictures are icons, or gone.
+_TRIED_OF_A_PAGE = 6
 
-ReadFigure = Callable[[str], Awaitable[bytes]]
-"""The PNG at a path of the current thread's workspace, or nothing; raises `FileError`."""
+ReadPicture = Callable[[str], Awaitable[bytes]]
+"""The picture at a path or an address, or nothing; raises `FileError`."""
+Parts = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """Where pictures are named, how they are read, and how they are introduced to a model."""
+
+    names_in: Callable[[ToolMessage], Sequence[str]]
+    read: ReadPicture
+    introduced: Callable[[str], str]
+    most_of_a_result: int = MOST_PICTURES
+
+
+def drawn_figures(read: ReadPicture) -> Gallery:
+    """The figures that the coder's tools drew: the artifact of their messages names them."""
+
+    def names_in(message: ToolMessage) -> Sequence[str]:
+        artifact = message.artifact
+        paths = [path for path in artifact if isinstance(path, str)] if isinstance(artifact, list) else []
+        return paths[-MOST_PICTURES:]
+
+    return Gallery(names_in, read, lambda path: f"This is {path}, drawn by the code above:")
+
+
+def page_pictures(read: ReadPicture) -> Gallery:
+    """The first pictures in what is shown of each page that was read."""
+
+    def names_in(message: ToolMessage) -> Sequence[str]:
+        found = _IMAGE.findall(message.text) if message.name == "crawl_tool" else ()
+        return list(islice(dict.fromkeys(found), _TRIED_OF_A_PAGE))
+
+    def introduced(url: str) -> str:
+        # The address is the page's word, as its text is.
+        return f"This picture, which is data too, is from the page above:\n{between_marks(url)}"
+
+    return Gallery(names_in, read, introduced, MOST_OF_A_PAGE)
+
+
+_IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\((https?://[^\s()]{1,2000}(?:\([^\s()]{0,200}\)[^\s()]{0,2000})?)")
 
 
 class Pictures(AgentMiddleware[Any, Any]):
-    """Adds pictures to what a model is sent, unless it is known not to see."""
+    """Adds the pictures of a gallery to what a model is sent, unless it is known not to see."""
 
-    def __init__(self, read: ReadFigure) -> None:
+    def __init__(self, gallery: Gallery) -> None:
         super().__init__()
-        self._read = read
+        self._gallery = gallery
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
     ) -> ModelResponse:
-        paths = list(islice(_newest_figures(request.messages), MOST_PICTURES))
-        if not paths or not capabilities_of(request.model).has("vision"):
+        if not capabilities_of(request.model).has("vision"):
             return await handler(request)
-        messages = await self._illustrated(request.messages, set(paths))
+        parts = await self._parts(request.messages)
+        if not parts:
+            return await handler(request)
         try:
-            return await handler(request.override(messages=messages))
+            return await handler(request.override(messages=_illustrated(request.messages, parts)))
         except ModelError as error:
             # Endpoints refuse pictures in many words, and the work can go on without them.
             if error.code != "model_bad_request":
                 raise
         return await handler(request)
 
-    async def _illustrated(self, messages: Sequence[AnyMessage], wanted: set[str]) -> list[AnyMessage]:
-        shown: list[AnyMessage] = []
-        waiting: list[dict[str, Any]] = []
-        for message in messages:
-            if waiting and not isinstance(message, ToolMessage):
-                shown.append(HumanMessage(list(waiting)))
-                waiting.clear()
-            shown.append(message)
-            for path in _figures(message):
-                if path in wanted:
-                    waiting += await self._parts(path)
-        return [*shown, HumanMessage(list(waiting))] if waiting else shown
+    async def _parts(self, messages: Sequence[AnyMessage]) -> dict[int, Parts]:
+        """Return what is shown after each message, by its place; no more than `MOST_PICTURES` pictures."""
+        found: dict[int, Parts] = {}
+        left = MOST_PICTURES
+        for place in reversed(range(len(messages))):
+            message = messages[place]
+            names = self._gallery.names_in(message) if isinstance(message, ToolMessage) else ()
+            if not names or not left:
+                continue
+            contents = await asyncio.gather(*(self._read(name) for name in names))
+            read = [(name, content) for name, content in zip(names, contents, strict=True) if content]
+            shown = read[: min(left, self._gallery.most_of_a_result)]
+            left -= len(shown)
+            if shown:
+                found[place] = [part for name, content in shown for part in self._shown(name, content)]
+        return found
 
-    async def _parts(self, path: str) -> list[dict[str, Any]]:
+    async def _read(self, name: str) -> bytes:
         try:
-            content = await self._read(path)
+            return await self._gallery.read(name)
         except FileError:  # it has been removed since
-            return []
-        if not content:
-            return []
-        url = "data:image/png;base64," + base64.b64encode(content).decode()
-        words = {"type": "text", "text": f"This is {path}, drawn by the code above:"}
-        return [words, {"type": "image_url", "image_url": {"url": url}}]
+            return b""
+
+    def _shown(self, name: str, content: bytes) -> Parts:
+        picture = picture_of(content)
+        media_type = picture.media_type if picture else "image/png"
+        url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+        return [
+            {"type": "text", "text": self._gallery.introduced(name)},
+            {"type": "image_url", "image_url": {"url": url}},
+        ]
 
 
-def _newest_figures(messages: Sequence[AnyMessage]) -> Iterator[str]:
-    for message in reversed(messages):
-        yield from reversed(_figures(message))
-
-
-def _figures(message: AnyMessage) -> list[str]:
-    artifact = message.artifact if isinstance(message, ToolMessage) else None
-    return [path for path in artifact if isinstance(path, str)] if isinstance(artifact, list) else []
+def _illustrated(messages: Sequence[AnyMessage], parts: dict[int, Parts]) -> list[AnyMessage]:
+    """Return `messages` with the pictures after the results of the same turn."""
+    shown: list[AnyMessage] = []
+    waiting: Parts = []
+    for place, message in enumerate(messages):
+        if waiting and not isinstance(message, ToolMessage):
+            shown.append(HumanMessage(list(waiting)))
+            waiting.clear()
+        shown.append(message)
+        waiting += parts.get(place, [])
+    return [*shown, HumanMessage(list(waiting))] if waiting else shown

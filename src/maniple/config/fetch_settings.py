@@ -26,6 +26,8 @@ class FetchSettings(Section):
     max_characters: int = Field(default=12_000, gt=0)
     robots: bool = True
     """Leave out what a site's robots.txt forbids: the agent chooses pages by itself, and nobody looks on."""
+    images: bool = True
+    """Show a model that sees the pictures of pages it reads: three of a page, four in a request."""
     contact: Annotated[OptionalText, AfterValidator(_is_contact)] = None
     """An address at which the owners of sites find whoever runs this; part of the agent's name."""
     cache_bytes: int = Field(default=20_000_000, ge=0)

@@ -11,6 +11,7 @@ from maniple.crawler.failures import FinalError
 from maniple.crawler.fetch import Fetcher
 from maniple.crawler.guard import AddressGuard
 from maniple.crawler.jina import JinaReader
+from maniple.crawler.pictures import PagePictures
 from maniple.crawler.rendering import Render, may_need_scripts
 from maniple.errors import FetchError, ToolFailure
 
@@ -32,6 +33,7 @@ class Crawler:
         self._fetcher = Fetcher(settings, AddressGuard(settings))
         self._reader = JinaReader(settings)
         self._render = render
+        self._pictures = PagePictures(self._fetcher.fetch)
         self._renders = asyncio.Semaphore(_RENDERED_AT_ONCE)
         # Reading is work for a processor: more at once would only keep threads from looking up names.
         self._readings = asyncio.Semaphore(os.cpu_count() or 1)
@@ -62,6 +64,13 @@ class Crawler:
                 raise
             _log.info("%s It is read through Jina's reader.", error)
         return await self._second_hand(url, section)
+
+    async def picture(self, url: str) -> bytes:
+        """The picture at `url` for a model that sees: PNG, JPEG, GIF or WebP of 200 to 8,000 pixels a side.
+
+        Nothing for one that cannot be had or is none, and where pages are not to be fetched from here.
+        """
+        return b"" if self._settings.jina == "always" else await self._pictures.read(url)
 
     @property
     def _reader_is_first(self) -> bool:

@@ -10,6 +10,7 @@ from maniple.errors import FetchError
 from maniple.reading.formats import ISOLATED, read_as
 from maniple.reading.frames import Framed, packed
 from maniple.reading.isolated import read_isolated
+from maniple.reading.pictures import PICTURES
 from maniple.reading.result import Reading, Unreadable
 from maniple.reading.sections import number_of, parts
 
@@ -20,6 +21,7 @@ _BY_LIBRARIES = {
     "application/rss+xml": "feed",
     "application/atom+xml": "feed",
     "application/rdf+xml": "feed",
+    **dict.fromkeys(PICTURES, "picture"),
 }
 _TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
 _MARKDOWN = ("text/markdown", "text/x-markdown")

@@ -4,6 +4,7 @@ import re
 
 from maniple.crawler.failures import FinalError
 from maniple.reading.encoding import without_mark
+from maniple.reading.pictures import PICTURES, picture_of
 
 HTML = ("text/html", "application/xhtml+xml")
 PDF = "application/pdf"
@@ -34,9 +35,9 @@ def require_readable(url: str, declared: str) -> None:
     """Refuse by its name what holds no text, before it is loaded.
 
     Raises:
-        FinalError: it is a picture, a sound, a film or a font.
+        FinalError: it is a picture that no model takes, a sound, a film or a font.
     """
-    if declared.startswith(_NO_TEXT):
+    if declared.startswith(_NO_TEXT) and declared not in PICTURES:
         raise _unreadable(url, declared)
 
 
@@ -55,8 +56,8 @@ def sniffed(url: str, declared: str, body: bytes) -> str:
         if declared == DOCX or b"word/document.xml" in body:
             return DOCX
         raise _unreadable(url, declared if declared not in _VAGUE else "an archive")
-    if b"\0" in head and not head.startswith(_TEXT_MARKS):
-        raise _unreadable(url, "binary data")
+    if declared in PICTURES or (b"\0" in head and not head.startswith(_TEXT_MARKS)):
+        return _of_picture(url, declared, body)
     if declared in _VAGUE:
         return _guessed(head)
     if declared.startswith("text/") or declared.endswith(("json", "xml")):
@@ -71,6 +72,13 @@ def _in_utf_8(head: bytes) -> bytes:
     codec = without_mark(head)
     text = head.decode(codec, "ignore").encode() if codec else head
     return head if _BINARY.search(text) else text
+
+
+def _of_picture(url: str, declared: str, body: bytes) -> str:
+    picture = picture_of(body)
+    if picture is None:
+        raise _unreadable(url, declared if declared in PICTURES else "binary data")
+    return picture.media_type
 
 
 def _guessed(head: bytes) -> str:

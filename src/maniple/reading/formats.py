@@ -8,6 +8,7 @@ from maniple.reading.feed import read_feed
 from maniple.reading.frames import read_frames
 from maniple.reading.html import read_html
 from maniple.reading.pdf import read_pdf
+from maniple.reading.pictures import read_picture
 from maniple.reading.plain import read_csv, read_json, read_markdown, read_text
 from maniple.reading.result import Reading
 
@@ -16,8 +17,9 @@ ISOLATED: Mapping[str, Callable[[bytes, str], Reading]] = {
     "docx": read_docx,
     "feed": read_feed,
     "frames": read_frames,
+    "picture": read_picture,
 }
-"""What is read in a process of its own, however small it is: by large libraries, or of many pages."""
+"""What is read in a process of its own, however small it is."""
 _OF_TEXT: Mapping[str, Callable[[str, str], Reading]] = {
     "html": read_html,
     "csv": read_csv,

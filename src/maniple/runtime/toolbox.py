@@ -89,7 +89,8 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     else:
         tools["browser"] = [browser_tool(browser)]
     files = None if obstacle else uploaded_files(workspaces)
-    toolbox = Toolbox(tools, missing, figure_reader(workspaces), presence(workspaces))
+    pictures = crawler.picture if settings.fetch.images else None
+    toolbox = Toolbox(tools, missing, figure_reader(workspaces), pictures, presence(workspaces))
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(dict.fromkeys((*unsafe, *missing.values(), *_unequipped(settings, provider))))
     return Equipment(toolbox, provider, notices, files, None if isinstance(sandbox, Unavailable) else sandbox)

@@ -12,7 +12,7 @@ from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
 from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
 from maniple.agents.file_tools import FileTools
-from maniple.agents.pictures import Pictures, ReadFigure
+from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures
 from maniple.agents.report import CheckedReport
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
@@ -26,8 +26,10 @@ class Toolbox:
 
     tools: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
     missing: Mapping[Worker, str] = field(default_factory=dict)
-    figures: ReadFigure | None = None
+    figures: ReadPicture | None = None
     """Reads what the coder's tools drew."""
+    page_pictures: ReadPicture | None = None
+    """Reads the pictures of pages that the researcher's tools read."""
     has_files: Callable[[], Awaitable[bool]] | None = None
     """Says whether there is any file in the current thread's workspace."""
 
@@ -78,7 +80,9 @@ def _middleware(name: Worker, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
         middleware.append(FileTools(names, toolbox.has_files))
     if name == "coder" and toolbox.figures is not None:
-        middleware.append(Pictures(toolbox.figures))
+        middleware.append(Pictures(drawn_figures(toolbox.figures)))
+    if name == "researcher" and toolbox.page_pictures is not None:
+        middleware.append(Pictures(page_pictures(toolbox.page_pictures)))
     return middleware
 
 

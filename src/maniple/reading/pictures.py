@@ -1,0 +1,106 @@
+"""Pictures: what their first bytes say of them. Nothing is unpacked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+from maniple.reading.result import Reading, Unreadable
+
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""What models that see take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What kind of picture it is, and its size in pixels."""
+
+    media_type: str
+    width: int
+    height: int
+
+
+def picture_of(body: bytes) -> Picture | None:
+    """What `body` says that it is; None when that is none of `PICTURES`, or makes no sense."""
+    for media_type, measure in _MEASURES.items():
+        size = measure(body)
+        if size is not None and min(size) > 0:
+            return Picture(media_type, *size)
+    return None
+
+
+def read_picture(body: bytes, url: str) -> Reading:
+    """A Markdown image of the picture at `url`, and its size.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    picture = picture_of(body)
+    if picture is None:
+        raise Unreadable("is a damaged picture")
+    name = unquote(urlsplit(url).path.rpartition("/")[2]) or "picture"
+    title = "".join(letter for letter in name if letter.isprintable() and letter not in "[]`\\")
+    kind = picture.media_type.removeprefix("image/").upper()
+    words = f"A {kind} picture of {picture.width} x {picture.height} pixels."
+    return Reading(title, f"![{title}]({quote(url, safe=_ADDRESS)})\n\n{words}", headed=False)
+
+
+# What an address may contain but brackets, which would end it in Markdown.
+_ADDRESS = "%:/?#@!$&'*+,;=~"
+
+
+def _of_png(body: bytes) -> tuple[int, int] | None:
+    if body[:8] != b"\x89PNG\r\n\x1a\n" or body[12:16] != b"IHDR" or len(body) < 24:
+        return None
+    return int.from_bytes(body[16:20]), int.from_bytes(body[20:24])
+
+
+def _of_gif(body: bytes) -> tuple[int, int] | None:
+    if body[:6] not in (b"GIF87a", b"GIF89a") or len(body) < 10:
+        return None
+    return int.from_bytes(body[6:8], "little"), int.from_bytes(body[8:10], "little")
+
+
+def _of_webp(body: bytes) -> tuple[int, int] | None:
+    if body[:4] != b"RIFF" or body[8:12] != b"WEBP" or len(body) < 30:
+        return None
+    match body[12:16]:
+        case b"VP8X":
+            return 1 + int.from_bytes(body[24:27], "little"), 1 + int.from_bytes(body[27:30], "little")
+        case b"VP8L":
+            bits = int.from_bytes(body[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        case b"VP8 ":
+            sides = (int.from_bytes(body[at : at + 2], "little") & 0x3FFF for at in (26, 28))
+            return next(sides), next(sides)
+    return None
+
+
+# Beginnings of frames; between C0 and CF three markers are something else.
+_JPEG_FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_BARE = {0x01, *range(0xD0, 0xD9)}
+_MOST_SEGMENTS = 1_000
+
+
+def _of_jpeg(body: bytes) -> tuple[int, int] | None:
+    if body[:3] != b"\xff\xd8\xff":
+        return None
+    at = 2
+    for _ in range(_MOST_SEGMENTS):
+        if at + 9 > len(body) or body[at] != 0xFF:
+            break
+        marker = body[at + 1]
+        if marker in _JPEG_FRAMES:
+            return int.from_bytes(body[at + 7 : at + 9]), int.from_bytes(body[at + 5 : at + 7])
+        if marker == 0xFF or marker in _JPEG_BARE:
+            at += 1 if marker == 0xFF else 2
+        else:
+            at += 2 + max(int.from_bytes(body[at + 2 : at + 4]), 2)
+    return None
+
+
+_MEASURES: dict[str, Callable[[bytes], tuple[int, int] | None]] = {
+    "image/png": _of_png,
+    "image/jpeg": _of_jpeg,
+    "image/gif": _of_gif,
+    "image/webp": _of_webp,
+}
