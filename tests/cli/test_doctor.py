@@ -257,7 +257,7 @@ async def test_the_doctor_says_as_json_that_the_team_can_answer_and_tells_no_sec
     assert (status, report["ok"]) == (0, True)
     names = [check["name"] for check in report["checks"]]
     assert names[:3] == ["Python", "settings", "models.basic"]
-    assert names[-3:] == ["browser", "data_dir", "cache_dir"]
+    assert names[-4:] == ["browser", "reading pages", "data_dir", "cache_dir"]
     assert KEY not in printed
 
 

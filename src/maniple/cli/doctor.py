@@ -10,6 +10,7 @@ from maniple.cli.findings import Finding, as_json_line, can_answer, print_findin
 from maniple.cli.network_check import check_network
 from maniple.cli.package_check import check_packages
 from maniple.cli.probing import check_capabilities
+from maniple.cli.reading_check import check_reading
 from maniple.cli.screens import Screens
 from maniple.cli.untrusted import clean
 from maniple.config import Settings
@@ -69,7 +70,8 @@ async def _check_all(settings: Settings, *, build: bool) -> list[Finding]:
         checks.check_search(settings),
         checks.check_browser(settings),
     )
-    return [*models, sandbox, *network, *others, *await asyncio.to_thread(checks.check_folders, settings)]
+    folders = await asyncio.to_thread(checks.check_folders, settings)
+    return [*models, sandbox, *network, *others, check_reading(settings), *folders]
 
 
 async def _check_models(settings: Settings) -> list[Finding]:

@@ -1,0 +1,35 @@
+"""What the doctor says of reading pages."""
+
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from maniple.cli.reading_check import check_reading
+from maniple.config import FetchSettings, Settings
+
+KEY = SecretStr("jina-key")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "directly, by robots.txt; HTML, PDF, Word, RSS, Atom, JSON, CSV, text, pictures"),
+        ({"jina_api_key": KEY}, "through Jina's reader first (JINA_API_KEY), else directly, by robots.txt"),
+        ({"jina": "fallback"}, "directly, else through Jina's reader (without a key), by"),
+        ({"jina": "always", "jina_api_key": KEY}, "through Jina's reader alone (JINA_API_KEY), by"),
+        ({"robots": False}, "directly, whatever robots.txt says; HTML"),
+        ({"allow_private": ("10.0.0.0/8",)}, "pictures; also of 10.0.0.0/8"),
+    ],
+)
+def test_it_says_who_fetches_by_whose_rules_and_what_is_read(options: dict[str, Any], said: str) -> None:
+    finding = check_reading(Settings(fetch=FetchSettings(**options)))
+    assert finding.status == "ok"
+    assert said in finding.detail
+    assert "jina-key" not in str(finding)
+
+
+def test_a_key_that_is_never_used_is_a_warning() -> None:
+    finding = check_reading(Settings(fetch=FetchSettings(jina="never", jina_api_key=KEY)))
+    assert finding.status == "warning"
+    assert "fetch.jina: auto" in finding.remedy
