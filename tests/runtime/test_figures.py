@@ -1,12 +1,13 @@
-"""What the coder draws reaches the model that asked for it."""
+"""What the coder draws, and what pages show, reaches the model that asked for it."""
 
 import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.runtime import stream_run
 from maniple.sandbox import Workspaces
-from tests.crawler.web import open_site
+from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
+from tests.pictures import png
 from tests.runtime.test_workers import script, team
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 from tests.team import checked, data, status
@@ -28,3 +29,33 @@ async def test_the_coder_sees_the_figure_that_its_code_drew_and_clients_read_whe
     shown = [body for body in requests if "data:image/png;base64," in str(body["messages"])]
     assert len(shown) == 1
     assert str(shown[0]["messages"][0]["content"]).startswith("You are the coder")
+
+
+ARTICLE = Reply(
+    "<title>Bridges</title><article><h1>Bridges</h1>"
+    + "<p>The arch stands on stone, and the deck on the arch, as the picture shows.</p>" * 9
+    + "<figure><img src=/arch.png alt='The arch'><figcaption>The arch in winter.</figcaption></figure>"
+    "<img src=/icon.png alt='Share'></article>"
+)
+
+
+@pytest.mark.parametrize("images", [True, False])
+async def test_the_researcher_sees_the_pictures_of_a_page_that_it_reads_unless_that_is_turned_off(
+    images, tmp_path
+):
+    pictures = {"/arch.png": png(), "/icon.png": png(32, 32)}
+    pages = {path: Reply(body, "image/png") for path, body in pictures.items()}
+    async with open_site({"/bridges": ARTICLE, **pages}) as site:
+        told = script(
+            "researcher", call("crawl_tool", url=f"{site.url}/bridges"), reply("It stands on stone.")
+        )
+        async with team(told, tmp_path, site, images=images) as (runtime, server):
+            events = stream_run(runtime.graph, [HumanMessage("What does it stand on?")], thread_id="t")
+            frames = checked([event async for event in events])
+            requests = list(server.requests)
+    assert status(frames) == "completed", frames
+    assert f"![The arch]({site.url}/arch.png)" in data(frames, "tool_call_result")[0]["tool_result"]
+    assert "base64" not in str(frames)
+    shown = [body for body in requests if "data:image/png;base64," in str(body["messages"])]
+    assert len(shown) == (1 if images else 0)
+    assert sum(str(body["messages"]).count("data:image/png") for body in shown) == len(shown)

@@ -43,12 +43,14 @@ def script(worker: str, *replies: dict) -> dict:
 
 
 @asynccontextmanager
-async def team(told: dict, folder: Path, site: Site) -> AsyncIterator[tuple[Runtime, OpenAIServer]]:
+async def team(
+    told: dict, folder: Path, site: Site, *, images: bool = True
+) -> AsyncIterator[tuple[Runtime, OpenAIServer]]:
     with serving(told) as server:
         basic = ModelSettings(model="m", base_url=server.base_url, max_retries=0)
         settings = Settings(
             models=ModelsSettings(basic=basic),
-            fetch=FetchSettings(allow_private=LOOPBACK),
+            fetch=FetchSettings(allow_private=LOOPBACK, images=images),
             search=SearchSettings(
                 providers=("tavily",), tavily_api_key=SecretStr("k"), tavily_base_url=site.url
             ),
