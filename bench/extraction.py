@@ -19,7 +19,8 @@ from lxml import html
 
 from maniple.crawler.article import Document
 from maniple.crawler.extract import read_article
-from tests.reading.pages import Page, pages
+from tests.reading.corpus import corpus
+from tests.reading.pages import Page
 
 # In scripts without spaces every letter is a token.
 _LETTERS = "\u0e00-\u0e7f\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -44,16 +45,16 @@ def own(page: str) -> str:
 def measure() -> dict[str, float]:
     """The figure of `bench`: the median of our own on the tests' pages."""
     return {
-        "extraction_f1": round(statistics.median(token_f1(own(page.html), page.text) for page in pages()), 3)
+        "extraction_f1": round(statistics.median(token_f1(own(page.html), page.text) for page in corpus()), 3)
     }
 
 
 def main() -> None:
     """Print median, lowest and time for each extractor."""
-    corpus = _load(Path(sys.argv[1])) if sys.argv[1:] else pages()
+    measured = _load(Path(sys.argv[1])) if sys.argv[1:] else corpus()
     for name, extract in _extractors().items():
         started = time.perf_counter()
-        scores = {page.name: token_f1(extract(page.html), page.text) for page in corpus}
+        scores = {page.name: token_f1(extract(page.html), page.text) for page in measured}
         took = time.perf_counter() - started
         worst = min(scores, key=lambda page: scores[page])
         median = statistics.median(scores.values())

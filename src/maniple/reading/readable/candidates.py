@@ -59,9 +59,17 @@ def _paragraphs(measures: "dict[HtmlElement, Measure]") -> "Iterator[tuple[HtmlE
         ):
             yield from _runs(element, measures)
         elif element.tag in _PARAGRAPHS or element.tag in _CONTAINERS:
-            parent = element.getparent()
+            parent = _holder(element, measures)
             if own.characters >= _LEAST_CHARACTERS and parent is not None:
                 yield parent, _points(own.characters, own.commas)
+
+
+def _holder(element: "HtmlElement", measures: "dict[HtmlElement, Measure]") -> "HtmlElement | None":
+    """What `element` stands in; a division that holds one paragraph alone is that paragraph."""
+    parent = element.getparent()
+    if element.tag == "p" and parent in measures and measures[parent].is_paragraph(parent):
+        return parent.getparent()
+    return parent
 
 
 def _runs(

@@ -1,5 +1,6 @@
 """Counting what is under each element of a page, all in one pass from the leaves up."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ if TYPE_CHECKING:
 _COMMAS = (",", "،", "、", "，", "﹐", "﹑", "︐", "⸁", "⸴", "⸲", "︑")
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _LISTS = {"ul", "ol"}
-_INPUTS = {"input", "textarea", "select", "button"}
+# "#" alone is where buttons lead.
+_WITHIN = re.compile("#.")
 _TEXTUAL = {"span", "li", "td", "blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul"}
 
 
@@ -42,7 +44,8 @@ class Measure:
         """Whether `element`, whose measure this is, is a paragraph, or a division that is used as one."""
         if element.tag != "div":
             return element.tag == "p"
-        return self.blocks <= 1 and self.characters > 0 and self.link_density < 0.25
+        is_one = self.blocks <= 1 or (self.blocks == 2 and holds_one_paragraph(element))
+        return is_one and self.characters > 0 and self.link_density < 0.25
 
     def add_text(self, text: str | None) -> None:
         """Count a run of text."""
@@ -90,7 +93,7 @@ def close(element: "HtmlElement", own: Measure) -> None:
     tag = element.tag
     own.add_text(element.text)
     if tag == "a":
-        own.linked = own.characters * (0.3 if element.get("href", "").startswith("#") else 1)
+        own.linked = own.characters * (0.3 if _WITHIN.match(element.get("href", "")) else 1)
     elif tag in _HEADINGS:
         own.in_headings = own.characters
     elif tag in _LISTS:
@@ -99,9 +102,25 @@ def close(element: "HtmlElement", own: Measure) -> None:
         own.in_text = own.characters
     own.images += tag == "img"
     own.items += tag == "li"
-    own.inputs += tag in _INPUTS
+    own.inputs += tag == "input"
     own.blocks += tag in _BLOCKS
-    own.paragraphs += own.is_paragraph(element)
+    if not own.paragraphs:
+        own.paragraphs = int(own.is_paragraph(element))
+
+
+def holds_one_paragraph(division: "HtmlElement") -> bool:
+    """Whether there is one `p` in `division` and nothing else, so that both are one paragraph."""
+    if (division.text or "").strip():
+        return False
+    found = False
+    for child in division:
+        if (child.tail or "").strip() or (found and child.tag == "p"):
+            return False
+        if child.tag == "p":
+            found = True
+        elif child.tag != "span" or len(child) or child.text:  # an empty one is what was emptied
+            return False
+    return found
 
 
 def count_commas(text: str | None) -> int:

@@ -22,7 +22,7 @@ _MAYBE = re.compile("and|article|body|column|content|main|mathjax|shadow")
 _GOOD = re.compile("article|blog|body|content|entry|hentry|h-entry|main|page|pagination|post|story|text")
 _BAD = re.compile(
     "-ad-|banner|combx|comment|com-|contact|footer|gdpr|hidden|masthead|media|meta|outbrain|promo|related|scroll"
-    r"|share|shoutbox|shopping|sidebar|skyscraper|sponsor|tags|tool|widget|(?:^|\s)hid(?:\s|$)"
+    r"|share|shoutbox|shopping|sidebar|skyscraper|sponsor|tags|widget|(?:^|\s)hid(?:\s|$)"
 )
 _SHARE = re.compile(r"(?:\b|_)(?:share|sharedaddy|sharing|social)(?:\b|_)")
 _BYLINE = re.compile("byline|author|dateline|writtenby|p-author")

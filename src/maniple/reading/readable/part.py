@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from maniple.reading.readable.candidates import best, scores
 from maniple.reading.readable.measure import Measure, measure
-from maniple.reading.readable.pruning import blank, prune_article, prune_page, prune_unlikely
+from maniple.reading.readable.pruning import blank, has_author, prune_article, prune_page, prune_unlikely
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -35,11 +35,13 @@ def readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bool = 
     """
     longest, length, whole = None, -1, 0
     for evidence in _EVIDENCE:
-        body = _pruned_body(parse())
+        page = parse()
+        byline = not has_author(page)
+        body = _pruned_body(page)
         if front or sum(1 for _ in body.iter()) > _MAX_ELEMENTS:
             return _largest(body)
         whole = max(whole, text_length(body))
-        part = _article(body, title, evidence)
+        part = _article(body, title, evidence, byline)
         if (found := text_length(part)) > length:
             longest, length = part, found
         # Half of a page is not hidden behind a misleading name.
@@ -68,9 +70,9 @@ def _largest(body: "HtmlElement") -> "HtmlElement":
     return largest if text_length(largest) * 5 >= text_length(body) * 2 else body
 
 
-def _article(body: "HtmlElement", title: str, evidence: set[str]) -> "HtmlElement":
+def _article(body: "HtmlElement", title: str, evidence: set[str], byline: bool) -> "HtmlElement":
     measures = measure(body)
-    if "names" in evidence and prune_unlikely(measures):
+    if "names" in evidence and prune_unlikely(measures, byline):
         measures = measure(body)
     found = scores(measures, "weights" in evidence)
     part = best(found, body)

@@ -1,5 +1,6 @@
 """Taking out of a page what nobody reads: by what it is, by its name, by what it looks like."""
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from maniple.reading.readable.measure import Measure, close
@@ -11,12 +12,17 @@ if TYPE_CHECKING:
 _NEVER_READ = (
     # A page without a body has its title among its text, as the parser sees it.
     "//title|//script|//style|//template|//svg|//canvas|//iframe|//object|//embed|//video|//audio|//dialog"
-    "|//link|//footer|//aside|//button|//input|//select|//textarea|//nav"
+    "|//link|//footer|//aside|//button|//select|//textarea|//nav"
     "|//*[@role='menu' or @role='menubar' or @role='complementary' or @role='navigation' or @role='search'"
     " or @role='alert' or @role='alertdialog' or @role='dialog' or @aria-modal='true']"
     "|//*[@hidden or @aria-hidden='true'][not(self::body or self::main or self::article or self::img)]"
     "|//*[contains(translate(@style, ' ', ''), 'display:none')"
     " or contains(translate(@style, ' ', ''), 'visibility:hidden')][not(self::body)]"
+)
+_AUTHOR = (
+    "boolean(//meta[@content!=''][@name='author' or @name='parsely-author' or @name='dc.creator'"
+    " or @name='DC.creator' or @name='dcterms.creator' or @property='dc:creator']"
+    "|//script[@type='application/ld+json'][contains(., '\"author\"')])"
 )
 _CONDITIONAL = {"form", "fieldset", "table", "ul", "div"}
 _KEPT_BY_TAG = {"html", "body", "main", "article", "a"}
@@ -44,24 +50,29 @@ def prune_page(page: "HtmlElement") -> None:
             blank(element)
 
 
-def prune_unlikely(measures: "dict[HtmlElement, Measure]") -> "list[HtmlElement]":
-    """Empty what is named like no article, and who wrote it; returns what was emptied."""
+def has_author(page: "HtmlElement") -> bool:
+    """Whether `page` says in its head who wrote it: a line about the author is then a part of the text."""
+    return bool(page.xpath(_AUTHOR))
+
+
+def prune_unlikely(measures: "dict[HtmlElement, Measure]", byline: bool) -> "list[HtmlElement]":
+    """Empty what is named like no article and, of `byline`, the first line about who wrote it.
+
+    Returns what was emptied.
+    """
     emptied: list[HtmlElement] = []
     sheltered: set[HtmlElement] = set()
     for element, own in measures.items():
-        if element.getparent() in sheltered or element.tag in ("table", "code"):
+        if byline and 0 < own.characters < _MAX_BYLINE and is_byline(element):
+            emptied.append(element)
+            byline = False
+        elif element.getparent() in sheltered or element.tag in ("table", "code"):
             sheltered.add(element)
-        elif _is_named_away(element, own):
+        elif element.tag not in _KEPT_BY_TAG and is_unlikely(element):
             emptied.append(element)
     for element in emptied:
         blank(element)
     return emptied
-
-
-def _is_named_away(element: "HtmlElement", own: Measure) -> bool:
-    if 0 < own.characters < _MAX_BYLINE and is_byline(element):
-        return True
-    return element.tag not in _KEPT_BY_TAG and is_unlikely(element)
 
 
 def prune_article(root: "HtmlElement", title: str) -> None:
@@ -83,13 +94,19 @@ def prune_article(root: "HtmlElement", title: str) -> None:
 
 
 def _sheltered(elements: "list[HtmlElement]") -> "set[HtmlElement]":
-    """What stands in code, a figure or a table of data, and those tables: nothing is dropped there."""
+    """What stands in code, a figure or a table of data, those tables, and what holds such a table."""
     found: set[HtmlElement] = set()
+    holders: set[HtmlElement] = set()
     for element in elements:
-        inside = element.tag in ("code", "figure", "pre") or (element.tag == "table" and is_data(element))
-        if inside or element.getparent() in found:
+        is_table, parent = element.tag == "table", element.getparent()
+        is_of_data = is_table and is_data(element)
+        # A figure may be no more than a frame around a table of links.
+        is_inside = parent in found and not (is_table and parent.tag == "figure")
+        if is_of_data or is_inside or element.tag in ("code", "figure", "pre"):
             found.add(element)
-    return found
+        if is_of_data:
+            holders.update(takewhile(lambda holder: holder not in holders, element.iterancestors()))
+    return found | holders
 
 
 def is_data(table: "HtmlElement") -> bool:
@@ -129,7 +146,7 @@ def _is_fishy(element: "HtmlElement", own: Measure) -> bool:
     return (
         (own.images > 1 and own.paragraphs / own.images < 0.5 and not _is_gallery(own))
         or (not is_list and own.items - 100 > own.paragraphs)
-        or own.inputs > own.paragraphs // 3
+        or (element.tag in ("form", "fieldset") and own.inputs > own.paragraphs // 3)
         or (not is_list and _is_stub(own))
         or (own.link_density > most_links and not (is_list and rank < 25))
         or (own.images == 0 and own.in_text == 0)
