@@ -2,57 +2,21 @@
 
 import re
 
-_FENCE = re.compile(r"(?:[ \t]|>|[-*+] |\d{1,3}[.)] ){0,40}(`{3,}|~{3,})([^`\n]*)")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
-_MARKDOWN = frozenset({"markdown", "md"})
+from maniple.reading.fences import Fences
 
-
-class Fences:
-    """Follows lines and knows which of them are code.
-
-    A fence around Markdown, as some models put one around their whole answer, hides nothing: what is inside
-    is read as the text that it is.
-    """
-
-    def __init__(self) -> None:
-        self._open = ""
-        self._is_quoted = False
-        self._wrapped = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the next line is code."""
-        return bool(self._open)
-
-    def takes(self, line: str) -> bool:
-        """Follow one more line; say whether it is code or a fence."""
-        if self._is_quoted and not line.lstrip().startswith(">"):
-            self._open, self._is_quoted = "", False  # code ends with the block quote that it stands in
-        found = _FENCE.match(line)
-        if found is None:
-            return self.is_open
-        marks, info = found[1], found[2].strip()
-        if self._open:
-            if marks.startswith(self._open) and not info:
-                self._open, self._is_quoted = "", False
-        elif info.casefold() in _MARKDOWN:
-            self._wrapped = True
-        elif self._wrapped and not info:
-            self._wrapped = False
-        else:
-            self._open, self._is_quoted = marks, line.lstrip().startswith(">")
-        return True
+_HTML_QUOTE = re.compile(r"<(/?)(?:blockquote|q)(?=[\s>])", re.IGNORECASE)
 
 
 class Blocks:
     """Takes text as it comes and gives whole blocks: joined together, they are the text.
 
-    A block ends at a blank line, after a heading and after code; a list or a table without blank lines is
-    one. Each keeps the blank lines behind it.
+    A block ends at a blank line, after a heading and after code, but not within a list item, a quotation
+    in HTML, or what another reader may take for code: each can be read alone. Blank lines behind it are its.
     """
 
     def __init__(self) -> None:
-        self._fences = Fences()
+        self._fences = Fences(strict=True)
+        self._html_quotes = 0
         self._lines: list[str] = []
         self._partial: list[str] = []
         self._ends = False
@@ -83,18 +47,23 @@ class Blocks:
 
     def end(self) -> list[str]:
         """Return what is left."""
-        last, self._lines, self._partial, self._characters = self.pending, [], [], 0
-        return [last] if last else []
+        line, self._partial = "".join(self._partial), []
+        ready = self._take(line) if line else []
+        self._characters = 0
+        return ready + self._cut()
 
     def _take(self, line: str) -> list[str]:
-        blank = not self._fences.is_open and not line.strip()
-        ready = self._cut() if self._ends and not blank else []
-        is_code = self._fences.takes(line)
+        read = self._fences.take(line)
+        blank = not line.strip()
+        ready = self._cut() if self._ends and not blank and not read.is_nested else []
         self._lines.append(line)
-        # A fence that opens no code ends a block, or it would be read as an opening one.
-        if blank or (not self._fences.is_open and (is_code or _HEADING.match(line))):
+        if not read.is_code:
+            for tag in _HTML_QUOTE.finditer(line):
+                self._html_quotes = max(self._html_quotes + (-1 if tag[1] else 1), 0)
+        may_end = self._fences.may_part and not self._html_quotes
+        if may_end and (blank or read.is_code or read.is_heading):
             self._ends = any(one.strip() for one in self._lines)
-        return ready + (self._cut() if blank and self._ends else [])
+        return ready + (self._cut() if blank and self._ends and not self._fences.is_nested else [])
 
     def _cut(self) -> list[str]:
         block = "".join(self._lines)

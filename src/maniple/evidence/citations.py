@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from html import unescape
 from typing import Literal
 
-from maniple.evidence.blocks import Fences
 from maniple.evidence.wording import LEAST_WORDS, words_in
+from maniple.reading.fences import Fences
 
 Kind = Literal["url", "number", "quotation"]
 
@@ -77,9 +77,9 @@ def citations(block: str) -> list[Citation]:
 
 def _without_code(block: str) -> str:
     """Return `block` with spaces in the place of code, so that offsets stay."""
-    fences, lines = Fences(), []
+    fences, lines = Fences(strict=True), []
     for line in block.splitlines(keepends=True):
-        is_code = fences.takes(line)
+        is_code = fences.take(line).is_code
         lines.append(re.sub(r"[^\n]", " ", line) if is_code else line)
     text = "".join(lines)
     runs = [(found.start(), found.end()) for found in _RUN.finditer(text)]

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from maniple.reading.fences import Fences
+
 PASSAGE_CHARACTERS = 1_200
-_FENCE = ("```", "~~~")
 _HEADING = re.compile(r"(#{1,6})[ \t]")
 _SENTENCE_ENDS = (". ", "! ", "? ", "。", "！", "？", "；")
 
@@ -40,19 +41,17 @@ def passages(markdown: str) -> list[Passage]:
 def _blocks(markdown: str) -> Iterator[list[str]]:
     """Yield the lines of each block; blank lines part them but for those in code."""
     block: list[str] = []
-    fence = ""
+    fences = Fences()
     for line in markdown.splitlines():
-        start = line.lstrip()[:3]
-        alone = not fence and _HEADING.match(line)
-        if not fence and (alone or not line.strip()) and block:
+        is_code = fences.take(line).is_code
+        alone = not is_code and _HEADING.match(line)
+        if not is_code and (alone or not line.strip()) and block:
             yield block
             block = []
         if alone:
             yield [line]
-        elif line.strip() or fence:
+        elif line.strip() or is_code:
             block.append(line)
-        if start in _FENCE and fence in ("", start):
-            fence = "" if fence else start
     if block:
         yield block
 

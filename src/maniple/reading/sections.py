@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from maniple.reading.fences import Fences
+
 _HEADING = re.compile(r"(#{1,6}) +(\S.*)")
-_FENCE = re.compile(r" {0,3}(`{3,20}|~{3,20})")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _MAX_HEADING_CHARACTERS = 100
 _LEAST_ROOM = 200
+_LONGEST_FENCE = 20
 # A document of more is a list, and each part costs a hundred times as much memory as its text.
 _MAX_HEADINGS = 10_000
 
@@ -50,10 +52,10 @@ def number_of(section: str, found: list[Part]) -> int | None:
 
 
 def _by_headings(whole: Part) -> Iterator[Part]:
-    heading, level, lines, fence, count = whole.heading, 0, list[str](), "", 0
+    heading, level, lines, fences, count = whole.heading, 0, list[str](), Fences(), 0
     for line in whole.markdown.split("\n"):
-        fence = _fence_after(line, fence)
-        match = None if fence or count == _MAX_HEADINGS else _HEADING.match(line)
+        is_code = fences.take(line).is_code
+        match = None if is_code or count == _MAX_HEADINGS else _HEADING.match(line)
         if match:
             count += 1
             if any(lines):
@@ -76,7 +78,7 @@ def _by_length(part: Part, max_characters: int) -> Iterator[Part]:
 
 def _pieces(markdown: str, max_characters: int) -> Iterator[str]:
     """`markdown` cut between paragraphs, lines or, at worst, anywhere; code is closed and opened again."""
-    start, fence = 0, ""
+    start, fence, fences = 0, "", Fences()
     while True:
         opening = f"{fence}\n" if fence else ""
         if len(markdown) - start <= max_characters - len(opening):
@@ -88,17 +90,8 @@ def _pieces(markdown: str, max_characters: int) -> Iterator[str]:
         start += length
         kept = kept[:length]
         for line in kept.split("\n"):
-            fence = _fence_after(line, fence)
+            fences.take(line)
+        fence = fences.mark[:_LONGEST_FENCE]
         yield opening + kept.rstrip() + (f"\n{fence}" if fence else "")
         while markdown[start : start + 1] == "\n" or (not fence and markdown[start : start + 1] == " "):
             start += 1
-
-
-def _fence_after(line: str, fence: str) -> str:
-    """The mark that ends the code which `line` leaves open, where `fence` is that before it; else empty."""
-    match = _FENCE.match(line)
-    if not match:
-        return fence
-    if not fence:
-        return match[1]
-    return "" if match[1].startswith(fence) else fence

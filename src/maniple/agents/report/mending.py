@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from maniple.evidence.blocks import Fences
 from maniple.evidence.check import Finding, SourceCheck
+from maniple.reading.fences import Fences
 
 LEAST_SHARE = 0.5
 """Of the characters of a passage that nobody objected to."""
@@ -33,7 +33,7 @@ def _kinds(text: str) -> set[str]:
     """Return what `text` is made of beside paragraphs; code that it leaves open is a kind of its own."""
     fences, prose = Fences(), []
     for line in text.splitlines():
-        if not fences.takes(line):
+        if not fences.take(line).is_code:
             prose.append(line)
     kinds = {kind for kind, begin in _KINDS.items() if any(map(begin.match, prose))}
-    return kinds | {"open code"} if fences.is_open else kinds
+    return kinds | {"open code"} if fences.mark else kinds
