@@ -6,30 +6,10 @@ import time
 import pytest
 
 from maniple.evidence.check import SourceCheck, marked
-from maniple.evidence.record import Source
 from maniple.evidence.source_list import WrittenList, heading_for, source_list
+from tests.evidence.read_pages import Read
 
 pytestmark = pytest.mark.anyio
-
-
-class Read:
-    """A record that holds what the test gives it: address, title and text of each source."""
-
-    def __init__(self, *read: tuple[str, str, str]) -> None:
-        self._texts = [text for _, _, text in read]
-        self._sources = [
-            Source(number, url, title, "page", 0.0, "")
-            for number, (url, title, _) in enumerate(read, start=1)
-        ]
-
-    async def add(self, url, title, kind, text):
-        raise NotImplementedError
-
-    async def sources(self):
-        return self._sources
-
-    async def texts(self, number):
-        return [self._texts[number - 1]]
 
 
 RECORD = Read(

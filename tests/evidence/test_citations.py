@@ -34,12 +34,10 @@ def test_every_form_of_an_address_is_found_once(text, url):
     assert cited(text, "quotation") == []
 
 
-def test_code_cites_nothing():
+def test_code_cites_nothing_but_addresses_in_a_line():
     fenced = '```sh\ncurl https://a.test [9]\n"one two three four"\n```\n'
-    assert (
-        citations(fenced + '`https://a.test [9] "one two three four"` and a [local](./file.csv) [x] [2024]')
-        == []
-    )
+    assert citations(f'{fenced}`[9] "one two three four"` and a [local](./file.csv) [x] [2024]') == []
+    assert cited("see `https://a.test/x`", "url") == ["https://a.test/x"]
 
 
 def test_a_fence_around_markdown_hides_nothing():
@@ -86,10 +84,10 @@ def test_numbers_are_read(text, numbers):
         ("他说「人工智能正在改变整个世界」[2]。", [("人工智能正在改变整个世界", (2,))]),
         ("> one two three four\n> — Somebody [4]\n", [("one two three four", (4,))]),
         ("> King: “one two three four”\n", [("King: “one two three four”", ())]),
-        ("> **King:** “one two three four” [2]", [("one two three four", (2,))]),
+        ("> **King:** “one two three four” [2]", [("“one two three four” [2]", (2,))]),
         ("> **Note:** one two three four", []),
         ("> [!TIP]\n> one two three four five", []),
-        ('# A "heading of four words" here', []),
+        ('# A "heading of four words" here', [("heading of four words", ())]),
         ('the "few words only" and 5" or 6" wide', []),
         ('| "one two three four" [1] | "a b c d" [2] |', [("one two three four", (1,)), ("a b c d", (2,))]),
     ],

@@ -2,175 +2,62 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from html import unescape
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from maniple.evidence.blockquotes import blockquotes
+from maniple.evidence.citation import Citation, Kind, covering
+from maniple.evidence.links import DEFINITION, links
+from maniple.evidence.prose import Prose
+from maniple.evidence.quotations import quotations
 from maniple.evidence.wording import LEAST_WORDS, words_in
-from maniple.reading.fences import Fences
 
-Kind = Literal["url", "number", "quotation"]
+__all__ = ["NEAR_CHARACTERS", "Citation", "Kind", "citations"]
 
 NEAR_CHARACTERS = 400
 """How far from a quotation its citation may stand."""
-_RUN = re.compile(r"`+")
-_WEB = re.compile(
-    r"(?:(?:https?|ftp)://|(?<![\w./@])www\.(?=\w))[^\s<>\"`|\\，。；！？、）】」』》“”]{1,4000}",
-    re.IGNORECASE,
-)
-# Possessive, so that what does not come to its end is read once.
-_LINK = re.compile(
-    r"\]\([ \t]{0,8}<?((?:[^\s()<>]++|\([^\s()<>]*+\))*+)>?[ \t]{0,8}"
-    r"(?:[\"'(][^\"')\n]{0,300}[\"')])?[ \t]{0,8}\)?"
-)
-_HIDDEN = re.compile(r"(?:https?:|ftp:)?//", re.IGNORECASE)
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_DEFINITION = re.compile(r"^[ >]{0,8}(\[)[^\]\n]{1,200}\]:[ \t]{0,8}<?([^\s<>]*)[^\n]*", re.MULTILINE)
 _NUMBERS = re.compile(
     r"[\[【［]\^?(\d{1,4}(?: ?[,;、，–-] ?\^?\d{1,4}){0,30})"
     r"(?:†[^\]】］\n]{0,80})?[\]】］]"
 )
-_QUOTATION = re.compile(
-    r"„[^„“”]*[“”]|“[^“”]*”|«[^«»]*»|(?<!\w)»[^«»]*«|「[^「」]*」|『[^『』]*』"
-    r"|(?<![\w\"])\"(?=\S)[^\"]*(?<=\S)\"(?!\w)"
-)
-_NEW_LINE = re.compile(r"\n")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
-_QUOTED_LINE = re.compile(r"[ \t]{0,8}>[ \t>]*")
-_CALLOUT = re.compile(
-    r"\[!\w+\]|\*\*[^*\n]{1,40}(?:[:：]\*\*|\*\*[:：])"
-    r"|(?:note|tip|info|hint|important|warning|caution|hinweis|achtung|attention|nota|注意?|提示|说明|警告|重要)[:：]",
-    re.IGNORECASE,
-)
-_BYLINE = re.compile(r"[*_]?(?:—|–|--?) ?\S")
+_FOOTNOTE = re.compile(r"^[ >]{0,8}(\[)\^\d{1,4}\]:", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"”“»\[])|[。！？]|\n(?=[ \t]*(?:[-*+|]|\d+[.)]))|\|")
 _TERMINALS = frozenset(".!?。！？")
 _MOST_BEHIND = 10
-_LEADS_ON = re.compile(r"[\s\"”“»」』）)*_.。!?！？]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """One claim that something stands somewhere; `start` and `end` are offsets in the block."""
-
-    kind: Kind
-    start: int
-    end: int
-    text: str
-    """The address, the words that are quoted, or the numbers as written."""
-    numbers: tuple[int, ...] = ()
-    """Of a citation its numbers; of a quotation those that its sentence cites."""
+_LEADS_ON = re.compile(r"[\s\"”“»」』›’‘'）)*_.。!?！？]*")
 
 
 def citations(block: str) -> list[Citation]:
-    """Return what `block` cites, in order, code left out. Takes linear time but for its longest sentence."""
-    prose = _without_code(block)
-    urls = list(_urls(prose))
+    """Return what `block` cites, in order, fenced code left out. Takes linear time."""
+    prose = Prose.of(block)
+    urls = links(prose)
     numbers = list(_numbers(prose, urls))
-    blockquotes = list(_blockquotes(prose))
-    spoken = [*blockquotes, *_quotations(prose, [*urls, *blockquotes])]
-    quoted = _attributed(prose, spoken, numbers)
-    return sorted((*urls, *numbers, *quoted), key=lambda one: (one.end, one.start))
+    quoted = list(blockquotes(prose))
+    end_of_other = covering((one.start, one.end) for one in (*urls, *quoted))
+    marked = (one for one in quotations(prose) if not end_of_other(one.start))
+    quoted += [one for one in marked if _is_long(one) or _is_cited(one, prose.text, numbers)]
+    return sorted(
+        (*urls, *numbers, *_attributed(prose.text, quoted, numbers)), key=lambda one: (one.end, one.start)
+    )
 
 
-def _without_code(block: str) -> str:
-    """Return `block` with spaces in the place of code, so that offsets stay."""
-    fences, lines = Fences(strict=True), []
-    for line in block.splitlines(keepends=True):
-        is_code = fences.take(line).is_code
-        lines.append(re.sub(r"[^\n]", " ", line) if is_code else line)
-    text = "".join(lines)
-    runs = [(found.start(), found.end()) for found in _RUN.finditer(text)]
-    if not runs:
-        return text
-    waiting: dict[int, deque[int]] = defaultdict(deque)
-    for index, (start, end) in enumerate(runs):
-        waiting[end - start].append(index)
-    pieces, at, index = [], 0, 0
-    while index < len(runs):
-        start, end = runs[index]
-        same = waiting[end - start]
-        while same and same[0] <= index:
-            same.popleft()
-        if same:
-            index = same[0]
-            pieces += [text[at:start], re.sub(r"[^\n]", " ", text[start : runs[index][1]])]
-            at = runs[index][1]
-        index += 1
-    return "".join((*pieces, text[at:]))
+def _is_long(one: Citation) -> bool:
+    return words_in(one.text) >= LEAST_WORDS
 
 
-def _urls(prose: str) -> Iterator[Citation]:
-    """Yield the targets of links and definitions, then addresses that stand bare or in angles."""
-    linked = sorted((*_definitions(prose), *_links(prose)), key=lambda one: one.start)
-    yield from linked
-    is_linked = _covering(linked)
-    for found in _WEB.finditer(prose):
-        if not is_linked(found.start()):
-            url = _trimmed(found[0])
-            yield Citation("url", found.start(), _after(prose, found.start() + len(url)), url)
+def _is_cited(one: Citation, prose: str, numbers: Sequence[Citation]) -> bool:
+    """Whether a number stands right behind a quotation: then it is one, and not a term or a name."""
+    behind = bisect_left(numbers, one.end, key=lambda number: number.start)
+    return behind < len(numbers) and _LEADS_ON.fullmatch(prose, one.end, numbers[behind].start) is not None
 
 
-def _definitions(prose: str) -> Iterator[Citation]:
-    for found in _DEFINITION.finditer(prose):
-        url = _shown(found[2])
-        if _HIDDEN.match(url):
-            yield Citation("url", found.start(1), found.end(), url)
-
-
-def _links(prose: str) -> Iterator[Citation]:
-    for found in _LINK.finditer(prose):
-        url = _shown(found[1])
-        if _HIDDEN.match(url) or url.lower().startswith("www."):
-            yield Citation("url", found.start(), found.end(), url)
-
-
-def _shown(target: str) -> str:
-    """Return the address that a target in Markdown becomes."""
-    return unescape(_ESCAPE.sub(r"\1", target))
-
-
-def _trimmed(url: str) -> str:
-    url = url.rstrip(".,;:!?'*_~…")
-    while url.endswith((")", "]")):
-        opening = "(" if url[-1] == ")" else "["
-        if url.count(opening) >= url.count(url[-1]):
-            break
-        url = url[:-1].rstrip(".,;:!?'*_~")
-    return url
-
-
-def _after(prose: str, end: int) -> int:
-    """Return where a mark may stand behind an address: behind its angle, its link's text, its definition."""
-    if prose.startswith(">", end):
-        end += 1
-    if prose.startswith("](", end):
-        link = _LINK.match(prose, end)
-        return link.end() if link else end
-    return end
-
-
-def _numbers(prose: str, urls: list[Citation]) -> Iterator[Citation]:
-    defined = {found.start(1) for found in _DEFINITION.finditer(prose)}
-    is_address = _covering(urls)
-    for found in _NUMBERS.finditer(prose):
+def _numbers(prose: Prose, urls: Sequence[Citation]) -> Iterator[Citation]:
+    defined = {found.start(1) for form in (DEFINITION, _FOOTNOTE) for found in form.finditer(prose.shown)}
+    end_of_address = covering((one.start, one.end) for one in urls)
+    for found in _NUMBERS.finditer(prose.text):
         numbers = _read(found[1])
-        if numbers and not is_address(found.start()) and found.start() not in defined:
+        if numbers and not end_of_address(found.start()) and found.start() not in defined:
             yield Citation("number", found.start(), found.end(), found[0], numbers)
-
-
-def _covering(spans: Iterable[Citation]) -> Callable[[int], bool]:
-    """Return what says whether an offset lies in one of `spans`, which do not overlap."""
-    ordered = sorted(spans, key=lambda one: one.start)
-    starts = [one.start for one in ordered]
-
-    def covers(offset: int) -> bool:
-        before = bisect_right(starts, offset) - 1
-        return before >= 0 and offset < ordered[before].end
-
-    return covers
 
 
 def _read(written: str) -> tuple[int, ...]:
@@ -183,36 +70,6 @@ def _read(written: str) -> tuple[int, ...]:
         numbers += span if len(span) <= 50 else (span[0], span[-1])
     # An interval of numbers, or a year, is no citation.
     return tuple(numbers) if all(0 < number < 1_000 for number in numbers) else ()
-
-
-def _quotations(prose: str, others: Sequence[Citation]) -> Iterator[Citation]:
-    """Yield what stands in quotation marks, but for what is a part of `others`."""
-    is_other = _covering(others)
-    starts = [0, *(found.end() for found in _NEW_LINE.finditer(prose))]
-    for found in _QUOTATION.finditer(prose):
-        line = starts[bisect_right(starts, found.start()) - 1]
-        if not (_HEADING.match(prose[line : line + 12]) or is_other(found.start())):
-            words = found[0][1:-1]
-            if words_in(_WEB.sub("", words)) >= LEAST_WORDS:
-                yield Citation("quotation", found.start(), found.end(), words)
-
-
-def _blockquotes(prose: str) -> Iterator[Citation]:
-    at, quoted, first, last = 0, [], 0, 0
-    for line in [*prose.splitlines(keepends=True), ""]:
-        mark = _QUOTED_LINE.match(line)
-        if mark is not None:
-            words = line[mark.end() :].strip()
-            first, last = (first if quoted else at), at + len(line.rstrip())
-            quoted.append(words)
-        elif quoted:
-            if _BYLINE.match(quoted[-1]):
-                quoted.pop()
-            text = "\n".join(quoted).strip()
-            if not _CALLOUT.match(text) and words_in(text) >= LEAST_WORDS:
-                yield Citation("quotation", first, last, text)
-            quoted = []
-        at += len(line)
 
 
 def _attributed(prose: str, quoted: list[Citation], numbers: list[Citation]) -> Iterator[Citation]:

@@ -7,17 +7,28 @@ from dataclasses import dataclass
 
 LEAST_WORDS = 4
 """What is quoted word for word begins at so many; three Chinese, Japanese or Korean characters are a word."""
+LEAST_WORDS_CITED = 3
+"""In a block quote, or with a number right behind it."""
 CHARACTERS_PER_WORD = 3
 GAP_CHARACTERS = 1_500
 """How much of the source an ellipsis may stand for."""
+INSERTION_CHARACTERS = 150
+"""How much of the source words in brackets may stand for."""
+LEAST_WORDS_PER_PART = 2
 _MOST_BEGINNINGS = 50
 
 _HAN_KANA_HANGUL = "\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_HAN_KANA_HANGUL}]|[^\W_{_HAN_KANA_HANGUL}]+|[^\w\s]")
-_IDEOGRAPH = re.compile(rf"[{_HAN_KANA_HANGUL}]")
+# Writing without spaces, and Korean, whose words are short: how many characters make a word.
+_UNSPACED = re.compile(
+    rf"(?P<ideographs>[{_HAN_KANA_HANGUL}]+)|(?P<thai>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+)"
+)
+_PER_WORD = {"ideographs": CHARACTERS_PER_WORD, "thai": 6}
 _LINK_TARGET = re.compile(r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?: \"[^\"]{0,300}\")?\)")
 _REFERENCE = re.compile(r"[\[【]\^?\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,20}[\]】]")
 _ELLIPSIS = re.compile(r"[\[(]? ?(?:…+|\.(?: ?\.){2,}) ?[\])]?")
+_INSERTION = re.compile(r"[\[(](?:sic|!)[!.]?[\])]|\[[^\[\]\n]{0,80}[^\W\d][^\[\]\n]{0,80}\](?!\()")
+_BULLET = re.compile(r"^[ \t]{0,20}[-*+•][ \t]", re.MULTILINE)
 # What our reader of PDFs sets between pages, and hyphens that a typesetter put into a word.
 _PAGE_BREAK = re.compile(r"^## Page \d{1,6}$", re.MULTILINE)
 _SOFT_BREAK = re.compile("\u00ad\\s+")
@@ -29,6 +40,7 @@ _OWN_CAPITAL = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 _WITHIN_WORDS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff*`\\\\]|~~")
 _DASHES = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d-]+(?: [\u2010-\u2015\u2212-]+)*")
 _NO_WORDING = re.compile("[\"'\u2018-\u201f\u2039\u203a\u00ab\u00bb\u300c-\u300f\u00b4#>|_\\[\\]]")
+_GAPS = {"…": GAP_CHARACTERS, "\ue001": INSERTION_CHARACTERS}
 _EDGES = " .,;:!?。，、；：！？-"
 
 
@@ -40,7 +52,7 @@ def wording(text: str) -> str:
     brackets. Takes linear time.
     """
     # White space first: patterns that may run along it from each of its characters are not linear.
-    text = " ".join(_SOFT_BREAK.sub("", _PAGE_BREAK.sub("", text)).split())
+    text = " ".join(_SOFT_BREAK.sub("", _PAGE_BREAK.sub("", _BULLET.sub("", text))).split())
     text = _REFERENCE.sub(" ", _LINK_TARGET.sub(" ", _OWN_CAPITAL.sub(r"\1", text)))
     text = unicodedata.normalize("NFKC", _ELLIPSIS.sub(" … ", text).replace("…", "\ue000"))
     text = _DASHES.sub("-", _WITHIN_WORDS.sub("", text))
@@ -59,32 +71,47 @@ def searchable(text: str) -> str:
 
 
 def words_in(text: str) -> float:
-    """Return how many words `text` has."""
-    tokens = _TOKEN.findall(text)
-    ideographs = sum(1 for token in tokens if _IDEOGRAPH.fullmatch(token))
-    others = sum(1 for token in tokens if token[0].isalnum()) - ideographs
-    return others + ideographs / CHARACTERS_PER_WORD
+    """Return how many words `text` has; what is between two spaces is one."""
+    unspaced = sum(len(found[0]) / _PER_WORD[found.lastgroup or ""] for found in _UNSPACED.finditer(text))
+    spaced = _UNSPACED.sub(" ", text).split()
+    return unspaced + sum(1 for word in spaced if any(map(str.isalnum, word)))
 
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Words that are said to stand somewhere, in the parts that ellipses leave."""
+    """Words that are said to stand somewhere, in the parts that ellipses and insertions leave."""
 
     parts: tuple[str, ...]
+    gaps: tuple[int, ...] = ()
+    """How many characters of the source may stand before each part but the first."""
 
     @classmethod
     def of(cls, text: str) -> "Quoted":
         """Read the words between quotation marks, which may end in a mark that is the sentence's."""
-        parts = (part.strip(_EDGES) for part in wording(text).split("…"))
-        return cls(tuple(f" {part} " for part in parts if part))
+        text = _INSERTION.sub("\ue001", _OWN_CAPITAL.sub(r"\1", text.replace("\ue001", " ")))
+        parts, gaps, room = list[str](), list[int](), 0
+        for part in re.split("([…\ue001])", wording(text)):
+            if part in _GAPS:
+                room = max(room, _GAPS[part])
+            elif words := part.strip(_EDGES):
+                parts.append(f" {words} ")
+                gaps.append(room)
+                room = 0
+        return cls(tuple(parts), tuple(gaps[1:]))
 
     def occurs_in(self, source: str) -> bool:
-        """Whether the parts stand in `source` (a `searchable`) whole, in order and near each other."""
+        """Whether the parts stand in `source` (a `searchable`) whole, in order and near each other.
+
+        Single words with gaps between them stand everywhere, and so nowhere.
+        """
+        said = sum(token[0].isalnum() for part in self.parts for token in part.split())
+        if len(self.parts) > 1 and said < LEAST_WORDS_PER_PART * len(self.parts):
+            return False
         unhyphened = tuple(_HYPHEN.sub("", part) for part in self.parts)
-        return any(_occur(parts, source) for parts in dict.fromkeys((self.parts, unhyphened)))
+        return any(_occur(parts, self.gaps, source) for parts in dict.fromkeys((self.parts, unhyphened)))
 
 
-def _occur(parts: Sequence[str], source: str) -> bool:
+def _occur(parts: Sequence[str], gaps: Sequence[int], source: str) -> bool:
     if not parts:
         return True
     first, *rest = parts
@@ -92,15 +119,15 @@ def _occur(parts: Sequence[str], source: str) -> bool:
     for _ in range(_MOST_BEGINNINGS):
         if start < 0:
             return False
-        if _follow(rest, source, start + len(first) - 1):
+        if _follow(rest, gaps, source, start + len(first) - 1):
             return True
         start = source.find(first, start + 1)
     return False
 
 
-def _follow(parts: Sequence[str], source: str, start: int) -> bool:
-    for part in parts:
-        found = source.find(part, start, start + GAP_CHARACTERS + len(part))
+def _follow(parts: Sequence[str], gaps: Sequence[int], source: str, start: int) -> bool:
+    for part, gap in zip(parts, gaps, strict=True):
+        found = source.find(part, start, start + gap + len(part))
         if found < 0:
             return False
         start = found + len(part) - 1

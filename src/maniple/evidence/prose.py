@@ -1,0 +1,154 @@
+"""A block of a report as its readers see it: without code and escapes, in the pieces that it is made of."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import unescape
+
+from maniple.reading.fences import Fences, Line
+
+Span = tuple[int, int]
+
+_NOT_A_LINE_END = re.compile(r"[^\n]")
+_TICKS = re.compile(r"\\[\\`]|(`+)")
+_TICK_IN_TAG = re.compile(r"<[a-zA-Z/!?][^<>`]*`[^<>]*>")
+_NOT_IN_DELIMITERS = re.compile(r"[^|:\- \t>]")
+_BAR = re.compile(r"(?<!\\)\|")
+_ESCAPED = re.compile(
+    r"\\([!-/:-@\[-`{-~])|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|\w{2,31});|[\u00ad\u200b-\u200f\u2060\ufeff]"
+)
+
+
+class Unescaped:
+    """A text with its escapes and entities resolved and without what nobody sees; knows where it stood."""
+
+    def __init__(self, raw: str) -> None:
+        pieces, at, length = [], 0, 0
+        self._clear, self._raw = [0], [0]
+        for found in _ESCAPED.finditer(raw):
+            written = found[1] or (unescape(found[0]) if found[0][0] == "&" else "")
+            pieces += [raw[at : found.start()], written]
+            length += found.start() - at + len(written)
+            at = found.end()
+            self._clear.append(length)
+            self._raw.append(at)
+        self.text = "".join((*pieces, raw[at:]))
+
+    def raw(self, offset: int) -> int:
+        """Return where an offset of `text` is in what was given."""
+        before = bisect_right(self._clear, offset) - 1
+        return self._raw[before] + offset - self._clear[before]
+
+    def clear(self, offset: int) -> int:
+        """Return where an offset of what was given is in `text`."""
+        before = bisect_right(self._raw, offset) - 1
+        return self._clear[before] + offset - self._raw[before]
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """One block. Every text has the offsets of the block: what is left out is spaces there."""
+
+    shown: str
+    """Without fenced code."""
+    text: str
+    """Without code in its lines, too."""
+    code: Sequence[Span]
+    """Where that was."""
+    pieces: Sequence[Span]
+    """Paragraphs, list items, cells of tables, headings."""
+    quotes: Sequence[Span]
+    """Block quotes, by whole lines."""
+
+    @classmethod
+    def of(cls, block: str) -> "Prose":
+        """Read `block`; takes linear time."""
+        block = block.replace("\r\n", " \n").replace("\r", "\n")
+        fences = Fences(strict=True)
+        lines = [(fences.take(line), line) for line in block.split("\n")]
+        shown = "\n".join(" " * len(line) if read.is_code else line for read, line in lines)
+        code = _code_in_lines(shown)
+        return cls(shown, _without(shown, code), code, [*_pieces(lines, shown)], [*_quotes(lines)])
+
+
+def _without(text: str, spans: Sequence[Span]) -> str:
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], _NOT_A_LINE_END.sub(" ", text[start:end])]
+        at = end
+    return "".join((*pieces, text[at:]))
+
+
+def _code_in_lines(shown: str) -> list[Span]:
+    """Return the spans of code; none where a backtick has no other in its line.
+
+    What follows such a one is code to some readers and text to others: which lines are one paragraph, what is
+    a tag and what a cell of a table they see differently.
+    """
+    if "`" not in shown:
+        return []
+    has_cells = _has_cells(shown)
+    spans: list[Span] = []
+    at = 0
+    for line in shown.split("\n"):
+        found = _code_in(line) if "`" in line else []
+        if found is None or (has_cells and any(_BAR.search(line, *span) for span in found)):
+            return []
+        spans += [(at + start, at + end) for start, end in found]
+        at += len(line) + 1
+    return spans
+
+
+def _code_in(line: str) -> list[Span] | None:
+    if _TICK_IN_TAG.search(line):
+        return None
+    spans: list[Span] = []
+    at = 0
+    while ticks := _TICKS.search(line, at):
+        at = ticks.end()
+        if ticks[1]:
+            closing = re.compile(rf"(?<!`){ticks[1]}(?!`)").search(line, at)
+            if closing is None:
+                return None
+            at = closing.end()
+            spans.append((ticks.start(), at))
+    return spans
+
+
+def _has_cells(shown: str) -> bool:
+    """Whether a line may be that between the head and the body of a table."""
+    return any(
+        "-" in line and ("|" in line or ":" in line) and not _NOT_IN_DELIMITERS.search(line)
+        for line in shown.split("\n")
+    )
+
+
+def _pieces(lines: Sequence[tuple[Line, str]], shown: str) -> Iterator[Span]:
+    has_cells = _has_cells(shown)
+    start = at = 0
+    for read, line in lines:
+        is_row = has_cells and "|" in line
+        if start < at and (read.begins or is_row):
+            yield start, at
+            start = at
+        if is_row:
+            for bar in _BAR.finditer(line):
+                yield start, at + bar.start()
+                start = at + bar.end()
+        at += len(line) + 1
+    yield start, min(at, len(shown))
+
+
+def _quotes(lines: Sequence[tuple[Line, str]]) -> Iterator[Span]:
+    start, end, at = -1, -1, 0
+    for read, line in lines:
+        goes_on = read.is_quoted and read.is_nested
+        if start >= 0 and not goes_on:
+            yield start, end
+            start = -1
+        if read.is_quoted:
+            start, end = (start if start >= 0 else at), at + len(line)
+        at += len(line) + 1
+    if start >= 0:
+        yield start, end
