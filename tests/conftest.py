@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests.environment import configures
+from tests.environment import CERTIFICATES, configures
 
 # The same examples each time: what is found by chance is found while one writes, not while another lands.
 # `pytest --hypothesis-profile=default` looks for new ones.
@@ -36,6 +36,9 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
             patch.delenv(name)
         # Its connections are made outside of Python, where pytest-socket sees nothing of them.
         patch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        for name, value in CERTIFICATES.items():
+            patch.setenv(name, value)
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
         yield
 
