@@ -273,24 +273,58 @@ class OpenAIServer:
             await send({"type": "http.response.body", "body": ending})
 
 
-def _bind(script: Json, port: int) -> tuple[OpenAIServer, uvicorn.Server, socket.socket]:
+class _PromptServer(uvicorn.Server):
+    """Ends when it is told to: uvicorn's own looks every tenth of a second, and lets another one pass."""
+
+    _ended: asyncio.Event | None = None
+
+    def end(self) -> None:
+        """Tell it, from any thread."""
+        self.should_exit = True
+        if self._ended:
+            self._loop.call_soon_threadsafe(self._ended.set)
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)  # makes the headers
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        if not self.should_exit:
+            await self._ended.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for one in (*self.servers, *(sockets or [])):
+            one.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        if tasks := set(state.tasks):
+            _, late = await asyncio.wait(tasks, timeout=self.config.timeout_graceful_shutdown)
+            for task in late:
+                task.cancel()
+            await asyncio.wait(tasks)
+        for connection in list(state.connections):
+            connection.transport.abort()  # type: ignore[union-attr]
+        await asyncio.sleep(0)  # so that they hear of it
+
+
+def _bind(script: Json, port: int) -> tuple[OpenAIServer, uvicorn.Config, socket.socket]:
     # Listening before the loop runs makes the URL good at once: early clients wait in the backlog.
     listener = socket.create_server(("127.0.0.1", port), backlog=512)
     app = OpenAIServer(script, f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
     options: Json = {"lifespan": "off", "ws": "none", "log_config": None, "timeout_graceful_shutdown": 1}
-    return app, uvicorn.Server(uvicorn.Config(app, access_log=False, **options)), listener
+    return app, uvicorn.Config(app, access_log=False, **options), listener
 
 
 @contextmanager
 def serving(script: Json) -> Iterator[OpenAIServer]:
     """Serve `script` on a free port from a thread, which has ended when the context is left."""
-    app, server, listener = _bind(script, 0)
+    app, config, listener = _bind(script, 0)
+    server = _PromptServer(config)
     thread = threading.Thread(target=server.run, args=([listener],), name="openai-server")
     thread.start()
     try:
         yield app
     finally:
-        server.should_exit = True
+        server.end()
         thread.join()
 
 
@@ -300,9 +334,9 @@ def main() -> None:
     parser.add_argument("--script", type=Path, help="a JSON file; without it, the script SIMPLE")
     arguments = parser.parse_args()
     script = json.loads(arguments.script.read_text()) if arguments.script else SIMPLE
-    app, server, listener = _bind(script, arguments.port)
+    app, config, listener = _bind(script, arguments.port)
     print(app.base_url, flush=True)
-    server.run([listener])
+    uvicorn.Server(config).run([listener])
 
 
 if __name__ == "__main__":
