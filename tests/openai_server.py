@@ -67,6 +67,8 @@ SIMPLE: Json = {
     "reporter": [reply("# What is 1 + 3?\n\nThe answer is **4**.\n")],
     "other": [reply("OK")],
 }
+BRIEF: Json = {**SIMPLE, "planner": [{"chunks": [json.dumps(_PLAN)]}]}
+"""The same with a plan in one piece, of which nobody sees more: for tests of many runs."""
 
 
 def approximate_tokens(text: str) -> int:

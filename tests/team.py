@@ -48,6 +48,8 @@ async def tavily_search(query: str) -> str:
     return '[{"title": "T", "url": "https://e.test/a", "content": "c"}]'
 
 
+PATIENT = {"timeout_seconds": 60}
+"""Of endpoints on a machine that has much else to do."""
 TOOLS = Toolbox({"coder": [python_repl_tool], "researcher": [tavily_search]})
 
 

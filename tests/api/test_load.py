@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.grammar import Client
-from tests.openai_server import SIMPLE, call, reply, serving
+from tests.openai_server import BRIEF, call, reply, serving
 from tests.serving import environment, frames_of, server_process
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ def script():
         call("python_repl_tool", code="open('{run}', 'w').close(); import os; print(sorted(os.listdir()))")
     ]
     return {
-        **SIMPLE,
+        **BRIEF,
         "coder": [*coder, reply("done by {run}")],
         "reporter": [reply("report for {run}, word by word")],
     }

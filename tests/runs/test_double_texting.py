@@ -8,9 +8,9 @@ from langchain_core.messages import HumanMessage
 from maniple.graph import RunOptions
 from maniple.runs import RunRequest, ThreadBusy, open_engine
 from maniple.store import open_store
-from tests.openai_server import SIMPLE
+from tests.openai_server import BRIEF
 from tests.runs.test_recovery import told
-from tests.team import scripted_team
+from tests.team import PATIENT, scripted_team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(200)]
 TIMES = 100
@@ -27,7 +27,7 @@ ENDS = {
 async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, pauses):
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
-        scripted_team({**SIMPLE, "by_history": True}, checkpointer=store.checkpointer) as it,
+        scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer, models=PATIENT) as it,
         open_engine(it.team, store, kind="server") as engine,
     ):
         for number in range(TIMES // 4 if pauses else TIMES):

@@ -14,9 +14,9 @@ from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.store import open_store
 from maniple.tools.code import code_tools
-from tests.openai_server import SIMPLE
+from tests.openai_server import BRIEF
 from tests.sandbox.host import as_process_one, new_marker, watched
-from tests.team import scripted_team
+from tests.team import PATIENT, scripted_team
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +87,7 @@ def _strays(folder: Path) -> set[str]:
 async def test_two_hundred_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")
     ends: list[str] = []
-    script: dict[str, Any] = {**SIMPLE, "coder": [{"tool_calls": _CALLS}, {"hang": True}]}
+    script: dict[str, Any] = {**BRIEF, "coder": [{"tool_calls": _CALLS}, {"hang": True}]}
     with as_process_one() as children:
         async with (
             open_sandbox(SandboxSettings(timeout_seconds=60)) as sandbox,
@@ -97,7 +97,7 @@ async def test_two_hundred_runs_cancelled_at_random_leave_no_process_and_no_file
             toolbox = Toolbox({"coder": code_tools(sandbox, workspaces)})
             workplace = Workplace(workspaces, sandbox)
             async with (
-                scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox) as it,
+                scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox, models=PATIENT) as it,
                 open_engine(it.team, store, kind="server", workplace=workplace) as engine,
             ):
 

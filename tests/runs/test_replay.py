@@ -7,7 +7,7 @@ import random
 import httpx
 import pytest
 
-from tests.openai_server import SIMPLE, serving
+from tests.openai_server import BRIEF, serving
 from tests.runs.killing import Ears, Mortal
 from tests.serving import environment
 
@@ -78,7 +78,7 @@ async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(tmp
     each = [DROPS // STREAMS + (number < DROPS % STREAMS) for number in range(STREAMS)]
     # Killed when it is stored and not told, it is told from the store, where it ends with its last word.
     report = [*(f"w{n} " for n in range(PIECES - 1)), f"w{PIECES - 1}"]
-    script = {**SIMPLE, "by_history": True, "reporter": [{"chunks": report, "delay_seconds": 0.02}]}
+    script = {**BRIEF, "by_history": True, "reporter": [{"chunks": report, "delay_seconds": 0.02}]}
     with serving(script) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:

@@ -22,7 +22,7 @@ def script(site_url: str):
     return {
         "by_history": True,
         "coordinator": SIMPLE["coordinator"],
-        "planner": [reply(json.dumps(plan(step("researcher"), step("reporter"))))],
+        "planner": [{"chunks": [json.dumps(plan(step("researcher"), step("reporter")))]}],
         "researcher": [*crawls, reply("found by {run}")],
         "reporter": [reply("the report of {run}")],
     }

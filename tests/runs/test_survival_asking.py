@@ -31,7 +31,7 @@ def script():
     return {
         "by_history": True,
         "coordinator": SIMPLE["coordinator"],
-        "planner": [reply(json.dumps(plan(step("coder"), step("reporter"))))],
+        "planner": [{"chunks": [json.dumps(plan(step("coder"), step("reporter")))]}],
         "coder": [*calls, reply("done by {run}")],
         "reporter": [reply("the report of {run}")],
     }
