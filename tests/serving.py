@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from tests.environment import environment
+from tests.forking import Forked
 
 __all__ = [
     "ROOT",
@@ -55,9 +56,7 @@ def server_process(env: dict[str, str], cwd: Path, *, measured: bool = False) ->
     """Start `server.py` on a free port and stop it by its process id; `measured` watches its event loop."""
     command = [sys.executable, *(["-m", "tests.looped_server"] if measured else [str(ROOT / "server.py")])]
     env = {**env, "PYTHONPATH": str(ROOT), "MANIPLE_SERVER__PORT": "0"}
-    process = subprocess.Popen(
-        command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    process = Forked(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     reader = threading.Thread(target=_read_to_the_end, args=(process,), name="server-log", daemon=True)
     try:
         url = _address(process)

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.environment import environment as environment_of
+from tests.forking import forking
 
 MAIN = Path(__file__).parents[2] / "main.py"
 SERVER = Path(__file__).parents[2] / "server.py"
@@ -37,14 +38,15 @@ async def start(
     stdin: int = DEVNULL,
 ) -> Process:
     """Start the program in `folder` with pipes."""
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, str(program), *arguments),
-        cwd=folder,
-        env=env,
-        stdin=stdin,
-        stdout=PIPE,
-        stderr=PIPE,
-    )
+    with forking():
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, str(program), *arguments),
+            cwd=folder,
+            env=env,
+            stdin=stdin,
+            stdout=PIPE,
+            stderr=PIPE,
+        )
 
 
 async def run(
@@ -152,14 +154,15 @@ async def on_terminal(
     """Run the program on a terminal of 100 columns and 30 lines, and kill it if it is there in the end."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-    process = await asyncio.create_subprocess_exec(
-        *("setsid", "--ctty", sys.executable, str(program), *arguments),
-        cwd=folder,
-        env=env,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-    )
+    with forking():
+        process = await asyncio.create_subprocess_exec(
+            *("setsid", "--ctty", sys.executable, str(program), *arguments),
+            cwd=folder,
+            env=env,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
     os.close(slave)
     terminal = Terminal(master, process)
     try:

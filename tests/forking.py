@@ -1,0 +1,185 @@
+"""The programs `main.py`, `server.py` and `maniple`, forked from a Python that has imported what they need.
+
+Importing the frameworks is most of a start. So each worker of the tests has a nursery: a process that imports
+them once and then forks. What it forks is a real process with its own id, files, signals and end, a child of
+the test's process like any other; it differs from `python main.py` only in what was imported before. Starts
+that mean the very command (in a shell, as another user, with other settings of Python) go the usual way.
+"""
+
+import atexit
+import fcntl
+import functools
+import gc
+import importlib
+import io
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from ctypes import CDLL, byref, c_int
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+__all__ = ["Forked", "forking"]
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = {str(ROOT / "main.py"), str(ROOT / "server.py"), str(Path(sys.executable).with_name("maniple"))}
+_ON_TERMINAL = ["setsid", "--ctty"]
+_IMPORTED = ("maniple.cli.app", "maniple.api", "maniple.runtime", "uvicorn", "prompt_toolkit")
+_SET_SUBREAPER, _GET_SUBREAPER = 36, 37
+_LONGEST = 1 << 17
+
+
+class Forked(subprocess.Popen[Any]):
+    """A process like `subprocess.Popen` starts; one of the programs comes from the nursery."""
+
+    def _execute_child(self, args: Any, *given: Any) -> None:
+        _, _, _, _, cwd, env, _, _, _, *pipes = given[:15]
+        words = [] if isinstance(args, str | bytes | os.PathLike) else [os.fspath(word) for word in args]
+        on_terminal = words[:2] == _ON_TERMINAL
+        python, *command = words[2 * on_terminal :] or [""]
+        if python != sys.executable or not command or command[0] not in PROGRAMS or not _is_usual(env):
+            start: Any = super()
+            return start._execute_child(args, *given)
+        # For input, output and errors there are two ends each, one to read and one to write.
+        files = [own if end < 0 else end for own, end in enumerate((pipes[0], pipes[3], pipes[5]))]
+        asked = {"command": command, "cwd": os.fspath(cwd or "."), "env": env, "on_terminal": on_terminal}
+        self.pid = _nursery().fork(asked, files)
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def forking() -> Iterator[None]:
+    """Let asyncio start the programs from the nursery, too."""
+    with mock.patch("asyncio.unix_events.subprocess", SimpleNamespace(Popen=Forked, PIPE=subprocess.PIPE)):
+        yield
+
+
+def _is_usual(env: Mapping[str, str] | None) -> bool:
+    """Whether Python would be set up in this environment as the nursery is."""
+    own = {name for name in env or {} if name.startswith(("PYTHON", "LC_")) and name != "PYTHONPATH"}
+    return env is not None and not own and env.get("LANG") == "C.UTF-8"
+
+
+class _Nursery:
+    """The process that forks, seen from the tests."""
+
+    def __init__(self) -> None:
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        env = {"PATH": os.environ["PATH"], "HOME": os.devnull, "LANG": "C.UTF-8"}
+        command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+        self._process = subprocess.Popen(command, cwd=ROOT, env=env, pass_fds=[theirs.fileno()])
+        theirs.close()
+        self._asking = threading.Lock()
+
+    def fork(self, asked: Mapping[str, Any], files: Sequence[int]) -> int:
+        """Return the id of a process that has become this process's child."""
+        with self._asking, _inheriting_orphans():
+            socket.send_fds(self._channel, [json.dumps(asked).encode()], files)
+            pid = int(self._channel.recv(100) or b"0")
+            assert pid, "the nursery has ended"
+            return pid
+
+    def close(self) -> None:
+        """End it; what it has forked goes on."""
+        self._channel.close()
+        self._process.wait(30)
+
+
+@functools.cache
+def _nursery() -> _Nursery:
+    nursery = _Nursery()
+    atexit.register(nursery.close)
+    return nursery
+
+
+@contextmanager
+def _inheriting_orphans() -> Iterator[None]:
+    libc, before = CDLL(None), c_int()
+    libc.prctl(_GET_SUBREAPER, byref(before), 0, 0, 0)
+    libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(_SET_SUBREAPER, before.value, 0, 0, 0)
+
+
+def _asked(channel: socket.socket) -> dict[str, Any] | None:
+    """Fork for each that is asked for; return it in the new process, and None in the nursery in the end."""
+    while True:
+        message, files, *_ = socket.recv_fds(channel, _LONGEST, 3)
+        if not message:
+            return None
+        reader, writer = os.pipe()
+        between = os.fork()
+        if not between:
+            parent, program = os.getpid(), os.fork()
+            if not program:
+                os.close(reader)
+                os.close(writer)
+                channel.close()
+                return {**json.loads(message), "files": files, "parent": parent}
+            os.write(writer, b"%d" % program)
+            os._exit(0)
+        os.close(writer)
+        for file in files:
+            os.close(file)
+        os.waitpid(between, 0)
+        channel.send(os.read(reader, 100))
+        os.close(reader)
+
+
+def _become(asked: dict[str, Any]) -> None:
+    """Be as if this process had been started so."""
+    while os.getppid() == asked["parent"]:
+        time.sleep(0.001)
+    if asked["on_terminal"]:
+        os.setsid()
+    for number, file in enumerate(asked["files"]):
+        os.dup2(file, number)
+        os.close(file)
+    if asked["on_terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    time.tzset()
+    sys.argv = asked["command"]
+    _open_streams()
+
+
+def _open_streams() -> None:
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        binary = os.fdopen(number, "wb" if number else "rb")
+        errors = "backslashreplace" if name == "stderr" else "surrogateescape"
+        lines = name == "stderr" or binary.isatty()
+        stream = io.TextIOWrapper(binary, "utf-8", errors, line_buffering=lines)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def main() -> None:
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    assert threading.active_count() == 1, "what is forked would lack the other threads"
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as channel:
+        asked = _asked(channel)
+    if asked:
+        _become(asked)
+        runpy.run_path(asked["command"][0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
