@@ -11,8 +11,8 @@ from tests.serving import ROOT
 def test_a_forked_program_is_a_child_with_the_status_streams_and_settings_that_it_was_given(tmp_path):
     (tmp_path / "conf.yaml").write_text("no_such_section: {}\n", encoding="utf-8")
     command = [sys.executable, str(ROOT / "main.py"), "1+3=?"]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with Forked(command, cwd=tmp_path, env=environment("http://nobody.test", tmp_path), **pipes) as program:
+    env = environment("http://nobody.test", tmp_path)
+    with Forked(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         stat = Path(f"/proc/{program.pid}/stat").read_text(encoding="utf-8")
         assert int(stat.rpartition(")")[2].split()[1]) == os.getpid()
         output, notes = program.communicate(timeout=60)

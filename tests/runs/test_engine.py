@@ -113,10 +113,10 @@ async def test_cancelling_ends_the_model_call_and_closes_the_stream(opening, rol
     async with opening({**SIMPLE, role: [{"hang": True}]}) as here:
         run_id = await here.ask()
         await asyncio.to_thread(here.it.server.wait_for, lambda s: s["by_role"].get(role) == 1)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             run = await here.engine.cancel(run_id)
         frames = checked(await here.told(run_id))
-        await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["aborted"] == 1, 2)
+        await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["aborted"] == 1)
     assert (run.status, status(frames)) == ("cancelled", "cancelled")
     assert data(frames, "error") == []
     assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
@@ -206,7 +206,7 @@ async def test_a_turn_cancelled_before_it_began_still_says_so(opening):
     async with opening(HANGING) as here:
         first, second = [await here.ask(text, thread_id="t") for text in ("a", "b")]
         await here.calls(1)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             await here.engine.cancel(second)
         assert status(checked(await here.told(second))) == "cancelled"
         await here.engine.cancel(first)
