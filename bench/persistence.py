@@ -1,6 +1,7 @@
 """What keeping everything costs: CPU per run of a server with SQLite beside one that keeps nothing."""
 
 import statistics
+import subprocess
 import tempfile
 import time
 from contextlib import ExitStack
@@ -31,7 +32,7 @@ def measure(base_url: str) -> dict[str, float]:
 def _server(stack: ExitStack, base_url: str, backend: str) -> ServerProcess:
     home = stack.enter_context(tempfile.TemporaryDirectory())
     env = environment(base_url, home, MANIPLE_STORE__BACKEND=backend)
-    return stack.enter_context(server_process(env, Path(home)))
+    return stack.enter_context(server_process(env, Path(home), start=subprocess.Popen))
 
 
 def _cpu(server: ServerProcess, name: str) -> float:

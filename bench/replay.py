@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -27,7 +28,7 @@ async def measure(base_url: str) -> dict[str, float]:
         async with open_store(data / "maniple.db", data / "artifacts", server=True) as store:
             run_id = await _keep(store)
             from_store = await _from_store(store, run_id)
-        with server_process(environment(base_url, home), Path(home)) as server:
+        with server_process(environment(base_url, home), Path(home), start=subprocess.Popen) as server:
             over_http = _over_http(f"{server.url}/api/runs/{run_id}/events")
     return {"replay_events_per_s": over_http, "replay_from_store_per_s": from_store}
 

@@ -1,5 +1,6 @@
 """How soon the server is ready, what it weighs, and how many calls and tokens a question costs over HTTP."""
 
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ def measure(base_url: str) -> dict[str, float]:
     """Ask a fresh server once."""
     with tempfile.TemporaryDirectory() as home:
         started = time.perf_counter()
-        with server_process(environment(base_url, home), Path(home)) as server:
+        with server_process(environment(base_url, home), Path(home), start=subprocess.Popen) as server:
             httpx.get(f"{server.url}/healthz").raise_for_status()
             ready = time.perf_counter() - started
             idle = server.memory_mb()
