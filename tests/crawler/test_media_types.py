@@ -1,7 +1,8 @@
 import pytest
 
-from maniple.crawler.media_types import DOCX, sniffed
+from maniple.crawler.media_types import sniffed
 from maniple.errors import FetchError
+from maniple.media_types import DOCX
 from tests.pictures import gif, jpeg, png, webp
 
 ARCHIVE = b"PK\x03\x04" + bytes(26) + b"word/document.xml" + bytes(100)

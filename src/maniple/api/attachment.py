@@ -1,7 +1,6 @@
 """Files as attachments: a browser saves them and never shows or runs them here."""
 
 import asyncio
-import mimetypes
 import os
 from collections.abc import AsyncIterator
 from typing import BinaryIO
@@ -9,6 +8,8 @@ from urllib.parse import quote
 
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
+
+from maniple.media_types import media_type_of
 
 HEADERS = {
     "content-security-policy": "sandbox",
@@ -28,7 +29,7 @@ class OpenFileResponse(StreamingResponse):
         size = os.fstat(file.fileno()).st_size
         disposition = f"attachment; filename*=utf-8''{quote(name, safe='')}"
         headers = {**HEADERS, "content-length": str(size), "content-disposition": disposition}
-        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        media_type = media_type_of(name)
         super().__init__(_pieces(file, size), headers=headers, media_type=media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,8 +5,9 @@ import re
 
 from maniple.crawler.article import Article, Document, Section
 from maniple.crawler.failures import FinalError
-from maniple.crawler.media_types import DOCX, HTML, PDF
+from maniple.crawler.media_types import HTML, PDF
 from maniple.errors import FetchError
+from maniple.media_types import DOCX
 from maniple.reading.formats import ISOLATED, read_as
 from maniple.reading.frames import Framed, packed
 from maniple.reading.isolated import read_isolated

@@ -3,12 +3,12 @@
 import re
 
 from maniple.crawler.failures import FinalError
+from maniple.media_types import DOCX
 from maniple.reading.encoding import without_mark
 from maniple.reading.pictures import PICTURES, picture_of
 
 HTML = ("text/html", "application/xhtml+xml")
 PDF = "application/pdf"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 # Servers say these when they know nothing; what such a document is, its bytes say.

@@ -3,12 +3,12 @@
 import asyncio
 import hashlib
 import logging
-import mimetypes
 from collections.abc import AsyncGenerator, Set
 from dataclasses import dataclass, field
 
 from maniple.errors import FileError, StoreError
 from maniple.events import ArtifactMade
+from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
 from maniple.store import Artifact, RunRecord, Store
@@ -114,8 +114,7 @@ class Outputs:
         name = self.redactor.text(path.rpartition("/")[2])
         if (name, file.masked_sha256) in known:
             return None
-        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return await self.store.artifacts.add(run, name, media_type, file.content)
+        return await self.store.artifacts.add(run, name, media_type_of(name), file.content)
 
 
 @dataclass(frozen=True, slots=True)

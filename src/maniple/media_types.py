@@ -1,0 +1,42 @@
+"""The media types of files by their names, the same on every machine: systems' own tables differ."""
+
+import mimetypes
+from functools import cache
+from pathlib import PurePosixPath
+
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+UNKNOWN = "application/octet-stream"
+
+# What Python's table does not know, or not in every version of Python.
+_MORE = {
+    ".bz2": "application/x-bzip2",
+    ".docx": DOCX,
+    ".gz": "application/gzip",
+    ".ipynb": "application/x-ipynb+json",
+    ".js": "text/javascript",
+    ".jsonl": "application/jsonl",
+    ".log": "text/plain",
+    ".md": "text/markdown",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".rst": "text/x-rst",
+    ".toml": "application/toml",
+    ".webp": "image/webp",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".xz": "application/x-xz",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".zst": "application/zstd",
+}
+
+
+def media_type_of(name: str) -> str:
+    """Return what a file called `name` is, by its last suffix; `UNKNOWN` for one without a known one."""
+    suffix = PurePosixPath(name).suffix.lower()
+    return _MORE.get(suffix) or _known().get(suffix, UNKNOWN)
+
+
+@cache
+def _known() -> dict[str, str]:
+    # An instance of its own begins with Python's table, and not with the system's.
+    return mimetypes.MimeTypes().types_map[True]
