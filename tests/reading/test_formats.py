@@ -186,6 +186,19 @@ async def test_where_it_is_read_makes_no_difference(
     assert "19" in here.markdown or "Мост длиной" in here.markdown
 
 
+@pytest.mark.parametrize(("tags", "elsewhere"), [(9_000, False), (11_000, True)])
+async def test_a_page_of_many_tags_is_read_elsewhere_however_small(
+    tags: int, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolated, "_TIMEOUT_SECONDS", 0)
+    reading = read("words" + "<b>" * tags, "text/html")
+    if not elsewhere:
+        assert "words" in (await reading).markdown
+        return
+    with pytest.raises(FetchError, match="takes too long"):
+        await reading
+
+
 async def test_a_reader_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolated, "_TIMEOUT_SECONDS", 0.01)
     with pytest.raises(FetchError, match="takes too long"):

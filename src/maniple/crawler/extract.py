@@ -31,6 +31,8 @@ _HEAD_BYTES = 2_000
 # What is larger is read in a process of its own: it may take a hundred times its size, and holds the
 # interpreter for as long as a library takes over a piece of it. Starting the process takes 0.2 s.
 _LARGE_BYTES = 300_000
+# An element costs as much as so many bytes of prose: 300 kB of nothing but tags take three seconds.
+_MANY_TAGS = 10_000
 
 
 async def read_article(document: Document, max_characters: int, section: str = "") -> Article:
@@ -56,9 +58,13 @@ async def _read(document: Document) -> Reading:
         pages = [Framed(page.url, page.charset, page.body) for page in (document, *document.frames)]
         return await read_isolated("frames", packed(pages), document.url, None)
     what = (_kind(document), document.body, document.url, document.charset)
-    if what[0] in ISOLATED or len(document.body) > _LARGE_BYTES:
+    if what[0] in ISOLATED or _takes_long(document.body):
         return await read_isolated(*what)
     return await asyncio.to_thread(read_as, *what)
+
+
+def _takes_long(body: bytes) -> bool:
+    return len(body) > _LARGE_BYTES or body.count(b"<") > _MANY_TAGS
 
 
 def _kind(document: Document) -> str:
