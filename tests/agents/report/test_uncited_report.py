@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from maniple.agents.report import UncitedDraft
+from maniple.evidence.blocks import Blocks
+from maniple.evidence.check import SourceCheck, marked
+from tests.evidence.read_pages import Read
 from tests.openai_server import SIMPLE, reply
 from tests.team import data, plan, said, scripted_team, step
 
@@ -71,3 +75,27 @@ async def test_where_nobody_searched_a_list_of_numbers_is_no_citation():
         "[1, 2",
         "] and “a saying of four words”",
     ]
+
+
+@pytest.mark.parametrize("researched", [False, True])
+@pytest.mark.parametrize(
+    "cited",
+    [
+        "[t](folder:nope.md)",
+        "folder:nope.md",
+        "evil.test/x",
+        "[t](evil.com)",
+        "evil&period;test/x",
+        "<doi:10.1/2>",
+    ]
+    + [
+        f"{one}one two three four{two}" for one, two in ("‘’", "''", "””", "＂＂", "〝〟", "『』", "‹›", '""')
+    ],
+)
+async def test_what_is_shown_letter_by_letter_is_what_is_marked(cited, researched):
+    check = await SourceCheck.of(Read(), researched=researched)
+    report = f"# B\nIt is old.\n\nSo: {cited}, and more.\n- b\n\nThe end.\n"
+    blocks, draft = Blocks(), UncitedDraft(check)
+    whole = [marked(one, await check.findings(one)) for one in (*blocks.feed(report), *blocks.end())]
+    assert "".join([*[await draft.feed(letter) for letter in report], await draft.end()]) == "".join(whole)
+    assert ("[unverified]" in "".join(whole)) == (researched or " two" not in cited)

@@ -39,5 +39,6 @@ class UncitedDraft:
 
     async def _rest_of(self, block: str) -> str:
         # What is shown of it holds no part of what may be marked, so that no mark belongs before its end.
-        shown, self._shown = self._shown, 0
+        # Nor does the next block, where what ends this one came with words behind it.
+        shown, self._shown = self._shown, max(self._shown - len(block), 0)
         return marked(block, await self._check.findings(block))[shown:]
