@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from maniple.errors import FileError, StoreError
-from maniple.events import ArtifactMade
+from maniple.events import ArtifactMade, read_event
 from maniple.evidence import Source
 from maniple.runs.active import ActiveRun
 from maniple.runs.outputs import made
-from maniple.store import Store
+from maniple.store import Artifact, Store, stored
 
 READERS = frozenset({"crawl_tool", "browser"})
 """The tools after which there may be a new one."""
@@ -22,11 +22,16 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Pages:
-    """Keeps the pages of one run, each text of an address once, also when the run went on after a crash."""
+    """Keeps the pages of one run, each text of an address once, also when the run went on after a crash.
+
+    What was kept right before a crash, and not told of any more, is told of then.
+    """
 
     store: Store
     active: ActiveRun
     _seen: set[tuple[int, str]] = field(default_factory=set)
+    _told: set[str] = field(default_factory=set)
+    _log_was_read: bool = False
 
     async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactMade]:
         """Keep what is new after a call and tell of it. No run depends on it: failures are logged."""
@@ -40,9 +45,9 @@ class Pages:
             for source in read[: max(MOST_PAGES - len(self._seen), 0)]:
                 self._seen.add((source.number, source.sha256))
                 content = await self._content(source)
-                if content is not None and not await self._is_kept(content):
-                    name, run = file_name(source), self.active.record
-                    yield made(await self.store.artifacts.add(run, name, "text/markdown", content))
+                artifact = await self._kept(source, content) if content is not None else None
+                if artifact is not None:
+                    yield made(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every page that the run read could be kept: %s", error)
 
@@ -54,10 +59,25 @@ class Pages:
                 return f"Source: {source.url}\n\n".encode() + encoded
         return None
 
-    async def _is_kept(self, content: bytes) -> bool:
-        digest = hashlib.sha256(content).hexdigest()
-        kept = await self.store.artifacts.of_run(self.active.record.run_id)
-        return any(artifact.sha256 == digest for artifact in kept)
+    async def _kept(self, source: Source, content: bytes) -> Artifact | None:
+        """Keep a page that is not kept yet; return it, or None for one that was told of before."""
+        run, digest = self.active.record, hashlib.sha256(content).hexdigest()
+        same = [one for one in await self.store.artifacts.of_run(run.run_id) if one.sha256 == digest]
+        if not same:
+            same.append(await self.store.artifacts.add(run, file_name(source), "text/markdown", content))
+        elif any([await self._was_told(one) for one in same]):
+            return None
+        self._told.add(same[0].artifact_id)
+        return same[0]
+
+    async def _was_told(self, artifact: Artifact) -> bool:
+        """Say whether clients have heard of it, now or in what the run told before it was taken up again."""
+        if artifact.artifact_id not in self._told and not self._log_was_read:
+            async for page in stored(self.store.events, self.active.record.run_id):
+                events = [read_event(one.type, one.data) for one in page if one.type == "artifact"]
+                self._told |= {one.artifact_id for one in events if isinstance(one, ArtifactMade)}
+            self._log_was_read = True
+        return artifact.artifact_id in self._told
 
 
 def file_name(source: Source) -> str:

@@ -1,0 +1,41 @@
+"""Pages that were kept are told of once, whatever came between."""
+
+import hashlib
+
+import pytest
+
+from maniple.events import as_json
+from maniple.runs.active import ActiveRun
+from maniple.runs.outputs import made
+from maniple.runs.pages import Pages
+from maniple.store import EventRecord, Store, open_store
+from tests.store.samples import stored_run
+
+pytestmark = pytest.mark.anyio
+URL = "https://e.test/tea"
+
+
+@pytest.fixture
+async def store(tmp_path):
+    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+        yield store
+
+
+async def taken_up(store: Store, record) -> list[str]:
+    """Return the ids of what a process that goes on with the run tells of when a page was read."""
+    active = ActiveRun(record, None, None, None, None, None)  # type: ignore[arg-type]
+    pages = Pages(store, active)
+    return [one.artifact_id for _ in range(2) async for one in pages.read_by("crawl_tool")]
+
+
+async def test_a_page_that_was_kept_and_not_told_of_is_told_of_by_who_goes_on_with_the_run(store: Store):
+    run = await stored_run(store)
+    await store.evidence(run.run_id).add(URL, "Tea", "page", "3 euros")
+    [first] = await taken_up(store, run)  # and its process ends before that is recorded
+    assert await taken_up(store, run) == [first]
+    (artifact,) = await store.artifacts.of_run(run.run_id)
+    assert artifact.sha256 == hashlib.sha256(f"Source: {URL}\n\n3 euros".encode()).hexdigest()
+    event = made(artifact)
+    await store.events.append([(run.run_id, [EventRecord(1, event.type, as_json(event))])])
+    assert await taken_up(store, run) == []
+    assert len(await store.artifacts.of_run(run.run_id)) == 1
