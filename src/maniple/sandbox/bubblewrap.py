@@ -12,15 +12,14 @@ share that holds where the kernel groups tasks by session (`nice` counts only wi
 """
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from io import FileIO
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.account import sandbox_account
 from maniple.sandbox.fittings import ADDED_PACKAGES, Fittings
+from maniple.sandbox.isolation import OWN_FILES, WORKSPACE, Isolation, Place, data_mounts, memory_file
 from maniple.sandbox.network import INNER_FORWARDER, INNER_SOCKET, forwarder_program
 from maniple.sandbox.programs import VARIABLES, Programs
 from maniple.sandbox.seccomp import filter_program
@@ -28,28 +27,16 @@ from maniple.sandbox.session import WorkerSession
 from maniple.sandbox.workers import Launch, start_worker, worker_files
 from maniple.sandbox.workspace import Workspace
 
-WORKSPACE = "/workspace"
 ENVIRONMENT = {
     **VARIABLES,
     "HOME": "/tmp",
     "USER": "sandbox",
     "PYTHONPATH": WORKSPACE,
 }
-_STAGED = "/tmp/shown"
 _INSIDE = "/run/maniple"
 # A process reserves more than it uses, which is what the kernel limits; the watchdog counts what all use. One
 # that asks for far too much at once is told so and keeps its variables.
 _RESERVED_TIMES = 2
-_SYSTEM_DIRECTORIES = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-_SYSTEM_FILES = (
-    *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
-)
-# What names are looked up in; the host's own would tell of its users and its network.
-_OWN_FILES = {
-    "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
-    "/etc/passwd": b"sandbox:x:1000:1000::/tmp:/bin/bash\n",
-    "/etc/group": b"sandbox:x:1000:\n",
-}
 
 
 class BubblewrapBackend:
@@ -67,14 +54,14 @@ class BubblewrapBackend:
         self._fittings = fittings = fittings or Fittings()
         worker = worker_files(programs.python, _INSIDE)
         self._worker_names = tuple(worker)
-        self._sources = {f"{_INSIDE}/{name}": text for name, text in worker.items()} | _OWN_FILES
+        self._sources = {f"{_INSIDE}/{name}": text for name, text in worker.items()} | OWN_FILES
         if fittings.way_out is not None:
             self._sources[INNER_FORWARDER] = forwarder_program()
         self._python = fittings.python or programs.python
         self.variables = fittings.variables(ENVIRONMENT)
         """The environment of the code inside."""
         self._shown = tuple(fittings.shown())
-        self._system_mounts = tuple(_system_mounts(programs.python_prefixes()))
+        self._isolation = Isolation(programs)
 
     async def start(self, workspace: Workspace) -> WorkerSession:
         try:
@@ -99,17 +86,16 @@ class BubblewrapBackend:
 
     async def _launch(self, workspace: Workspace, shown: Iterable[tuple[str, str]]) -> WorkerSession:
         with ExitStack() as files:
-            rules = files.enter_context(_memory_file(self._filter)).fileno()
-            status = files.enter_context(_memory_file()).fileno()
+            rules = files.enter_context(memory_file(self._filter)).fileno()
+            status = files.enter_context(memory_file()).fileno()
             sources = {
-                path: files.enter_context(_memory_file(text)).fileno() for path, text in self._sources.items()
+                path: files.enter_context(memory_file(text)).fileno() for path, text in self._sources.items()
             }
 
             def command(control: int, calls: int) -> list[str]:
-                isolation = [*self._isolation(workspace.path, shown), "--seccomp", str(rules)]
-                for path, source in sources.items():
-                    isolation += ["--ro-bind-data", str(source), path]
-                isolation += ["--remount-ro", "/", "--json-status-fd", str(status), "--"]
+                isolation = self._isolation.argv(self._place(workspace.path, shown))
+                isolation += ["--as-pid-1", "--seccomp", str(rules), *data_mounts(sources)]
+                isolation += ["--json-status-fd", str(status), "--"]
                 return [*isolation, *self._limits(), *self._worker(control, calls)]
 
             def why_not(printed: str) -> str:
@@ -122,29 +108,14 @@ class BubblewrapBackend:
             launch = Launch(command, inherited=(rules, status, *sources.values()), why_not=why_not)
             return await start_worker(launch, self._settings, workspace)
 
-    def _isolation(self, workspace: Path, more: Iterable[tuple[str, str]]) -> list[str]:
-        programs = self._programs
-        account = sandbox_account()
-        argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
-        shown = [(str(workspace), WORKSPACE), *self._shown, *more]
-        if account is not None:
-            # With a process namespace of its own: a root without capabilities, as bwrap's is, may not
-            # signal the other user's processes when it dies, but the kernel ends a namespace whole.
-            argv += [programs.bwrap, "--die-with-parent", "--unshare-pid", "--as-pid-1"]
-            argv += ["--dev-bind", "/", "/", "--tmpfs", "/tmp"]
-            for number, (path, inner) in enumerate(shown):
-                argv += ["--bind", path, f"{_STAGED}-{number}"]
-                shown[number] = (f"{_STAGED}-{number}", inner)
-            argv += ["--", *self._init(), programs.setpriv, f"--reuid={account.uid}"]
-            argv += [f"--regid={account.gid}", "--clear-groups", "--pdeathsig=keep", "--"]
-        argv += [programs.bwrap, *_ISOLATION, *self._system_mounts, *self._private_mounts()]
-        for name, value in self.variables.items():
-            argv += ["--setenv", name, value]
-        for path, inner in shown[1:]:
-            argv += ["--ro-bind", path, inner]
-        if self._fittings.way_out is not None:
-            argv += ["--dir", ADDED_PACKAGES]
-        return [*argv, "--bind", shown[0][0], WORKSPACE, "--chdir", WORKSPACE]
+    def _place(self, workspace: Path, more: Iterable[tuple[str, str]]) -> Place:
+        return Place(
+            workspace,
+            self.variables,
+            self._settings.memory_mb,
+            read_only=(*self._shown, *more),
+            directories=() if self._fittings.way_out is None else (ADDED_PACKAGES,),
+        )
 
     def _worker(self, control: int, calls: int) -> list[str]:
         worker, interpreter = (f"{_INSIDE}/{name}" for name in self._worker_names)
@@ -153,17 +124,6 @@ class BubblewrapBackend:
         if self._fittings.way_out is not None:
             python = [*self._fittings.way_out.command(self._programs.sh, self._python), *python]
         return [*python, worker, str(control), str(calls), interpreter, self._programs.bash]
-
-    def _init(self) -> list[str]:
-        """Process 1 of the outer namespace; bwrap's own is left to the host's, which may not reap it."""
-        return [self._programs.sh, "-c", '"$@"; exit $?', "init"]
-
-    def _private_mounts(self) -> list[str]:
-        # These live in memory, outside every process's own limit.
-        size = str(self._settings.memory_mb * 1024 * 1024 // 8)
-        shared = ["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-        # Whoever could write in /proc could write into the worker's memory.
-        return ["--proc", "/proc", "--remount-ro", "/proc", *shared, "--size", size, "--tmpfs", "/tmp"]
 
     def _limits(self) -> list[str]:
         settings = self._settings
@@ -176,32 +136,3 @@ class BubblewrapBackend:
             "--core=0",
             "--",
         ]
-
-
-_ISOLATION = (
-    # --unshare-all alone would go on without a user namespace.
-    *("--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
-    *("--die-with-parent", "--as-pid-1", "--new-session"),
-)
-
-
-def _system_mounts(python_prefixes: Iterable[str]) -> Iterator[str]:
-    """Read-only: /usr, what stands beside it for older paths, a few harmless files of /etc, Python."""
-    yield from ("--ro-bind", "/usr", "/usr")
-    for name in _SYSTEM_DIRECTORIES:
-        path = Path("/", name)
-        if path.is_symlink():
-            yield from ("--symlink", str(path.readlink()), str(path))
-        elif path.is_dir():
-            yield from ("--ro-bind", str(path), str(path))
-    for path in (*_SYSTEM_FILES, *python_prefixes):
-        yield from ("--ro-bind-try", path, path)
-
-
-@contextmanager
-def _memory_file(content: bytes = b"") -> Iterator[FileIO]:
-    """An open file without a name, positioned at its start."""
-    with FileIO(os.memfd_create("maniple"), "r+b") as file:
-        file.write(content)
-        file.seek(0)
-        yield file

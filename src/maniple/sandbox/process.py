@@ -22,15 +22,16 @@ class Tree:
         err: int,
         inherited: Iterable[int],
         environment: Mapping[str, str],
+        given: int = subprocess.DEVNULL,
     ) -> None:
-        """Start it without input in a session of its own; raises `OSError` when that fails.
+        """Start it in a session of its own; `given` is what it reads. Raises `OSError` when that fails.
 
         Not asyncio's subprocess: that one can be cancelled between the fork and the moment we know whom to
         kill. Not in a worker thread: "parent" in die-with-parent means the thread that forked.
         """
         self._process = subprocess.Popen(
             argv,
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=out,
             stderr=err,
             env=environment,
