@@ -16,6 +16,7 @@ ManipleError
     ├── FetchError       a page could not be fetched
     ├── SearchError      no search provider answered
     ├── BrowserError     the browser could not do what was asked
+    ├── McpError         an MCP server is not there, did not answer, or refused
     └── FileError        a workspace file could not be read or written
         └── WorkspaceFull    there is no room for it
 """
@@ -151,6 +152,12 @@ class SearchError(ToolFailure):
 
 class BrowserError(ToolFailure):
     """The browser could not do what was asked."""
+
+
+class McpError(ToolFailure):
+    """An MCP server is not there, did not answer or refused; or one of its tools is not to be used."""
+
+    code = "mcp"
 
 
 class FileError(ToolFailure):

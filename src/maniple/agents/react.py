@@ -17,6 +17,7 @@ from maniple.agents.chain import chained
 from maniple.agents.context import ContextWindow
 from maniple.agents.extracts import Extracts
 from maniple.agents.fencing import Fencing
+from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
 from maniple.agents.task import (
@@ -72,9 +73,11 @@ def build_react_agent(
     *,
     max_model_calls: int,
     middleware: Sequence[AgentMiddleware[Any, Any]] = (),
+    offered: OfferedTools | None = None,
 ) -> ReactAgent:
     """Build the agent of `role`; it makes at most `max_model_calls` calls for one task."""
     stack: list[AgentMiddleware[Any, Any]] = [
+        *([offered] if offered is not None else []),
         ModelCallLimit(max_model_calls),
         PartialWork(),
         ContextWindow(model, tools),
@@ -88,4 +91,4 @@ def build_react_agent(
         *middleware,
     ]
     graph = create_agent(model, list(tools), middleware=chained(stack), name=role.name)
-    return ReactAgent(role, bool(tools), graph)
+    return ReactAgent(role, bool(tools) or offered is not None, graph)

@@ -35,7 +35,8 @@ async def call_once(tool: BaseTool, tool_call_id: str, arguments: Arguments, run
     """Call `tool` by `run` unless the ledger of the run has its result.
 
     What the tool's `metadata` may say: `idempotent`, it may run again when nobody knows whether it did its
-    work, else the user is asked; `max_calls_per_run` and `beyond`, the words that further calls get.
+    work, else the user is asked; `approval`, each call waits for the user's word; `max_calls_per_run` and
+    `beyond`, the words that further calls get.
     Interrupts the graph where the user has to decide. A `ToolFailure` is a message with `status="error"`;
     everything else that `run` raises passes, and the call's result stays unknown.
     """
@@ -46,7 +47,7 @@ async def call_once(tool: BaseTool, tool_call_id: str, arguments: Arguments, run
     if records is not None and (words := await call.beyond(records)):
         await records.begin(1, arguments)
         return await call.instead(records, 1, words, arguments)
-    if tool.name in scope.approval:
+    if tool.name in scope.approval or call.says("approval"):
         await call.affordable(records, 1)
         allowed = await call.approved(records, arguments)
         if isinstance(allowed, ToolMessage):
@@ -61,7 +62,8 @@ class _Call:
     id: str
     run: Run
 
-    def _says(self, key: str) -> Any:
+    def says(self, key: str) -> Any:
+        """Return what the tool's metadata say."""
         return (self.tool.metadata or {}).get(key)
 
     def message(self, words: str, *, error: bool = False, ours: bool = True) -> ToolMessage:
@@ -83,13 +85,13 @@ class _Call:
 
     async def beyond(self, records: CallRecords) -> str:
         """Return the words for a call over the tool's limit in a run; "" within it."""
-        limit = self._says("max_calls_per_run")
+        limit = self.says("max_calls_per_run")
         if limit is None:
             return ""
         earlier = await records.earlier()
         if earlier is None or earlier < limit:
             return ""
-        return str(self._says("beyond") or f"{self.tool.name} cannot be called again in this run.")
+        return str(self.says("beyond") or f"{self.tool.name} cannot be called again in this run.")
 
     async def affordable(self, records: CallRecords | None, number: int) -> None:
         """Raise `BudgetExhausted` for a try that the run can no longer afford, before it leaves any record.
@@ -133,7 +135,7 @@ class _Call:
             this = await records.begin(number, arguments)
             if not this.is_new:
                 await records.align()
-            if this.is_unknown and not self._says("idempotent"):
+            if this.is_unknown and not self.says("idempotent"):
                 answer, shown = await records.ask(self._question("unknown_result", this.arguments))
                 arguments = shown["tool_input"]
                 if not wants_repetition(answer):

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from maniple.config.names import keys_at, nearest_variable
 from maniple.config.settings import Settings
 from maniple.config.sources import MODEL_PREFIXES, PREFIX, Keys, Source, read_dotenv, read_environment
+from maniple.config.variables import filled
 from maniple.config.yaml_file import read_yaml
 from maniple.errors import ConfigError
 
@@ -35,6 +36,7 @@ def load_settings(
     _name_missing_models(source)
     try:
         settings = Settings.model_validate(source.values)
+        settings = settings.model_copy(update={"mcp": filled(settings.mcp, environment, Path(env_file))})
         return settings.noting([*_notices(source), *_idle_limits(settings)])
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)

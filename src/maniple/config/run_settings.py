@@ -1,6 +1,7 @@
 """What can be set of runs: where they are kept, what they may use up, what needs a person's word."""
 
 import difflib
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -21,11 +22,13 @@ TOOLS = (
     "tavily_search",
     "write_file",
 )
-"""Every tool that the team can have; this room may not look into that of the tools."""
+"""Every tool of our own that the team can have; this room may not look into that of the tools."""
+_OF_A_SERVER = re.compile(r"(?=.{4,64}$)[A-Za-z0-9_-]+?__[A-Za-z0-9_-]+")
+"""`SERVER__TOOL`: `Settings` checks that there is such a server; which tools it has, it alone knows."""
 
 
 def _is_tool(name: str) -> str:
-    if name not in TOOLS:
+    if name not in TOOLS and not _OF_A_SERVER.fullmatch(name):
         near = difflib.get_close_matches(name.casefold(), TOOLS, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TOOLS)}"
         raise ValueError(f"no tool has this name, so it would run without being approved; {hint}")

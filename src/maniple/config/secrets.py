@@ -15,7 +15,7 @@ PLACEHOLDERS = frozenset(
 )
 """What stands for a key where a local server wants none: words that may be told and must not be masked."""
 
-_SAYS_SECRET = re.compile(r"auth|credential|key|passw|secret|sig|token", re.I)
+_SAYS_SECRET = re.compile(r"auth|cookie|credential|key|passw|secret|sig|token", re.I)
 _SCHEME = re.compile(r"^(basic|bearer|token) +", re.I)
 
 

@@ -6,12 +6,13 @@
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, model_validator
 
 from maniple.config.fetch_settings import FetchSettings
+from maniple.config.mcp_settings import McpSettings, prefix_of
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
 from maniple.config.run_settings import RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
@@ -92,6 +93,7 @@ class Settings(Section):
     fetch: FetchSettings = FetchSettings()
     sandbox: SandboxSettings = SandboxSettings()
     browser: BrowserSettings = BrowserSettings()
+    mcp: McpSettings = McpSettings()
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     runs: RunsSettings = RunsSettings()
@@ -102,6 +104,24 @@ class Settings(Section):
     cache_dir: UserPath = Field(default_factory=lambda: user_cache_path("maniple", appauthor=False))
     """The embedded model (1.1 GB) and what was learned about endpoints; may be deleted at any time."""
     _notices: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _takes_mcp_servers_as_they_are_written_elsewhere(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "mcpServers" not in values:
+            return values
+        servers = {"servers": {"mcpServers": values["mcpServers"]}}
+        others = {key: value for key, value in values.items() if key != "mcpServers"}
+        return {**others, "mcp": {**servers, **(values.get("mcp") or {})}}
+
+    @model_validator(mode="after")
+    def _approval_names_tools_of_servers(self) -> "Settings":
+        ours = tuple(f"{prefix_of(server)}__" for server in self.mcp.servers)
+        for name in self.runs.approval:
+            if "__" in name and not name.startswith(ours):
+                server = name.partition("__")[0]
+                raise ValueError(f"runs.approval names {name}, but mcp.servers has no {server}")
+        return self
 
     @property
     def notices(self) -> tuple[str, ...]:

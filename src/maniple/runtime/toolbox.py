@@ -10,6 +10,7 @@ from maniple.browser import open_browser
 from maniple.config import Settings
 from maniple.crawler import AddressGuard, Crawler
 from maniple.egress import Exit
+from maniple.runtime.mcp import open_mcp
 from maniple.runtime.rendering import rendering
 from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
@@ -90,9 +91,14 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         tools["browser"] = [browser_tool(browser)]
     files = None if obstacle else uploaded_files(workspaces)
     pictures = crawler.picture if settings.fetch.images else None
-    toolbox = Toolbox(tools, missing, figure_reader(workspaces), pictures, presence(workspaces))
+    places = None if obstacle else workspaces
+    mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, workspaces=places)
+    figures = figure_reader(workspaces)
+    toolbox = Toolbox(tools, missing, figures, pictures, presence(workspaces), mcp.offers)
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
-    notices = tuple(dict.fromkeys((*unsafe, *missing.values(), *_unequipped(settings, provider))))
+    notices = tuple(
+        dict.fromkeys((*unsafe, *missing.values(), *mcp.notices, *_unequipped(settings, provider)))
+    )
     return Equipment(toolbox, provider, notices, files, None if isinstance(sandbox, Unavailable) else sandbox)
 
 

@@ -12,6 +12,7 @@ from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
 from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
 from maniple.agents.file_tools import FileTools
+from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures
 from maniple.agents.report import CheckedReport
 from maniple.config import TeamSettings
@@ -32,6 +33,8 @@ class Toolbox:
     """Reads the pictures of pages that the researcher's tools read."""
     has_files: Callable[[], Awaitable[bool]] | None = None
     """Says whether there is any file in the current thread's workspace."""
+    offers: Mapping[Worker, OfferedTools] = field(default_factory=dict)
+    """Tools that come and go beside the others; a small model's workers do without."""
 
     def of(self, name: Worker) -> list[BaseTool]:
         """Return the worker's tools; the reporter has none."""
@@ -54,7 +57,8 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
     questions = ask_tools(settings.max_questions)
     for name in sorted(enabled, key=WORKERS.index):
         model = models.get(settings.llms.get(name, DEFAULT_LLMS[name]))
-        if name in ("browser", "file_manager") and not toolbox.of(name):
+        offer = toolbox.offers.get(name)
+        if name in ("browser", "file_manager") and not toolbox.of(name) and offer is None:
             continue
         if prompting_of(model) == "compact":
             compact = _compact(name, model, toolbox)
@@ -64,9 +68,10 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
             workers[name] = build_react_agent(
                 ROLES[name],
                 model,
-                [*toolbox.of(name), *questions] if toolbox.of(name) else [],
+                [*toolbox.of(name), *questions] if toolbox.of(name) or offer else [],
                 max_model_calls=settings.max_model_calls_per_step,
                 middleware=_middleware(name, toolbox),
+                offered=offer,
             )
     return workers
 
@@ -79,7 +84,7 @@ def _middleware(name: Worker, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any
     if name == "coder" and toolbox.has_files is not None:
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
         middleware.append(FileTools(names, toolbox.has_files))
-    if name == "coder" and toolbox.figures is not None:
+    if toolbox.figures is not None and (name == "coder" or name in toolbox.offers):
         middleware.append(Pictures(drawn_figures(toolbox.figures)))
     if name == "researcher" and toolbox.page_pictures is not None:
         middleware.append(Pictures(page_pictures(toolbox.page_pictures)))

@@ -1,0 +1,22 @@
+"""MCP servers: connected, kept connected, and their tools looked at before anybody uses them.
+
+Imported only where servers are configured: the SDK below takes its time, and is no part of the core.
+"""
+
+from maniple.mcp.pins import Pinned, Pins
+from maniple.mcp.results import Outcome, Picture
+from maniple.mcp.servers import McpServers, RemoteTool, ServerState, open_servers
+from maniple.mcp.stdio import Pipes, Start
+
+__all__ = [
+    "McpServers",
+    "Outcome",
+    "Picture",
+    "Pinned",
+    "Pins",
+    "Pipes",
+    "RemoteTool",
+    "ServerState",
+    "Start",
+    "open_servers",
+]

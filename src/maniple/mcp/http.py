@@ -1,0 +1,111 @@
+"""The HTTP transports, streamable and SSE: the SDK's, with bounds on what a server may send."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+
+from maniple.config.mcp_settings import McpServerSettings, plain
+
+MOST_BYTES = 8_000_000
+"""Of one message. Of the older SSE transport the SDK takes 1 MiB."""
+_CONNECT_SECONDS = 15.0
+_SILENCE_SECONDS = 3_600.0  # a stream may stay quiet; calls have timeouts of their own
+
+
+@asynccontextmanager
+async def http_transport(server: McpServerSettings) -> AsyncIterator[TransportStreams]:
+    """Speak with a server at its address, with its headers or by OAuth. Raises `httpx2.HTTPError`."""
+    url = plain(server.url)
+    if server.transport == "sse":
+
+        def factory(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            return _client(server, url)
+
+        async with sse_client(url, httpx_client_factory=factory) as streams:
+            yield streams
+        return
+    async with (
+        _client(server, url) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,
+    ):
+        yield streams
+
+
+def _client(server: McpServerSettings, url: str) -> httpx2.AsyncClient:
+    # Nothing compressed: a few bytes could stand for any number, and no bound would hold.
+    headers = {"accept-encoding": "identity", **{name: plain(one) for name, one in server.headers.items()}}
+    return httpx2.AsyncClient(
+        headers=headers,
+        auth=_login(server, url),
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
+        event_hooks={"response": [_bound]},
+    )
+
+
+async def _bound(response: httpx2.Response) -> None:
+    if response.headers.get("content-encoding", "identity").casefold() != "identity":
+        raise httpx2.DecodingError("The server sent what is compressed, which was not asked for.")
+    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        response.stream = _Bounded(response.stream)
+
+
+def _login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
+    if server.oauth is None:
+        return None
+    return ClientCredentialsOAuthProvider(
+        url,
+        _Tokens(),
+        server.oauth.client_id,
+        server.oauth.client_secret.get_secret_value(),
+        server.oauth.token_endpoint_auth_method,
+        server.oauth.scope,
+    )
+
+
+class _Tokens:
+    """The tokens of one connection, as the SDK wants to keep them: they are had anew with the next one."""
+
+    def __init__(self) -> None:
+        self._tokens: OAuthToken | None = None
+        self._client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self._tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self._tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._client = client_info
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A response's body of at most `MOST_BYTES`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MOST_BYTES
+        async for piece in self._stream:
+            left -= len(piece)
+            if left < 0:
+                raise httpx2.StreamError(f"The server sent a message of more than {MOST_BYTES} bytes.")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,146 @@
+"""Connect the MCP servers of the settings, where their programs may run, and deal out their tools."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maniple.agents.offered_tools import OfferedTools
+from maniple.config import Settings
+from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
+from maniple.egress import Exit
+from maniple.errors import SandboxError
+from maniple.sandbox import Sandbox, Workspaces
+from maniple.sandbox.services import Service, Services, open_services, start_unprotected
+from maniple.types import WORKERS, Unavailable, Worker, installing
+
+if TYPE_CHECKING:
+    from maniple.mcp import McpServers, Pipes
+
+UNSAFE = (
+    "The MCP server {name} has sandbox: unsafe, so its program runs unprotected, with this user's rights, "
+    "files and network."
+)
+_FOLDER = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class McpEquipment:
+    """What the workers get of the servers, which are None without any, and what to tell people."""
+
+    servers: "McpServers | None" = None
+    offers: Mapping[Worker, OfferedTools] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+
+
+def pins_file(settings: Settings) -> Path:
+    """Return where it is kept which tools were accepted."""
+    return settings.data_dir / _FOLDER / "accepted.json"
+
+
+async def open_mcp(
+    settings: Settings,
+    stack: AsyncExitStack,
+    *,
+    sandbox: Sandbox | Unavailable,
+    leads: Exit,
+    workspaces: Workspaces | None = None,
+) -> McpEquipment:
+    """Open the configured servers on `stack`; one that is not there is a notice, and is tried on and on."""
+    wanted = {name: one for name, one in settings.mcp.servers.items() if not one.disabled}
+    if not wanted:
+        return McpEquipment()
+    if find_spec("mcp") is None:
+        return McpEquipment(notices=(f"MCP servers are configured, which takes {installing('mcp')}.",))
+    mcp = await asyncio.to_thread(import_module, "maniple.mcp")
+    tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
+    programs = await _open_programs(settings, wanted, sandbox, leads, stack)
+    pins = mcp.Pins(pins_file(settings))
+    servers = await stack.enter_async_context(mcp.open_servers(settings.mcp, pins, programs.start))
+    offers: dict[Worker, OfferedTools] = {
+        worker: OfferedTools(tools.ServersTools(servers, names, workspaces))
+        for worker in WORKERS
+        if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
+    }
+    return McpEquipment(servers, offers, (*_unsafe(settings.mcp), *_absent(servers)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """Starts the commands of servers: in the sandbox, or where that is spelled out, without it."""
+
+    folder: Path
+    sandboxed: Services | None
+    obstacle: str = ""
+
+    async def start(self, name: str, server: McpServerSettings) -> "Pipes":
+        service = Service(
+            [server.command or "", *map(plain, server.args)],
+            self.folder / prefix_of(name),
+            {variable: plain(value) for variable, value in server.env.items()},
+            cwd=server.cwd,
+            reads=server.reads,
+            writes=server.writes,
+            allow_hosts=server.allow_hosts,
+            memory_mb=server.memory_mb,
+            disk_mb=server.disk_mb,
+            processes=server.processes,
+        )
+        if server.sandbox == "unsafe":
+            return await start_unprotected(service)
+        if self.sandboxed is None:
+            raise SandboxError(self.obstacle)
+        return await self.sandboxed.start(service)
+
+
+async def _open_programs(
+    settings: Settings,
+    wanted: Mapping[str, McpServerSettings],
+    sandbox: Sandbox | Unavailable,
+    leads: Exit,
+    stack: AsyncExitStack,
+) -> _Programs:
+    folder = settings.data_dir / _FOLDER / "servers"
+    if not any(one.transport == "stdio" and one.sandbox != "unsafe" for one in wanted.values()):
+        return _Programs(folder, None)
+    if isinstance(sandbox, Unavailable):
+        return _Programs(folder, None, f"its program runs only in the sandbox. {sandbox}")
+    if sandbox.name != "bubblewrap":
+        return _Programs(
+            folder,
+            None,
+            f"its program runs only in bubblewrap, and sandbox.backend is {sandbox.name}. Set that to "
+            "bubblewrap; or, if the program may do whatever you may, sandbox: unsafe at the server",
+        )
+    try:
+        services = await stack.enter_async_context(open_services(settings.sandbox, leads))
+    except SandboxError as error:
+        return _Programs(folder, None, str(error))
+    return _Programs(folder, services)
+
+
+def _unsafe(settings: McpSettings) -> list[str]:
+    return [
+        UNSAFE.format(name=name)
+        for name, one in settings.servers.items()
+        if one.sandbox == "unsafe" and one.command is not None and not one.disabled
+    ]
+
+
+def _absent(servers: "McpServers") -> list[str]:
+    """Say which servers did not answer yet, and which tools wait for a person's word."""
+    said: list[str] = []
+    for state in servers.states():
+        if state.obstacle:
+            said.append(f"The MCP server {state.name} is not there yet, nor are its tools: {state.obstacle}")
+        waiting = [tool.definition.name for tool in state.tools if tool.obstacle]
+        if waiting:
+            said.append(
+                f"Not used of the MCP server {state.name}: {', '.join(waiting[:10])}. "
+                f"Look at what changed: maniple mcp accept {state.name}"
+            )
+    return said

@@ -1,0 +1,110 @@
+"""The tools of MCP servers, as they are at this moment."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from pydantic import ConfigDict
+
+from maniple.errors import FileError, McpError
+from maniple.mcp import McpServers, Outcome, Picture, RemoteTool
+from maniple.sandbox import Workspaces
+from maniple.tools.scope import thread_key
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_NOTHING = "[no output]"
+_ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+
+Result = tuple[str, list[str]]
+"""What the model reads, and the workspace paths of the pictures that a model can be shown."""
+
+
+class ServersTools:
+    """What workers may call of some servers; tools come and go while the program runs.
+
+    Pictures are kept as files of the thread's workspace, without one they are left out.
+    """
+
+    def __init__(self, servers: McpServers, names: Sequence[str], workspaces: Workspaces | None) -> None:
+        self._servers = servers
+        self._names = tuple(names)
+        self._workspaces = workspaces
+        self._made: dict[str, tuple[RemoteTool, BaseTool]] = {}
+
+    def offered(self) -> list[BaseTool]:
+        """Return the tools that can be called now."""
+        return [self._tool(one) for one in self._servers.offered(self._names)]
+
+    def find(self, name: str) -> BaseTool | None:
+        """Return a tool by its name, also one that cannot be called now: calling it says why."""
+        found = self._servers.find(name, self._names)
+        return self._tool(found) if found is not None else None
+
+    def _tool(self, remote: RemoteTool) -> BaseTool:
+        known = self._made.get(remote.name)
+        if known is None or known[0] != remote:
+            known = remote, _made(remote, self._servers, self._workspaces)
+            self._made[remote.name] = known
+        return known[1]
+
+
+class McpTool(BaseTool):
+    """Calls one tool of a server; raises `McpError` when that fails, or says that it failed."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    remote: RemoteTool
+    servers: McpServers
+    workspaces: Workspaces | None
+
+    def _to_args_and_kwargs(
+        self, tool_input: str | dict[str, Any], tool_call_id: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        # By the names of its arguments a server could else take the place of LangChain's own.
+        return (), {"arguments": dict(tool_input) if isinstance(tool_input, dict) else {}}
+
+    def _run(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError("MCP servers are called asynchronously")
+
+    async def _arun(self, arguments: Mapping[str, Any]) -> Result:
+        outcome = await self.servers.call(self.remote, arguments)
+        if outcome.is_error:
+            raise McpError(outcome.text or "the server does not say why")
+        return await self._result(outcome)
+
+    async def _result(self, outcome: Outcome) -> Result:
+        words = [outcome.text] if outcome.text else []
+        shown: list[str] = []
+        for number, picture in enumerate(outcome.pictures, start=1):
+            path = await self._kept(picture, number)
+            words.append(f"[image: {path}]" if path else f"[an image was left out: {picture.media_type}]")
+            if path and picture.content.startswith(_PNG):
+                shown.append(path)
+        return "\n".join(words) or _NOTHING, shown
+
+    async def _kept(self, picture: Picture, number: int) -> str:
+        """Put a picture into the thread's workspace; return its path, or "" where there is no room."""
+        ending = _ENDINGS.get(picture.media_type)
+        if self.workspaces is None or ending is None:
+            return ""
+        path = f"{self.remote.name}-{number}.{ending}"
+        try:
+            place = await asyncio.to_thread(self.workspaces.open, thread_key())
+            await asyncio.to_thread(place.write, path, picture.content)
+        except FileError:
+            return ""
+        return path
+
+
+def _made(remote: RemoteTool, servers: McpServers, workspaces: Workspaces | None) -> BaseTool:
+    return McpTool(
+        name=remote.name,
+        description=remote.definition.description or f"{remote.definition.name} of {remote.server}.",
+        args_schema=remote.definition.schema,
+        response_format="content_and_artifact",
+        metadata={"mcp_server": remote.server, "approval": remote.approval},
+        remote=remote,
+        servers=servers,
+        workspaces=workspaces,
+    )
