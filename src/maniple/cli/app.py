@@ -14,6 +14,7 @@ from maniple.cli.crawl import crawl
 from maniple.cli.database import database
 from maniple.cli.keys import keys
 from maniple.cli.lookup import search
+from maniple.cli.mcp import mcp
 from maniple.cli.options import ConfigOption, finish, read_settings
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app = typer.Typer(
 
 app.add_typer(keys)
 app.add_typer(database)
+app.add_typer(mcp)
 app.command("search")(search)
 
 
@@ -52,6 +54,7 @@ def _root(
       maniple serve                  the HTTP API, documented at /docs
       maniple keys add NAME          a key for its clients
       maniple search "…"             what the team would find
+      maniple mcp list               the MCP servers and their tools
 
     \b
     Without any settings a small model that runs in this program answers. A better

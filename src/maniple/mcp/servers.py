@@ -87,6 +87,10 @@ class McpServers:
         now = self._by_name.get(tool.name, tool)
         if now.obstacle:
             raise McpError(f"{tool.name} cannot be used: {now.obstacle}")
+        return await self.try_out(tool, arguments)
+
+    async def try_out(self, tool: RemoteTool, arguments: Mapping[str, Any]) -> Outcome:
+        """Call a tool also when it was not accepted, for a person who looks at it."""
         connection = self._servers[tool.server].connection
         return await connection.call(tool.definition.name, arguments, tool.timeout_seconds)
 
@@ -102,12 +106,6 @@ class McpServers:
             )
             for name, one in self._servers.items()
         ]
-
-    async def accept(self, server: str) -> None:
-        """Accept every tool of a connected server as it is now."""
-        one = self._servers[server]
-        await asyncio.to_thread(self._pins.accept, server, one.listing.tools)
-        await self._hear(server, one.listing)
 
     async def settled(self, seconds: float) -> None:
         """Wait until every server was tried once, that long at most."""

@@ -1,8 +1,8 @@
 """Connect the MCP servers of the settings, where their programs may run, and deal out their tools."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
+from maniple.crawler import AddressGuard
 from maniple.egress import Exit
-from maniple.errors import SandboxError
-from maniple.sandbox import Sandbox, Workspaces
+from maniple.errors import McpError, SandboxError
+from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.services import Service, Services, open_services, start_unprotected
 from maniple.types import WORKERS, Unavailable, Worker, installing
 
@@ -26,6 +27,7 @@ UNSAFE = (
     "files and network."
 )
 _FOLDER = "mcp"
+_PATIENCE_SECONDS = 70.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,28 @@ async def open_mcp(
         if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
     }
     return McpEquipment(servers, offers, (*_unsafe(settings.mcp), *_absent(servers)))
+
+
+@asynccontextmanager
+async def open_one_by_one(settings: Settings, names: Collection[str]) -> AsyncIterator["McpServers"]:
+    """Open only these servers, for a person who looks at them: nothing is accepted, and each is waited for.
+
+    Raises `McpError` where the SDK is missing.
+    """
+    if find_spec("mcp") is None:
+        raise McpError(f"MCP servers take a package that is not there: {installing('mcp')}.")
+    servers = {name: one for name, one in settings.mcp.servers.items() if name in names}
+    looking = {"servers": servers, "trust": "accepted", "start_seconds": _PATIENCE_SECONDS, "workers": {}}
+    settings = settings.model_copy(update={"mcp": settings.mcp.model_copy(update=looking)})
+    leads = Exit(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
+    async with AsyncExitStack() as stack:
+        sandbox: Sandbox | Unavailable = Unavailable("The sandbox is not open.", "open it.")
+        if any(one.transport == "stdio" and one.sandbox != "unsafe" for one in servers.values()):
+            sandbox = await stack.enter_async_context(open_sandbox(settings.sandbox, leads=leads))
+        equipment = await open_mcp(settings, stack, sandbox=sandbox, leads=leads)
+        if equipment.servers is None:
+            raise McpError("No MCP server is configured: see docs/mcp.md for mcp.servers in conf.yaml.")
+        yield equipment.servers
 
 
 @dataclass(frozen=True, slots=True)
