@@ -120,15 +120,13 @@ async def _test(settings: "Settings", server: str, tool: str, arguments: str) ->
 async def _try(
     settings: "Settings", servers: "McpServers", state: "ServerState", tool: str, given: dict[str, Any]
 ) -> int:
-    from dataclasses import replace
-
     from maniple.cli.ending import WrongUsage
 
     found = next((one for one in state.tools if tool in (one.definition.name, one.name)), None)
     if found is None:
         known = ", ".join(one.definition.name for one in state.tools) or "no tool"
         raise WrongUsage(f"{state.name} has {known}; there is no {tool}.")
-    outcome = await servers.try_out(replace(found, obstacle=""), given)
+    outcome = await servers.try_out(found, given)
     _say(settings, [outcome.text or "[no output]"])
     _say(settings, [f"[{one.media_type}, {len(one.content)} bytes]" for one in outcome.pictures])
     return 1 if outcome.is_error else 0

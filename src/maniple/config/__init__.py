@@ -1,5 +1,6 @@
 from maniple.config.fetch_settings import FetchSettings
 from maniple.config.load import load_settings
+from maniple.config.mcp_settings import McpServerSettings, McpSettings
 from maniple.config.model_settings import (
     CapabilityOverrides,
     EmbeddedSettings,
@@ -22,6 +23,8 @@ __all__ = [
     "CapabilityOverrides",
     "EmbeddedSettings",
     "FetchSettings",
+    "McpServerSettings",
+    "McpSettings",
     "ModelSettings",
     "ModelsSettings",
     "RunsSettings",

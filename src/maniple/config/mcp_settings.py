@@ -68,6 +68,8 @@ Texts = Annotated[dict[str, Filled], BeforeValidator(_texts)]
 class McpOAuthSettings(Section):
     """How the client logs in by itself where a server wants OAuth: by a client's id and secret."""
 
+    issuer: str = Field(min_length=1)
+    """Who gives the tokens: the secret goes to nobody else, whatever the server says."""
     client_id: str = Field(min_length=1)
     client_secret: SecretStr
     scope: OptionalText = None

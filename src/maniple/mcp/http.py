@@ -70,6 +70,7 @@ def _login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
         server.oauth.client_secret.get_secret_value(),
         server.oauth.token_endpoint_auth_method,
         server.oauth.scope,
+        server.oauth.issuer,
     )
 
 

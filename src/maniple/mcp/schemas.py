@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 MOST_BYTES = 32_768
-MOST_LEVELS = 20
+MOST_LEVELS = 40
 _ANYTHING: dict[str, Any] = {}
 _LEFT_OUT = frozenset({"$defs", "definitions", "$schema", "$id", "$comment", "examples"})
 

@@ -1,0 +1,68 @@
+"""Servers that are open, with what tests want to know of them."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from maniple.config import McpServerSettings, McpSettings
+from maniple.config.mcp_settings import plain
+from maniple.mcp import McpServers, Outcome, Pins, Pipes, RemoteTool, open_servers
+from maniple.sandbox.services import Service, start_unprotected
+
+MISBEHAVING = str(Path(__file__).with_name("misbehaving.py"))
+
+
+def misbehaving(notes: Path | None = None, **more: Any) -> dict[str, Any]:
+    """Return the settings of the server that misbehaves; it notes its starts and cancellations."""
+    args = ["-I", "-S", MISBEHAVING, *([str(notes)] if notes else [])]
+    return {"command": sys.executable, "args": args, "sandbox": "unsafe", **more}
+
+
+class Opened:
+    """Servers, and calls by the names of their tools."""
+
+    def __init__(self, servers: McpServers, names: list[str]) -> None:
+        self.servers = servers
+        self.names = names
+
+    def tool(self, name: str) -> RemoteTool:
+        found = self.servers.find(name, self.names)
+        assert found is not None, [tool.name for state in self.servers.states() for tool in state.tools]
+        return found
+
+    async def call(self, name: str, **arguments: Any) -> Outcome:
+        return await self.servers.call(self.tool(name), arguments)
+
+    def offered(self) -> list[str]:
+        return [tool.name for tool in self.servers.offered(self.names)]
+
+    def obstacle(self, name: str) -> str:
+        return next(state.obstacle for state in self.servers.states() if state.name == name)
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, servers: dict[str, Any], pins: Pins | None = None, **settings: Any
+) -> AsyncIterator[Opened]:
+    """Open servers, whose programs run unprotected in `folder`."""
+
+    async def start(name: str, server: McpServerSettings) -> Pipes:
+        given = {variable: plain(value) for variable, value in server.env.items()}
+        argv = [server.command or "", *map(plain, server.args)]
+        return await start_unprotected(Service(argv, folder / name, given))
+
+    mcp = McpSettings.model_validate({"servers": servers, "start_seconds": 20, **settings})
+    async with open_servers(mcp, pins or Pins(folder / "accepted.json"), start) as found:
+        yield Opened(found, list(servers))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """What a program of its own does tells nobody here: looked for again until it is so, for at most 15 s."""
+    for _ in range(1_500):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("It did not happen within 15 s.")

@@ -1,0 +1,105 @@
+"""Servers at an address: the official SDK's, over streamable HTTP and SSE."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from maniple.errors import McpError
+from tests.mcp.opened import opened, until
+from tests.mcp.web import site
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+async def test_a_server_at_an_address_gets_our_headers_and_answers(transport, tmp_path: Path):
+    async with site(transport) as web:
+        server = {"url": web.url, "headers": {"X-Team": "maniple"}}
+        async with opened(tmp_path, {"web": server}) as found:
+            assert (await found.call("web__add", a=1, b=3)).text == "4"
+            assert web.headers["x-team"] == "maniple"
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+async def test_a_cancelled_call_is_cancelled_at_the_server(transport, tmp_path: Path):
+    async with site(transport) as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
+        call = asyncio.create_task(found.call("web__wait"))
+        await asyncio.wait_for(web.running.wait(), 10)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.wait_for(web.cancelled.wait(), 10)
+
+
+async def test_a_call_that_is_not_answered_ends_in_time_and_the_server_hears_of_it(tmp_path: Path):
+    async with site() as web:
+        async with opened(tmp_path, {"web": {"url": web.url, "timeout_seconds": 0.3}}) as found:
+            with pytest.raises(McpError, match=r"did not answer within 0\.3 seconds"):
+                await found.call("web__wait")
+            await asyncio.wait_for(web.cancelled.wait(), 10)
+
+
+async def test_a_server_that_went_away_is_connected_again_when_it_is_back(tmp_path: Path):
+    async with site() as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
+        await web.stop()
+        with pytest.raises(McpError):
+            await found.call("web__add", a=1, b=3)
+        await until(lambda: found.offered() == [])
+        await web.start()
+        await until(lambda: "web__add" in found.offered())
+        assert (await found.call("web__add", a=1, b=3)).text == "4"
+
+
+async def test_a_server_that_says_that_its_tools_changed_is_asked_again(tmp_path: Path):
+    async with site() as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
+        await found.call("web__grow")
+        await until(lambda: "web__grown" in found.offered())
+
+
+async def test_a_server_that_says_nothing_is_asked_again_after_a_while(tmp_path: Path):
+    async with site() as web, opened(tmp_path, {"web": {"url": web.url}}, refresh_seconds=0.1) as found:
+        web.server.remove_tool("add")
+        await until(lambda: "web__add" not in found.offered())
+        with pytest.raises(McpError, match="has it no more"):
+            await found.call("web__add", a=1, b=3)
+
+
+async def test_a_message_beyond_all_bounds_is_refused_and_not_read(tmp_path: Path):
+    async with site() as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
+        with pytest.raises(McpError):
+            await found.call("web__long", characters=20_000_000)
+        await until(lambda: "web__add" in found.offered())
+        assert len((await found.call("web__long", characters=3_000_000)).text) < 61_000
+
+
+async def test_a_server_that_wants_oauth_gets_the_clients_token(tmp_path: Path):
+    async with site(token="the-token") as web:
+        issuer = web.url.removesuffix("/mcp")
+        oauth = {"issuer": issuer, "client_id": "team", "client_secret": "a-long-secret"}
+        async with opened(tmp_path, {"web": {"url": web.url, "oauth": oauth}}) as found:
+            assert (await found.call("web__add", a=1, b=3)).text == "4"
+            assert web.headers["authorization"] == "Bearer the-token"
+
+
+async def test_a_clients_secret_goes_to_nobody_but_who_settings_name(tmp_path: Path):
+    oauth = {"issuer": "https://login.test", "client_id": "team", "client_secret": "a-long-secret"}
+    async with site(token="the-token") as web:
+        async with opened(tmp_path, {"web": {"url": web.url, "oauth": oauth}}) as found:
+            assert found.offered() == []
+            assert "token-request" not in web.headers
+
+
+async def test_a_server_that_refuses_the_headers_is_not_there_and_says_so(tmp_path: Path):
+    async with site(token="the-token") as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
+        assert found.obstacle("web")
+        assert found.offered() == []
+
+
+async def test_servers_with_tools_of_the_same_name_are_told_apart(tmp_path: Path):
+    async with site() as one, site() as other:
+        servers = {"one": {"url": one.url}, "the other": {"url": other.url, "tools": ["add"]}}
+        async with opened(tmp_path, servers) as found:
+            assert {"one__add", "the_other__add"} <= set(found.offered())
+            assert (await found.call("the_other__add", a=2, b=2)).text == "4"
+            assert found.servers.find("the_other__wait", ["the other"]) is None

@@ -1,0 +1,169 @@
+"""A server that does what servers should not, as a program of its own."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from maniple.errors import McpError
+from tests.mcp.opened import Opened, misbehaving, opened, until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def bad(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Opened]:
+    async with opened(tmp_path, {"bad": misbehaving(tmp_path / "notes", timeout_seconds=20)}) as found:
+        yield found
+
+
+async def test_a_hundred_calls_over_one_session_have_their_own_answers(bad: Opened, tmp_path: Path):
+    answers = await asyncio.gather(*(bad.call("bad__echo", text=str(n)) for n in range(100)))
+    assert [one.text for one in answers] == [f"echo: {n}" for n in range(100)]
+    assert (tmp_path / "notes").read_text() == "started\n"
+
+
+async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(bad: Opened, tmp_path: Path):
+    with pytest.raises(McpError, match="went away during the call"):
+        await bad.call("bad__die")
+    await until(lambda: "out of memory" in bad.obstacle("bad"))
+    assert bad.offered() == []
+    with pytest.raises(McpError, match="cannot be used now: its program ended, and said: out of memory"):
+        await bad.call("bad__echo")
+    await until(lambda: "bad__echo" in bad.offered())
+    assert (await bad.call("bad__echo", text="again")).text == "echo: again"
+    assert (tmp_path / "notes").read_text() == "started\nstarted\n"
+
+
+async def test_a_call_that_is_not_answered_ends_in_time_and_the_server_hears_of_it(tmp_path: Path):
+    async with opened(tmp_path, {"bad": misbehaving(timeout_seconds=0.3)}) as bad:
+        with pytest.raises(McpError, match=r"did not answer within 0\.3 seconds"):
+            await bad.call("bad__never")
+        assert json.loads((await bad.call("bad__seen")).text) == ["never"]
+
+
+async def test_a_cancelled_call_is_cancelled_at_the_server(bad: Opened):
+    call = asyncio.create_task(bad.call("bad__never"))
+    await bad.call("bad__echo")  # it is behind the other in the same pipe
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert json.loads((await bad.call("bad__seen")).text) == ["never"]
+
+
+async def test_five_megabytes_come_as_their_head_and_tail(bad: Opened):
+    answer = await bad.call("bad__big")
+    assert len(answer.text) < 61_000
+    assert "[… 4940000 characters cut …]" in answer.text
+
+
+async def test_a_message_beyond_all_bounds_ends_the_server_and_says_why(bad: Opened):
+    with pytest.raises(McpError, match="went away during the call"):
+        await bad.call("bad__huge")
+    await until(lambda: "longer message" in bad.obstacle("bad"))
+
+
+async def test_a_flood_of_messages_leaves_the_event_loop_to_others(bad: Opened):
+    stalls: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            stalls.append(time.monotonic() - before)
+
+    ticking = asyncio.create_task(tick())
+    answer = await bad.call("bad__flood")
+    ticking.cancel()
+    assert answer.text == "after the flood"
+    assert max(stalls) < 0.5
+
+
+async def test_what_a_server_says_against_its_own_schema_is_text_like_any_other(bad: Opened):
+    answer = await bad.call("bad__lie")
+    assert answer.text.startswith("four\n{")
+
+
+async def test_a_server_that_asks_for_a_model_is_told_no(bad: Opened):
+    assert (await bad.call("bad__sample")).text == '"Sampling not supported"'
+
+
+async def test_lines_that_are_no_messages_are_passed_over(bad: Opened):
+    assert (await bad.call("bad__garbage")).text == "after the garbage"
+
+
+async def test_a_tool_that_says_it_failed_is_a_failure_in_its_words(bad: Opened):
+    answer = await bad.call("bad__refuse")
+    assert (answer.is_error, answer.text) == (True, "no such file")
+
+
+async def test_a_schema_that_stands_for_billions_of_lines_leaves_its_tool_out(bad: Opened):
+    state = bad.servers.states()[0]
+    assert "longer than" in state.left_out["bomb"]
+    assert "bad__bomb" not in bad.offered()
+
+
+async def test_tools_come_and_go_while_the_server_runs(bad: Opened):
+    await bad.call("bad__add", text="new one")
+    await until(lambda: "bad__new_one" in bad.offered())
+    assert (await bad.call("bad__new_one", text="x")).text == "new one: x"
+    await bad.call("bad__remove", text="lie")
+    await until(lambda: "bad__lie" not in bad.offered())
+    with pytest.raises(McpError, match="bad__lie cannot be used: the MCP server bad has it no more"):
+        await bad.call("bad__lie")
+
+
+async def test_a_changed_description_turns_the_tool_off_until_it_is_accepted(bad: Opened, tmp_path: Path):
+    from maniple.mcp import Pins
+
+    await bad.call("bad__change")
+    await until(lambda: "bad__echo" not in bad.offered())
+    with pytest.raises(McpError, match="it changed since it was accepted: maniple mcp accept bad"):
+        await bad.call("bad__echo")
+    assert "bad__never" in bad.offered()
+    tools = [tool.definition for tool in bad.servers.states()[0].tools]
+    Pins(tmp_path / "accepted.json").accept("bad", tools)
+    await until(lambda: "bad__echo" in bad.offered())
+
+
+async def test_a_tool_that_changes_back_may_be_used_again(bad: Opened):
+    await bad.call("bad__change")
+    await until(lambda: "bad__echo" not in bad.offered())
+    await bad.call("bad__change", text="Says it again.")
+    await until(lambda: "bad__echo" in bad.offered())
+
+
+async def test_a_server_without_a_program_concerns_itself_alone(tmp_path: Path):
+    nobody = {"command": "there-is-no-such-program", "sandbox": "unsafe"}
+    async with opened(tmp_path, {"bad": misbehaving(), "nobody": nobody}) as both:
+        assert "There is no program there-is-no-such-program" in both.obstacle("nobody")
+        assert (await both.call("bad__echo", text="x")).text == "echo: x"
+
+
+async def test_who_waits_for_no_server_starts_at_once(tmp_path: Path):
+    silent = {"command": "cat", "args": ["/dev/zero"], "sandbox": "unsafe"}
+    began = time.monotonic()
+    async with opened(tmp_path, {"silent": silent}, start_seconds=0.2) as servers:
+        assert time.monotonic() - began < 2
+        assert servers.offered() == []
+
+
+async def test_nothing_is_left_of_a_program_when_the_servers_are_closed(tmp_path: Path):
+    async with opened(tmp_path, {"bad": misbehaving(tmp_path / "notes")}):
+        assert _running(str(tmp_path / "notes"))
+    assert not _running(str(tmp_path / "notes"))
+
+
+def _running(argument: str) -> list[str]:
+    found: list[str] = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = process.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if argument in words:
+            found.append(process.parent.name)
+    return found
