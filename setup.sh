@@ -148,6 +148,18 @@ if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" 
   say "done after $((SECONDS - started)) s"
 fi
 
+# --- the reference MCP server, for the tests ------------------------------------------------------------------------
+servers=.venv/mcp-servers
+if [ "$mode" = dev ] && command -v npm >/dev/null && ! cmp -s tests/mcp/everything/package-lock.json $servers/installed; then
+  say "installing the reference MCP server for the tests (about 32 MB; half a minute, once)"
+  mkdir -p $servers && cp tests/mcp/everything/package*.json $servers
+  if npm ci --prefix $servers --ignore-scripts --no-audit --no-fund --silent >&2; then
+    cp tests/mcp/everything/package-lock.json $servers/installed
+  else
+    say "It could not be installed; its tests are left out."
+  fi
+fi
+
 # --- what sandboxed code can import: outside .venv, and done without where it cannot be had ------------------------
 prepared=.venv/.maniple-packages  # which packages, and where
 wanted=$({ cat src/maniple/sandbox/packages/*.txt 2>/dev/null || :; } | cksum)

@@ -1,0 +1,110 @@
+"""MCP servers as people write them down, here and for other programs."""
+
+import json
+
+import pytest
+
+from maniple.config import McpSettings, Settings, load_settings
+from maniple.config.mcp_settings import plain
+from maniple.config.secrets import redactor_of
+from maniple.errors import ConfigError
+
+CLAUDE = {
+    "mcpServers": {
+        "time": {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "UTC"}, "autoApprove": []},
+        "remote": {"type": "http", "url": "https://example.org/mcp", "headers": {"X-Api-Key": "0123456789"}},
+        "older": {"url": "https://example.org/sse", "disabled": True},
+    }
+}
+
+
+def loaded(tmp_path, conf="", dotenv="", environment=None):
+    (tmp_path / "conf.yaml").write_text(conf, encoding="utf-8")
+    (tmp_path / ".env").write_text(dotenv, encoding="utf-8")
+    return load_settings(tmp_path / "conf.yaml", env_file=tmp_path / ".env", environment=environment or {})
+
+
+@pytest.mark.parametrize("place", ["top", "mcp.servers", "mcp.mcpServers in servers", "file"])
+def test_the_common_shape_is_taken_as_it_is(tmp_path, place):
+    conf = {
+        "top": CLAUDE,
+        "mcp.servers": {"mcp": {"servers": CLAUDE["mcpServers"]}},
+        "mcp.mcpServers in servers": {"mcp": {"servers": CLAUDE}},
+        "file": {"mcp": {"servers": str(tmp_path / "mcp.json")}},
+    }[place]
+    (tmp_path / "mcp.json").write_text(json.dumps(CLAUDE), encoding="utf-8")
+    servers = loaded(tmp_path, json.dumps(conf)).mcp.servers
+    assert {name: one.transport for name, one in servers.items()} == {
+        "time": "stdio",
+        "remote": "http",
+        "older": "sse",
+    }
+    assert servers["time"].args == ("mcp-server-time",)
+    assert servers["older"].disabled
+
+
+def test_a_file_of_servers_can_be_named_in_the_environment(tmp_path):
+    (tmp_path / "mcp.json").write_text(json.dumps(CLAUDE), encoding="utf-8")
+    file = {"MANIPLE_MCP__SERVERS": str(tmp_path / "mcp.json")}
+    assert "time" in loaded(tmp_path, environment=file).mcp.servers
+
+
+def test_variables_are_filled_from_the_environment_and_dotenv_and_are_secrets_then(tmp_path):
+    conf = """
+mcpServers:
+  one: {url: "https://example.org/${PLACE}/mcp", headers: {Authorization: "Bearer ${TOKEN}"}}
+  two: {command: run, args: ["${TOKEN}"], env: {LEVEL: "${LEVEL:-info}", KEY: "${env:TOKEN}"}}
+  idle: {command: run, env: {KEY: "${NOBODY}"}, disabled: true}
+"""
+    settings = loaded(tmp_path, conf, "TOKEN=from-dotenv\nPLACE=secret-place", {"TOKEN": "from-environment"})
+    one, two = settings.mcp.servers["one"], settings.mcp.servers["two"]
+    assert plain(one.url) == "https://example.org/secret-place/mcp"
+    assert plain(one.headers["Authorization"]) == "Bearer from-environment"
+    assert [plain(two.env["LEVEL"]), plain(two.env["KEY"]), plain(two.args[0])] == [
+        "info",
+        "from-environment",
+        "from-environment",
+    ]
+    words = redactor_of(settings).text("https://example.org/secret-place/mcp: Bearer from-environment")
+    assert words == "***: ***"
+    assert "from-environment" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("conf", "words"),
+    [
+        (
+            "mcpServers: {a: {command: x, env: {K: '${NOT_THERE}'}}}",
+            r"\${NOT_THERE} is not set",
+        ),
+        ("mcpServers: {a: {}}", "either a command or a url"),
+        ("mcpServers: {a: {command: x, url: 'http://h/'}}", "either a command or a url"),
+        ("mcpServers: {a: {url: h/mcp}}", "no address of a server"),
+        ("mcpServers: {a: {command: x, type: http}}", "type http does not go with a command"),
+        ("mcpServers: {a: {command: x, sandbox: false}}", "write unsafe"),
+        ("mcpServers: {a b: {command: x}, a_b: {command: x}}", "the same names"),
+        ("mcp: {servers: nowhere.json}", "nowhere.json cannot be read"),
+        ("mcp: {workers: {coder: [time]}}", "names 'time', which is no server"),
+        ("runs: {approval: [git__push]}", "mcp.servers has no git"),
+    ],
+)
+def test_a_mistake_is_told(tmp_path, conf, words):
+    with pytest.raises(ConfigError, match=words):
+        loaded(tmp_path, conf)
+
+
+def test_tools_of_servers_can_be_put_under_approval(tmp_path):
+    conf = "mcpServers: {my git: {command: x}}\nruns: {approval: [bash_tool, my_git__push]}"
+    assert loaded(tmp_path, conf).runs.approval == ("bash_tool", "my_git__push")
+
+
+def test_the_researcher_gets_all_servers_when_nothing_is_said():
+    servers = {"a": {"command": "x"}, "b": {"command": "x"}}
+    settings = McpSettings.model_validate({"servers": servers})
+    assert (settings.servers_of("researcher"), settings.servers_of("coder")) == (("a", "b"), ())
+    settings = McpSettings.model_validate({"servers": servers, "workers": {"coder": ["b"]}})
+    assert (settings.servers_of("researcher"), settings.servers_of("coder")) == ((), ("b",))
+
+
+def test_nothing_is_configured_by_default():
+    assert Settings().mcp.servers == {}

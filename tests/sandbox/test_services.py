@@ -1,0 +1,176 @@
+"""Programs of others, in the sandbox: what they see, what they may use up, and their end."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maniple.config.settings import SandboxSettings
+from maniple.egress import Exit
+from maniple.errors import SandboxError
+from maniple.sandbox.pipes import PipedProgram
+from maniple.sandbox.services import Service, Services, open_services, start_unprotected
+
+pytestmark = pytest.mark.anyio
+
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture
+async def services(anyio_backend: str) -> AsyncIterator[Services]:
+    async with open_services(SandboxSettings(), None) as found:
+        yield found
+
+
+async def answer(program: PipedProgram) -> str:
+    """Return all that it says; its last words are in the error when that is nothing."""
+    try:
+        async with asyncio.timeout(20):
+            said = (await program.reader.read()).decode()
+            await program.ended
+        assert said, program.last_words()
+        return said
+    finally:
+        await program.stop()
+
+
+def service(tmp_path: Path, code: str, **more: Any) -> Service:
+    return Service([PYTHON, "-I", "-c", code], tmp_path / "home", more.pop("environment", {}), **more)
+
+
+async def test_it_sees_its_own_folder_what_is_named_and_nothing_else(services: Services, tmp_path: Path):
+    for name in ("shown", "hidden", "open"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    code = f"""
+import os, json
+print(json.dumps([os.getcwd(), os.environ["HOME"], sorted(os.listdir({str(tmp_path)!r})),
+    os.access({str(tmp_path / "shown")!r}, os.W_OK), os.path.exists("/etc/shadow"), os.listdir()]))
+"""
+    reads, writes = [tmp_path / "shown"], [tmp_path / "open"]
+    program = await services.start(service(tmp_path, code, reads=reads, writes=writes))
+    assert json.loads(await answer(program)) == [
+        "/workspace",
+        "/workspace",
+        ["open", "shown"],
+        False,
+        False,
+        [],
+    ]
+
+
+async def test_what_it_writes_into_its_folder_is_kept(services: Services, tmp_path: Path):
+    await answer(await services.start(service(tmp_path, "open('a', 'w').write('kept'); print(1)")))
+    assert await answer(await services.start(service(tmp_path, "print(open('a').read())"))) == "kept\n"
+
+
+async def test_its_variables_are_those_of_the_settings_and_stand_in_no_command_line(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OF_THE_SERVER", "canary-in-the-environment")
+    code = "import os, json; print(json.dumps(dict(os.environ)), flush=True); input()"
+    program = await services.start(service(tmp_path, code, environment={"TOKEN": "canary-of-settings"}))
+    found = json.loads(await program.reader.readline())
+    lines = [line for line in _command_lines() if b"canary-of-settings" in line]
+    await program.stop()
+    assert (found["TOKEN"], lines) == ("canary-of-settings", [])
+    assert "OF_THE_SERVER" not in found
+
+
+async def test_it_reaches_nobody_without_being_allowed_to(services: Services, tmp_path: Path):
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    code = f"""
+import socket
+try:
+    socket.create_connection(("127.0.0.1", {port}), 2)
+    print("reached")
+except OSError as error:
+    print("refused")
+"""
+    assert await answer(await services.start(service(tmp_path, code))) == "refused\n"
+    server.close()
+
+
+async def test_it_reaches_the_hosts_that_are_named_and_no_others(tmp_path: Path):
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+
+    async def resolve(host: str, port: int) -> str:
+        return "127.0.0.1"
+
+    code = f"""
+import urllib.request
+for host in ("named.test:{port}", "other.test:{port}"):
+    try:
+        print(urllib.request.urlopen("http://" + host + "/", timeout=10).read().decode())
+    except OSError as error:
+        print(error.code)
+"""
+    leads = Exit(resolve, asyncio.open_connection)
+    async with open_services(SandboxSettings(), leads) as services:
+        program = await services.start(service(tmp_path, code, allow_hosts=[f"named.test:{port}"]))
+        assert await answer(program) == "hello\n403\n"
+    server.close()
+
+
+async def test_too_much_memory_ends_it_with_a_reason(services: Services, tmp_path: Path):
+    code = "x = bytearray(300_000_000); print('had it', flush=True); input()"
+    program = await services.start(service(tmp_path, code, memory_mb=100))
+    async with asyncio.timeout(20):
+        await program.reader.read()
+    assert "more than 100 MB of memory" in program.reason
+    await program.stop()
+
+
+async def test_nothing_of_it_is_left_when_it_is_stopped(services: Services, tmp_path: Path):
+    child = "import subprocess; subprocess.Popen(['sleep', '4321'], start_new_session=True)"
+    code = f"{child}; print(1, flush=True); input()"
+    program = await services.start(service(tmp_path, code))
+    await program.reader.readline()
+    assert _sleepers() == 1
+    await program.stop()
+    await program.stop()
+    assert _sleepers() == 0
+
+
+async def test_a_folder_that_is_not_there_is_told(services: Services, tmp_path: Path):
+    with pytest.raises(SandboxError, match=r"There is no .*/nowhere, which the server is to be shown"):
+        await services.start(service(tmp_path, "pass", reads=[tmp_path / "nowhere"]))
+
+
+async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OF_THE_SERVER", "canary")
+    script = "sleep 4321 & pwd; env; echo end; cat"
+    program = await start_unprotected(Service(["sh", "-c", script], tmp_path / "home", {"A": "b"}))
+    said = (await program.reader.readuntil(b"end\n")).decode()
+    assert said.startswith(f"{tmp_path}/home\n")
+    assert "A=b\n" in said
+    assert "canary" not in said
+    assert _sleepers() == 1
+    await program.stop()
+    assert _sleepers() == 0
+
+
+def _sleepers() -> int:
+    return sum(line == b"sleep\x004321\x00" for line in _command_lines())
+
+
+def _command_lines() -> list[bytes]:
+    found: list[bytes] = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(file.read_bytes())
+        except OSError:
+            continue
+    return found
