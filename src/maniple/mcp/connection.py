@@ -9,7 +9,7 @@ import logging
 import math
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -48,6 +48,7 @@ _PAUSE_SECONDS = 0.2
 _FIRST_DELAY_SECONDS, _LONGEST_DELAY_SECONDS = 0.5, 60.0
 _SOUND_SECONDS = 30.0
 """After that long a connection was sound: the next try comes soon again."""
+_CURRENT_SECONDS = 1.0
 _MOST_PAGES = 50
 _RESULTS: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
     CallToolResult | InputRequiredResult
@@ -73,6 +74,8 @@ class Connection:
         self._refresh_seconds = refresh_seconds
         self._client: Client | None = None
         self._changed = asyncio.Event()
+        self._is_current = asyncio.Event()
+        """Set while nothing is known to have changed since the last listing."""
         self._is_lost = False
         self.obstacle = "it is being connected"
         """Why it cannot be called now; "" when it can."""
@@ -108,7 +111,7 @@ class Connection:
         try:
             # The SDK's own limit begins when the server has taken the message, which it may never do.
             async with asyncio.timeout(timeout_seconds + 1):
-                return await _called(client, tool, dict(arguments), timeout_seconds)
+                outcome = await _called(client, tool, dict(arguments), timeout_seconds)
         except MCPError as error:
             if error.code == REQUEST_TIMEOUT:
                 raise self._too_slow(timeout_seconds) from error
@@ -125,6 +128,10 @@ class Connection:
             raise self._too_slow(timeout_seconds) from error
         except ValueError as error:
             raise McpError(f"The MCP server {self.name} answered with what is no result.") from error
+        # What the call itself changed is to be there when its result is read.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_current.wait(), _CURRENT_SECONDS)
+        return outcome
 
     def _too_slow(self, seconds: float) -> McpError:
         return McpError(
@@ -145,11 +152,14 @@ class Connection:
                 await self._list(client)
                 scope.deadline = math.inf
                 self._client, self.obstacle = client, ""
+                if not self._changed.is_set():
+                    self._is_current.set()
                 self.settled.set()
                 try:
                     await self._stay(client)
                 finally:
                     self._client = None
+                    self._is_current.set()
                     self.obstacle = "the connection was lost"
         if scope.cancelled_caught:
             raise McpError(f"it did not answer within {CONNECT_SECONDS:g} seconds")
@@ -176,6 +186,8 @@ class Connection:
                     raise McpError("the connection was lost")
                 self._changed.clear()
                 await self._list(client)
+                if not self._changed.is_set():
+                    self._is_current.set()
                 await anyio.sleep(_PAUSE_SECONDS)
 
     async def _listen(self, client: Client) -> None:
@@ -186,13 +198,17 @@ class Connection:
         try:
             async with client.listen(tools_list_changed=True) as events:
                 async for _ in events:
-                    self._changed.set()
+                    self._expire()
         except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError) as error:
             _LOG.debug("The MCP server %s does not say when its tools change: %s", self.name, error)
 
     async def _take(self, message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self._changed.set()
+            self._expire()
+
+    def _expire(self) -> None:
+        self._changed.set()
+        self._is_current.clear()
 
     async def _list(self, client: Client) -> None:
         offered: list[Any] = []
