@@ -6,13 +6,14 @@ FILE gets a line for each start and each cancellation. Tools that are not answer
 """
 
 import json
+import os
 import sys
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 MEGABYTE = 1_000_000
 cancelled = []
 waiting = {}
-state = {"description": "Says it again.", "extra": [], "gone": []}
+state = {"description": os.environ.get("DESCRIPTION", "Says it again."), "extra": [], "gone": []}
 
 
 def say(**message):
