@@ -36,7 +36,7 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
             patch.delenv(name)
         # Its connections are made outside of Python, where pytest-socket sees nothing of them.
         patch.setenv("DDGS_PROXY", "http://127.0.0.1:9")
-        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.delenv("SSL_CERT_DIR", raising=False)
         for name, value in CERTIFICATES.items():
             patch.setenv(name, value)
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))

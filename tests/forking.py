@@ -68,7 +68,8 @@ def forking() -> Iterator[None]:
 def _is_usual(env: Mapping[str, str] | None) -> bool:
     """Whether Python would be set up in this environment as the nursery is."""
     own = {name for name in env or {} if name.startswith(("PYTHON", "LC_")) and name != "PYTHONPATH"}
-    return env is not None and not own and env.get("LANG") == "C.UTF-8"
+    path = env.get("PYTHONPATH", str(ROOT)) if env else ""
+    return env is not None and not own and (path, env.get("LANG")) == (str(ROOT), "C.UTF-8")
 
 
 class _Nursery:
