@@ -41,6 +41,10 @@ MARKS += [
     "「{}」",
     "『{}』",
     "〝{}〟",
+    "｢{}｣",
+    "❝{}❞",
+    "``{}''",
+    "''{}''",
     '"{}"',
     "＂{}＂",
     "'{}'",
@@ -103,6 +107,7 @@ async def test_an_altered_quotation_is_found_in_all_marks_and_a_right_one_is_not
         "<!--\n```\n-->\n“{}”\n",
         "a\n2. ```\n   “{}”\n",
         '<a href="https://a.test/page">“{}”</a>\n',
+        "‘The dogs’ {}’",
     ],
 )
 async def test_an_altered_quotation_is_found_wherever_it_stands(text):
@@ -128,6 +133,23 @@ async def test_an_altered_quotation_is_found_wherever_it_stands(text):
 @pytest.mark.parametrize("marks", ["“{}”", "‘{}’", "> {}"])
 async def test_a_right_quotation_may_differ_in_how_it_is_set(quoted, marks):
     assert await wrong(marks.format(quoted)) == []
+
+
+@pytest.mark.parametrize(
+    "byline",
+    [
+        "\n> --- *A. King*, [The Times](https://a.test/page/), 1932",
+        "\n> **— The king** [1]",
+        "\n>\n> ——《日报》[1]",
+        "\n> Source: [the page](https://a.test/page)",
+        " — The king",
+        " (King, 1932)",
+        " [1]\n> ([source](https://a.test/page))",
+        "\nSource: [1]",
+    ],
+)
+async def test_who_is_named_behind_a_block_quote_is_not_quoted(byline):
+    assert await wrong(f"> “{TRUE}”{byline}\n") == []
 
 
 @pytest.mark.parametrize(
@@ -185,7 +207,9 @@ async def test_what_is_no_quotation_is_not_looked_up(text):
 @pytest.mark.parametrize(
     "form",
     [
+        "[{}](https://a.test/page), [{}][r] and ({})",
         "see {}.",
+        "so {}—it is {}’s, {}'s and （{}）، {}，",
         "({})",
         "<{}>",
         "[t]({})",
@@ -198,7 +222,7 @@ async def test_what_is_no_quotation_is_not_looked_up(text):
     ],
 )
 async def test_every_spelling_of_what_was_read_holds_in_every_form(form, address):
-    assert await wrong(form.format(address)) == []
+    assert await wrong(form.replace("{}", address)) == []
 
 
 @pytest.mark.parametrize(
@@ -221,6 +245,7 @@ async def test_every_spelling_of_what_was_read_holds_in_every_form(form, address
         "[t](\nhttps://evil.test/x)",
         "[t]:\n  //evil.test/x\n",
         "[^1]: https://a.test/page and https://evil.test/x",
+        "[https://a.test/page][https://evil.test/x]",
         "https\\://evil.test/x",
         "evil&period;test/x",
         "https&colon;//evil.test/x",

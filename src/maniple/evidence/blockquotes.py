@@ -12,12 +12,13 @@ from maniple.evidence.wording import LEAST_WORDS_CITED, words_in
 _PREFIX = re.compile(r"\A[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,20}(?:>[ \t]*)+")
 _BULLET = re.compile(r"\A[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _BYLINE = re.compile(
-    r"[*_]{0,2}(?:[—–―-]|--|~) ?[^\s—–-]|<cite\b"
+    r"[*_]{0,2}(?:[—–―-]{1,3}|~) ?[^\s—–-]|[(（][^\n]*[)）]$|<cite\b"
     r"|[*_]{0,2}(?:sources?|quelle|fuente|fonte|来源|出处|出典|출처)[*_]{0,2} ?[:：]",
     re.IGNORECASE,
 )
 _BYLINE_BEHIND = re.compile(
-    r"(?<=[.!?。！？”“»«」』’\"\])*_])[ \t]{0,4}[*_]{0,2}(?:—|–|―|--)[ \t]?[^\n]{1,400}$"
+    r"(?<=[.!?。！？”“»«」』’\"\])*_])[ \t]{0,4}[*_]{0,2}(?:[—–―]{1,2}|---?)[ \t]?[^\n]{1,400}$"
+    r"|(?<=[”“»«」』’\"\]])[ \t]{0,4}[(（][^\n]{1,400}[)）]$"
 )
 _MOST_BYLINE_WORDS = 15
 _LINK_TARGET = re.compile(r"\]\([^()\n]{0,400}\)")

@@ -26,7 +26,7 @@ _OTHERS = (
 _LETTER = r"a-z0-9\u00df-\u024f\u0370-\u0587\u05d0-\u05ea\u0620-\u064a"
 # What files are called, too, and a name of a product.
 _NO_HOST = re.compile(r"[^.]+\.(?:py|md|sh|ps|so|cc)|(?:asp|vb|ado|ml)\.net", re.IGNORECASE)
-_REST = r"[^\s<>\"`|\\，。；！？、）】」』》“”„«»]"
+_REST = r"(?:(?!\][(\[])[^\s<>\"`|\\，。；：！？、（）【】「」『』《》〈〉“”„«»—،؛؟।])"
 _WEB = re.compile(
     rf"(?:(?:https?|ftp):[/\\]{{1,4}}(?=[^\s/\\])|(?<![\w./@])www\.(?=\w)|(?<!\w)folder:){_REST}{{1,4000}}"
     rf"|(?<![{_LETTER}.@\\-])(?<![\w.~]/)(?P<host>(?:[{_LETTER}][{_LETTER}-]*\.)+(?:{_COUNTRIES}|{_OTHERS})"
@@ -55,6 +55,7 @@ _SLASHES = re.compile(r"(?<=:)[/\\]{1,4}")
 _HAS_SCHEME = re.compile(r"(?!mailto:|tel:|sms:)[a-z][a-z0-9+.-]+:|[/\\]{2}", re.IGNORECASE)
 _HOST_ALONE = re.compile(rf"(?:[{_LETTER}-]+\.)+(?:com|net|org|edu|gov|info|io|test|example)", re.IGNORECASE)
 _MARKS_BEHIND = ".,;:!?'‘’*_~…"
+_POSSESSIVE = re.compile(r"['’]s[.,;:!?]{0,3}\Z")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
@@ -133,6 +134,7 @@ def _bare(shown: str) -> Iterator[Citation]:
 def _trimmed(url: str) -> str:
     """Return an address without the marks of the sentence that it stands in."""
     room = {closing: url.count(opening) - url.count(closing) for closing, opening in _CLOSING.items()}
+    url = _POSSESSIVE.sub("", url)
     end = len(url)
     while end and (url[end - 1] in _MARKS_BEHIND or room.get(url[end - 1], 0) < 0):
         end -= 1

@@ -25,6 +25,10 @@ _CLOSING = {
     "「": "」",
     "『": "』",
     "〝": "〟〞",
+    "｢": "｣",
+    "❝": "❞",
+    "❛": "❜",
+    "`": "'’",
     '"': '"”',
     "＂": "＂",
     "'": "'",
@@ -34,7 +38,7 @@ _MARKS = "".join(dict.fromkeys([*_CLOSING, *"".join(_CLOSING.values())]))
 _MARK = re.compile(f"[{_MARKS}]")
 _SURE_OPENINGS = frozenset("“„«「『〝")
 _SURE_CLOSINGS = frozenset("”」』")
-_EITHER = frozenset("\"'’‘”»›＂")
+_EITHER = frozenset("\"'’‘”»›＂`")
 _APOSTROPHES = frozenset("'’")
 _MOST_OPEN = 8
 _TAG = re.compile(r"<(/?)(q|blockquote)(?:\s[^<>]{0,1000})?>", re.IGNORECASE)
@@ -154,4 +158,4 @@ def _may_open(mark: str, before: str, behind: str) -> bool:
 
 def _ends_a_word(before: str, behind: str) -> bool:
     """Whether a mark may as well be the apostrophe of a plural, with a word to come."""
-    return before in "sS" and behind[:1] == " " and behind[1:2].islower()
+    return before in "sS" and behind[:1] == " " and behind[1:2].isalpha()

@@ -8,7 +8,7 @@ from maniple.evidence.check import SourceCheck, marked
 MOST_AHEAD = 8_000
 """Characters of a block that are shown before it is whole; the rest of a longer one waits."""
 _MAY_BE_AN_ADDRESS = re.compile(r"[/&\\]|www|\]\(|\w:\w", re.IGNORECASE)
-_MAY_CITE = re.compile(r"[/&\\\[【［<>\"“”„‟«»‹›「」『』〝〟＂'’‘‚]|www|\w:\w", re.IGNORECASE)
+_MAY_CITE = re.compile(r"[/&\\\[【［<>\"“”„‟«»‹›「」『』〝〟｢｣❝❛＂'’‘‚]|www|\w:\w", re.IGNORECASE)
 
 
 class UncitedDraft:
