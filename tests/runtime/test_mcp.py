@@ -98,7 +98,7 @@ async def test_a_server_that_dies_in_a_call_costs_its_tools_and_nothing_else(tmp
     results = [one["tool_result"] for one in data(frames, "tool_call_result")]
     assert status(frames) == "completed"
     assert "went away during the call" in results[0]
-    assert "The MCP server bad cannot be used now: its program ended" in results[1]
+    assert "The MCP server bad cannot be used now: " in results[1]
     assert offered[1] == ["tavily_search", "ask_human"]
     assert results[2].startswith("[{")
 
