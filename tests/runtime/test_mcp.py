@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
+from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
 from maniple.crawler import AddressGuard
 from maniple.egress import Exit
+from maniple.runtime.compose import open_runtime
 from maniple.runtime.mcp import McpEquipment, open_mcp
+from maniple.runtime.stream import stream_run
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.tools.code import figure_reader
 from maniple.types import Unavailable
 from tests.mcp.opened import misbehaving, until
-from tests.openai_server import Json, call, reply
+from tests.openai_server import Json, call, reply, serving
 from tests.team import TOOLS, data, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +67,7 @@ def script(*researcher: Json) -> dict[str, Any]:
 
 def offered_to(server: Any, role: str) -> list[list[str]]:
     words = f"You are the {role}"
-    shown = [one for one in server.requests if str(one["messages"][0]["content"]).startswith(words)]
+    shown = [one for one in server.requests if _system(one).startswith(words)]
     return [[tool["function"]["name"] for tool in one.get("tools", ())] for one in shown]
 
 
@@ -124,6 +128,23 @@ async def test_each_worker_gets_the_servers_that_settings_name(tmp_path: Path):
     assert tools.keys() == {"coder", "researcher"}
 
 
+async def test_the_planner_is_told_who_has_the_tools_of_which_server(tmp_path: Path):
+    with serving(script()) as server:
+        models = {"basic": {"model": "m", "base_url": server.base_url}}
+        mcp = {"servers": {"clock": misbehaving(), "off": misbehaving(disabled=True)}}
+        values = {"models": models, "mcp": mcp, "sandbox": {"backend": "off"}, "search": {"providers": []}}
+        places = {"data_dir": tmp_path, "cache_dir": tmp_path, "browser": {"enabled": False}}
+        settings = Settings.model_validate({**values, **places})
+        async with open_runtime(settings, checkpointer=InMemorySaver()) as runtime:
+            _ = [event async for event in stream_run(runtime.graph, [HumanMessage("What time is it?")])]
+        (planner,) = [
+            text for text in map(_system, server.requests) if text.startswith("You are the planner")
+        ]
+        assert "Cannot calculate. Also has the tools of clock.\n" in planner
+        assert "bad__echo" not in planner
+        assert any("clock__echo" in names for names in offered_to(server, "researcher"))
+
+
 async def test_tools_of_a_server_under_approval_say_so(tmp_path: Path):
     async with equipped(tmp_path, {"bad": misbehaving(approval=True)}) as equipment:
         (echo,) = [tool for tool in _tools(equipment.offers["researcher"]) if tool.name == "bad__echo"]
@@ -156,6 +177,10 @@ def test_nothing_of_the_sdk_is_loaded_when_no_server_is_configured():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout == "[]\n"
+
+
+def _system(request: Json) -> str:
+    return str(request["messages"][0]["content"])
 
 
 def _tools(offer: OfferedTools) -> list[BaseTool]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from maniple.types import AgentName, LLMType, Worker
 
@@ -63,6 +64,10 @@ DEFAULT_LLMS: Mapping[AgentName, LLMType] = {
 }
 
 
-def briefs(members: Iterable[Worker]) -> list[dict[str, str]]:
-    """Return what a prompt says of each member: its name and its brief."""
-    return [{"name": name, "brief": ROLES[name].brief} for name in members]
+def briefs(
+    members: Iterable[Worker], abilities: Mapping[Worker, str] = MappingProxyType({})
+) -> list[dict[str, str]]:
+    """Return what a prompt says of each member: its name, its brief, and what it can do beside its role."""
+    return [
+        {"name": name, "brief": f"{ROLES[name].brief} {abilities.get(name, '')}".rstrip()} for name in members
+    ]

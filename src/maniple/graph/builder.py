@@ -40,6 +40,8 @@ class TeamRules:
     max_plan_steps: int = 12
     max_clarifications: int = 0
     """How often the coordinator may ask back; each question is an interrupt."""
+    abilities: Mapping[Worker, str] = field(default_factory=dict)
+    """What members can do beside their roles, for the planner."""
 
 
 def build_graph(
@@ -64,7 +66,7 @@ def build_graph(
         return models.get(rules.llms.get(role, DEFAULT_LLMS[role]))
 
     planner = PlannerNode(
-        model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, search
+        model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, search, rules.abilities
     )
     supervisor = SupervisorNode(model_of("supervisor"), available, rules.supervisor, rules.step_retries)
     graph = StateGraph(State, context_schema=RunOptions)

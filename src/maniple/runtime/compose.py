@@ -15,6 +15,7 @@ from maniple.llms.embedded import Progress
 from maniple.prompts import preload
 from maniple.runtime.answering import Answering, open_models
 from maniple.runtime.endpoints import ModelUse, uses_of
+from maniple.runtime.mcp import abilities_of
 from maniple.runtime.progress import LineProgress
 from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
@@ -75,6 +76,7 @@ async def open_runtime(
                 team.step_retries,
                 team.max_plan_steps,
                 team.max_clarifications,
+                abilities_of(settings.mcp, workers),
             ),
             search=equipment.search,
             files=equipment.files,

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maniple.agents import Agent, ReactAgent
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
@@ -69,6 +70,16 @@ async def open_mcp(
         if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
     }
     return McpEquipment(servers, offers, (*_unsafe(settings.mcp), *_absent(servers)))
+
+
+def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict[Worker, str]:
+    """Return what the planner is told of workers that have tools of servers."""
+    found: dict[Worker, str] = {}
+    for worker, agent in workers.items():
+        names = [name for name in settings.servers_of(worker) if not settings.servers[name].disabled]
+        if names and isinstance(agent, ReactAgent):
+            found[worker] = f"Also has the tools of {', '.join(names)}."
+    return found
 
 
 @asynccontextmanager

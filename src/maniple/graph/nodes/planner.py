@@ -1,7 +1,7 @@
 """Write the plan."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -44,6 +44,8 @@ class PlannerNode:
     available: Sequence[Worker]
     max_steps: int = 12
     search: SearchProvider | None = None
+    abilities: Mapping[Worker, str] = field(default_factory=dict)
+    """What members can do beside their roles."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
         options = RunOptions.of(runtime, state)
@@ -93,7 +95,11 @@ class PlannerNode:
     ) -> list[BaseMessage]:
         locale = options.locale or state.get("locale") or ""
         prompt = render(
-            "planner", members=briefs(members), max_steps=self.max_steps, team=members, locale=locale
+            "planner",
+            members=briefs(members, self.abilities),
+            max_steps=self.max_steps,
+            team=members,
+            locale=locale,
         )
         system = SystemMessage(prompt + fenced(caller_of(state)) + given(state.get("files") or ()))
         messages: list[BaseMessage] = [system, *conversation_of(state)]
