@@ -71,7 +71,15 @@ async def _check_all(settings: Settings, *, build: bool) -> list[Finding]:
         checks.check_browser(settings),
     )
     folders = await asyncio.to_thread(checks.check_folders, settings)
-    return [*models, sandbox, *network, *others, check_reading(settings), *folders]
+    return [
+        *models,
+        sandbox,
+        *network,
+        *others,
+        check_reading(settings),
+        *checks.check_mcp(settings),
+        *folders,
+    ]
 
 
 async def _check_models(settings: Settings) -> list[Finding]:
