@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from maniple.config.settings import SandboxSettings
-from maniple.sandbox import FileHead, Unavailable, Workspace, account, bubblewrap, open_sandbox
+from maniple.sandbox import FileHead, Unavailable, Workspace, account, isolation, open_sandbox
 from tests.sandbox.host import as_process_one
 from tests.sandbox.nobody import as_nobody, needs_root
 
@@ -222,5 +222,5 @@ async def test_the_probes_are_quick(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has nothing to drop")
 async def test_root_that_stays_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(account, "sandbox_account", lambda: None)
-    monkeypatch.setattr(bubblewrap, "sandbox_account", lambda: None)
+    monkeypatch.setattr(isolation, "sandbox_account", lambda: None)
     assert "start more than 64 processes" in await _refusal(SandboxSettings())

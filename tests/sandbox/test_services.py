@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from maniple.sandbox.services import Service, Services, open_services, start_unp
 pytestmark = pytest.mark.anyio
 
 PYTHON = "/usr/bin/python3"
+SECONDS = 1_000_000 + os.getpid()
+"""Of a sleep that nobody else on this machine begins."""
 
 
 @pytest.fixture
@@ -132,7 +135,7 @@ async def test_too_much_memory_ends_it_with_a_reason(services: Services, tmp_pat
 
 
 async def test_nothing_of_it_is_left_when_it_is_stopped(services: Services, tmp_path: Path):
-    child = "import subprocess; subprocess.Popen(['sleep', '4321'], start_new_session=True)"
+    child = f"import subprocess; subprocess.Popen(['sleep', '{SECONDS}'], start_new_session=True)"
     code = f"{child}; print(1, flush=True); input()"
     program = await services.start(service(tmp_path, code))
     await program.reader.readline()
@@ -151,7 +154,7 @@ async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("OF_THE_SERVER", "canary")
-    script = "sleep 4321 & pwd; env; echo end; cat"
+    script = f"sleep {SECONDS} & pwd; env; echo end; cat"
     program = await start_unprotected(Service(["sh", "-c", script], tmp_path / "home", {"A": "b"}))
     said = (await program.reader.readuntil(b"end\n")).decode()
     assert said.startswith(f"{tmp_path}/home\n")
@@ -163,7 +166,7 @@ async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
 
 
 def _sleepers() -> int:
-    return sum(line == b"sleep\x004321\x00" for line in _command_lines())
+    return sum(line == f"sleep\0{SECONDS}\0".encode() for line in _command_lines())
 
 
 def _command_lines() -> list[bytes]:
