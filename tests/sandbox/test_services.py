@@ -14,6 +14,7 @@ from maniple.egress import Exit
 from maniple.errors import SandboxError
 from maniple.sandbox.pipes import PipedProgram
 from maniple.sandbox.services import Service, Services, open_services, start_unprotected
+from tests.mcp.opened import until
 
 pytestmark = pytest.mark.anyio
 
@@ -139,7 +140,7 @@ async def test_nothing_of_it_is_left_when_it_is_stopped(services: Services, tmp_
     code = f"{child}; print(1, flush=True); input()"
     program = await services.start(service(tmp_path, code))
     await program.reader.readline()
-    assert _sleepers() == 1
+    await until(lambda: _sleepers() == 1)
     await program.stop()
     await program.stop()
     assert _sleepers() == 0
@@ -160,7 +161,7 @@ async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
     assert said.startswith(f"{tmp_path}/home\n")
     assert "A=b\n" in said
     assert "canary" not in said
-    assert _sleepers() == 1
+    await until(lambda: _sleepers() == 1)
     await program.stop()
     assert _sleepers() == 0
 

@@ -92,6 +92,9 @@ class Connection:
                 await self._live()
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a server concerns it alone
                 self.obstacle = reason_of(error)
+            # A task group that has errors of its own to tell loses a cancellation beside them.
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError
             if self.obstacle != told:
                 _LOG.warning("The MCP server %s is not there: %s", self.name, self.obstacle)
             self.settled.set()
