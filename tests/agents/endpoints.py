@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool
 
-from maniple.agents import ROLES, ReactAgent
+from maniple.agents import ROLES, ReactAgent, StepLimits, build_react_agent
 from maniple.config import ModelsSettings
 from maniple.llms import open_chat_models
 from tests import openai_server
@@ -75,6 +75,21 @@ def agent_with(
 ) -> ReactAgent:
     """Build a coder with `middleware` and nothing else."""
     return ReactAgent(ROLES["coder"], True, create_agent(model, list(tools), middleware=middleware))
+
+
+@asynccontextmanager
+async def coder_with(
+    tools: Sequence[BaseTool], *replies: Json, **limits: float
+) -> AsyncIterator[tuple[ReactAgent, OpenAIServer]]:
+    """Open a whole coder, as the team has it, to whose model an endpoint gives `replies`."""
+    with serving({"coder": list(replies)}) as server:
+        async with model_at(server) as model:
+            yield build_react_agent(ROLES["coder"], model, tools, limits=StepLimits(**limits)), server
+
+
+def heard(server: OpenAIServer) -> list[str]:
+    """Return the results of tools that the model was shown at last."""
+    return [one["content"] for one in server.requests[-1]["messages"] if one["role"] == "tool"]
 
 
 def shown(body: Json) -> str:

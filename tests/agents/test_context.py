@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 
-from maniple.agents import ROLES, StepFailed, Task, build_react_agent
+from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
 from maniple.agents.budget import Budget
 from maniple.agents.context import ContextWindow, summary_of, within_window
 from maniple.agents.meter import Meter
@@ -73,9 +73,11 @@ async def test_a_long_loop_in_a_known_window_is_compacted_and_never_refused():
 
 
 async def test_what_was_compacted_counts_for_the_limit_of_calls_still():
-    with narrow({"coder": [call("read", page=1)], "other": [SUMMARY]}, characters=16_000) as server:
+    pages = [call("read", page=n) for n in range(10)]
+    with narrow({"coder": pages, "other": [SUMMARY]}, characters=16_000) as server:
         async with model_at(server, window=4_000) as model:
-            coder = build_react_agent(ROLES["coder"], model, [read], max_model_calls=9)
+            limits = StepLimits(model_calls=9)
+            coder = build_react_agent(ROLES["coder"], model, [read], limits=limits)
             with pytest.raises(StepFailed, match="limit of 9 model calls"):
                 await coder.work(TASK)
     assert len(prompts(server)) == 9

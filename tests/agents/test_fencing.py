@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
-from maniple.agents import ROLES, build_react_agent
+from maniple.agents import ROLES, StepLimits, build_react_agent
 from maniple.agents.scope import SCOPE_KEY, RunScope
 from maniple.tools.ask import ask_tools
 from tests.agents.endpoints import model_at
@@ -43,7 +43,7 @@ async def sent(*tools, calls, run_ids=("r1",)):
     with serving({"other": [*calls, reply("Done.")] * len(run_ids)}) as server:
         async with model_at(server) as model:
             for run_id in run_ids:
-                agent = build_react_agent(ROLES["coder"], model, tools, max_model_calls=5)
+                agent = build_react_agent(ROLES["coder"], model, tools, limits=StepLimits(model_calls=5))
                 scope = {SCOPE_KEY: RunScope(run_id=run_id)}
                 answer = await agent.graph.ainvoke(
                     {"messages": [HumanMessage(f"Read. {run_id}")]}, {"configurable": scope}

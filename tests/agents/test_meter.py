@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from langchain_core.tools import tool
 
-from maniple.agents import ROLES, StepFailed, Task, build_react_agent
+from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
 from maniple.agents.budget import Budget, Prices, amounts, levels, prices_of
 from maniple.agents.meter import REPORT_SECONDS, Meter
 from maniple.config import ModelsSettings
@@ -38,7 +38,9 @@ async def look(place: str) -> str:
 
 
 def agent(model, role="coder"):
-    return build_react_agent(ROLES[role], model, [look] if role == "coder" else [], max_model_calls=30)
+    return build_react_agent(
+        ROLES[role], model, [look] if role == "coder" else [], limits=StepLimits(model_calls=30)
+    )
 
 
 async def streamed(model, config):
@@ -287,7 +289,7 @@ async def test_a_step_failing_in_its_own_bounds_is_no_matter_of_the_budget():
     meter = Meter(Budget(model_calls=100))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
-            coder = build_react_agent(ROLES["coder"], model, [look], max_model_calls=2)
+            coder = build_react_agent(ROLES["coder"], model, [look], limits=StepLimits(model_calls=2))
             with pytest.raises(StepFailed, match="limit of 2 model calls"):
                 await coder.work(TASK)
         assert server.stats["calls"] == 2

@@ -1,3 +1,4 @@
+from maniple.agents.limits import StepLimits
 from maniple.agents.react import ReactAgent, build_react_agent
 from maniple.agents.roles import DEFAULT_LLMS, ROLES, Role, briefs
 from maniple.agents.task import Agent, Result, StepFailed, Task, response_from, shortened
@@ -10,6 +11,7 @@ __all__ = [
     "Result",
     "Role",
     "StepFailed",
+    "StepLimits",
     "Task",
     "briefs",
     "build_react_agent",

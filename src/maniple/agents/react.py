@@ -17,6 +17,7 @@ from maniple.agents.chain import chained
 from maniple.agents.context import ContextWindow
 from maniple.agents.extracts import Extracts
 from maniple.agents.fencing import Fencing
+from maniple.agents.limits import StepLimits
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
@@ -71,24 +72,27 @@ def build_react_agent(
     model: BaseChatModel,
     tools: Sequence[BaseTool],
     *,
-    max_model_calls: int,
+    limits: StepLimits,
     middleware: Sequence[AgentMiddleware[Any, Any]] = (),
     offered: OfferedTools | None = None,
 ) -> ReactAgent:
-    """Build the agent of `role`; it makes at most `max_model_calls` calls for one task."""
+    """Build the agent of `role`, which keeps the `limits` for one task.
+
+    The order counts: what stands first is around all that follows.
+    """
     stack: list[AgentMiddleware[Any, Any]] = [
         *([offered] if offered is not None else []),
-        ModelCallLimit(max_model_calls),
         PartialWork(),
+        ModelCallLimit(limits.model_calls),
         ContextWindow(model, tools),
         Fencing(),
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         TextToolCalls(),
         ToolsAtOnce(),  # before `ToolCallsOnce`: a call that waits is not yet noted as begun
         ToolCallsOnce(),
+        *middleware,
         tool_failures(),
         Extracts(model),
-        *middleware,
     ]
     graph = create_agent(model, list(tools), middleware=chained(stack), name=role.name)
     return ReactAgent(role, bool(tools) or offered is not None, graph)

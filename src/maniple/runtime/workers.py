@@ -8,7 +8,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from maniple.agents import DEFAULT_LLMS, ROLES, Agent, build_react_agent
+from maniple.agents import DEFAULT_LLMS, ROLES, Agent, StepLimits, build_react_agent
 from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
 from maniple.agents.file_tools import FileTools
@@ -55,6 +55,7 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
     workers: dict[Worker, Agent] = {}
     enabled: set[Worker] = {*settings.members, "reporter"}
     questions = ask_tools(settings.max_questions)
+    limits = StepLimits(settings.max_model_calls_per_step)
     for name in sorted(enabled, key=WORKERS.index):
         model = models.get(settings.llms.get(name, DEFAULT_LLMS[name]))
         offer = toolbox.offers.get(name)
@@ -69,7 +70,7 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
                 ROLES[name],
                 model,
                 [*toolbox.of(name), *questions] if toolbox.of(name) or offer else [],
-                max_model_calls=settings.max_model_calls_per_step,
+                limits=limits,
                 middleware=_middleware(name, toolbox),
                 offered=offer,
             )

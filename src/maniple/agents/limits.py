@@ -1,0 +1,10 @@
+"""How far an agent may go in one step."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimits:
+    """The limits of one step; at each the agent or its team is told, and no run ends by them."""
+
+    model_calls: int = 25
