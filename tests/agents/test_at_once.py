@@ -72,4 +72,10 @@ async def test_a_cancel_leaves_no_coroutine_of_the_calls_that_wait():
 
 
 def _reading(read) -> Toolbox:
-    return Toolbox({"researcher": [StructuredTool.from_function(coroutine=read, name="crawl_tool")]})
+    return Toolbox(
+        {
+            "researcher": [
+                StructuredTool.from_function(coroutine=read, name="crawl_tool", metadata={"idempotent": True})
+            ]
+        }
+    )

@@ -184,9 +184,10 @@ async def test_a_call_that_the_budget_refuses_leaves_no_intent_behind(tmp_path):
 
 async def test_a_result_on_record_is_handed_out_though_the_budget_is_used_up(tmp_path):
     book, machine = Book(), Machine()
-    both = calls(("bash_tool", {"cmd": "one"}), ("bash_tool", {"cmd": "two"}))
-    await died(tmp_path, machine, book, script(both, DONE))
-    first, _ = book.of_tool("bash_tool")
+    both = calls(("look", {"what": "one"}), ("bash_tool", {"cmd": "two"}))
+    async with life(tmp_path, script(both, DONE), machine, scope(book)) as it:
+        await it.die({"messages": [("user", "do it")]}, machine, calls=2)
+    (first,) = book.of_tool("look")
     await book.end(first.run_id, first.tool_call_id, '{"status": "success", "content": "as recorded"}')
     meter = Meter(Budget(tool_calls=2), used=Usage(tool_calls=2))
     async with life(tmp_path, script(DONE), machine, RunScope("r", book, meter)) as it:

@@ -11,6 +11,8 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
+from maniple.agents.call_order import keeps_order
+
 TOOLS_AT_ONCE = 5
 """How many calls of one step are run together; the others wait."""
 _PLACES: ContextVar[asyncio.Semaphore | None] = ContextVar("maniple_tool_places", default=None)
@@ -29,6 +31,8 @@ def tool_places() -> Iterator[None]:
 class ToolsAtOnce(AgentMiddleware[Any, Any]):
     """Let a call wait for one of the `tool_places`; where nobody gave any, it need not wait.
 
+    Those that keep their order run one by one anyway.
+
     LangGraph's own `max_concurrency` also holds back the writing of checkpoints, and a cancel leaves
     behind the coroutines that wait for it, which Python then warns of.
     """
@@ -38,5 +42,7 @@ class ToolsAtOnce(AgentMiddleware[Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
+        if keeps_order(request.tool):
+            return await handler(request)
         async with _PLACES.get() or nullcontext():
             return await handler(request)

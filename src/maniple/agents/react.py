@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from maniple.agents.at_once import ToolsAtOnce, tool_places
 from maniple.agents.call_limit import ModelCallLimit
+from maniple.agents.call_order import CallOrder, ordered
 from maniple.agents.chain import chained
 from maniple.agents.context import ContextWindow
 from maniple.agents.extracts import Extracts
@@ -45,7 +46,7 @@ class ReactAgent:
     graph: CompiledStateGraph[Any, Any, Any, Any]
 
     async def work(self, task: Task) -> str:
-        with working_on(task), tool_places():
+        with working_on(task), tool_places(), ordered():
             result = await self.graph.ainvoke({"messages": self._messages(task)})
         return _answer(result["messages"])
 
@@ -87,6 +88,7 @@ def build_react_agent(
         ContextWindow(model, tools),
         Fencing(),
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
+        CallOrder(),
         TextToolCalls(),
         ToolsAtOnce(),  # before `ToolCallsOnce`: a call that waits is not yet noted as begun
         ToolCallsOnce(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -12,6 +13,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, interrupt
 
 from maniple.agents.answers import Edited, Rejected, stand_in, verdict_of, wants_repetition
+from maniple.agents.call_order import turn_of
 from maniple.agents.call_records import CallRecords
 from maniple.agents.call_results import SAID_BY, Answer, restored
 from maniple.agents.scope import run_scope
@@ -21,6 +23,7 @@ from maniple.errors import ToolFailure
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
+Turn = Callable[[bool], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,20 @@ class Done:
     arguments: Arguments
 
 
-async def call_once(tool: BaseTool, tool_call_id: str, arguments: Arguments, run: Run) -> Done:
+async def _at_once(is_approved: bool) -> None:
+    """Let a call begin without waiting for others."""
+
+
+async def call_once(
+    tool: BaseTool, tool_call_id: str, arguments: Arguments, run: Run, turn: Turn = _at_once
+) -> Done:
     """Call `tool` by `run` unless the ledger of the run has its result.
 
     What the tool's `metadata` may say: `idempotent`, it may run again when nobody knows whether it did its
     work, else the user is asked; `approval`, each call waits for the user's word; `max_calls_per_run` and
     `beyond`, the words that further calls get.
+    `turn`, told whether the user has approved the call, returns when it may begin: a call that waits is not
+    yet noted as begun.
     Interrupts the graph where the user has to decide. A `ToolFailure` is a message with `status="error"`;
     everything else that `run` raises passes, and the call's result stays unknown.
     """
@@ -47,12 +58,14 @@ async def call_once(tool: BaseTool, tool_call_id: str, arguments: Arguments, run
     if records is not None and (words := await call.beyond(records)):
         await records.begin(1, arguments)
         return await call.instead(records, 1, words, arguments)
-    if tool.name in scope.approval or call.says("approval"):
+    needs_approval = bool(tool.name in scope.approval or call.says("approval"))
+    if needs_approval:
         await call.affordable(records, 1)
         allowed = await call.approved(records, arguments)
         if isinstance(allowed, ToolMessage):
             return Done(allowed, arguments)
         arguments = allowed
+    await turn(needs_approval)
     return await call.finished(arguments) if records is None else await call.recorded(records, arguments)
 
 
@@ -186,4 +199,5 @@ class ToolCallsOnce(AgentMiddleware[Any, Any]):
         async def run(arguments: Arguments) -> Answer:
             return await handler(request.override(tool_call={**call, "args": dict(arguments)}))
 
-        return (await call_once(request.tool, call["id"] or "", call["args"], run)).answer
+        turn = partial(turn_of, request)
+        return (await call_once(request.tool, call["id"] or "", call["args"], run, turn)).answer

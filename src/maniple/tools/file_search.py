@@ -40,7 +40,7 @@ def file_search_tool(workspaces: Workspaces) -> BaseTool:
         name="search_files",
         description="Search names and lines of files in the workspace by a regular expression; path is a "
         "directory or a file, glob such as *.py.",
-        metadata={"idempotent": True},
+        metadata={"idempotent": True, "mode": "ordered"},
     )
 
 

@@ -57,7 +57,7 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
             coroutine=function,
             name=function.__name__,
             description=description,
-            metadata={"idempotent": True},
+            metadata={"idempotent": True, "mode": "ordered"},
         )
         for function, description in descriptions.items()
     ]
