@@ -11,7 +11,7 @@ from maniple.agents.meter import Meter
 from maniple.errors import ModelError
 from maniple.llms import ask
 from maniple.types import AGENT_MARK
-from tests.agents.endpoints import agent_with, kinds, model_at, narrow, shown, told_by
+from tests.agents.endpoints import agent_with, heard, kinds, model_at, narrow, shown, told_by
 from tests.agents.test_fitting import assert_paired
 from tests.openai_server import call, reply, serving
 
@@ -76,12 +76,13 @@ async def test_what_was_compacted_counts_for_the_limit_of_calls_still():
     pages = [call("read", page=n) for n in range(10)]
     with narrow({"coder": pages, "other": [SUMMARY]}, characters=16_000) as server:
         async with model_at(server, window=4_000) as model:
-            limits = StepLimits(model_calls=9)
+            limits = StepLimits(model_calls=9, tool_calls=7)
             coder = build_react_agent(ROLES["coder"], model, [read], limits=limits)
             with pytest.raises(StepFailed, match="limit of 9 model calls"):
                 await coder.work(TASK)
     assert len(prompts(server)) == 9
     assert len(server.requests) > 9, "something was compacted"
+    assert "limit of 7 tool calls" in heard(server)[-1]
 
 
 async def test_everything_is_still_in_the_events_of_the_run():

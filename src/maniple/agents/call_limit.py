@@ -11,9 +11,10 @@ from maniple.agents.task import StepFailed
 
 
 class Answers(AgentState[Any]):
-    """An agent's messages, and how many answers of its model are not among them any more."""
+    """An agent's messages, and how many answers and results of calls are not among them any more."""
 
     answers_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
+    calls_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
 
 
 def answers_in(state: Mapping[str, Any]) -> int:

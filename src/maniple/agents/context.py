@@ -30,6 +30,7 @@ from langgraph.types import Command
 
 from maniple.agents.call_limit import Answers, answers_in
 from maniple.agents.fitting import fitted, newest, task_length
+from maniple.agents.tool_call_limit import calls_in
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
 from maniple.llms.overflow import is_overflow, window_told
@@ -123,11 +124,12 @@ class ContextWindow(AgentMiddleware[Any, Any]):
             return await self._asked(request, handler)
         short = await self._compacted(request.messages)
         response = await self._asked(request.override(messages=short), handler)
-        left_out = answers_in(request.state) - answers_in({"messages": short})
+        left_out = {
+            "answers_left_out": answers_in(request.state) - answers_in({"messages": short}),
+            "calls_left_out": calls_in(request.state) - calls_in({"messages": short}),
+        }
         kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
-        return ExtendedModelResponse(
-            response, Command(update={"messages": kept, "answers_left_out": left_out})
-        )
+        return ExtendedModelResponse(response, Command(update={"messages": kept, **left_out}))
 
     async def _compacted(self, messages: Sequence[BaseMessage]) -> list[Any]:
         head = task_length(messages)

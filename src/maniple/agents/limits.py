@@ -8,3 +8,4 @@ class StepLimits:
     """The limits of one step; at each the agent or its team is told, and no run ends by them."""
 
     model_calls: int = 25
+    tool_calls: int = 100

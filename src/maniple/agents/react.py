@@ -30,6 +30,7 @@ from maniple.agents.task import (
     working_on,
 )
 from maniple.agents.text_tools import TextToolCalls
+from maniple.agents.tool_call_limit import ToolCallLimit
 from maniple.agents.tool_calls import ToolCallsOnce
 from maniple.agents.tool_failures import tool_failures
 from maniple.llms import broke_off
@@ -90,6 +91,7 @@ def build_react_agent(
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         CallOrder(),
         TextToolCalls(),
+        ToolCallLimit(limits.tool_calls),
         ToolsAtOnce(),  # before `ToolCallsOnce`: a call that waits is not yet noted as begun
         ToolCallsOnce(),
         *middleware,

@@ -1,0 +1,38 @@
+"""A step makes only so many calls of tools; then the model is told to answer with what there is."""
+
+import pytest
+from langchain_core.tools import tool
+
+from maniple.agents import Task
+from maniple.agents.tool_call_limit import calls_in
+from tests.agents.endpoints import coder_with, heard
+from tests.agents.pausing import calls
+from tests.openai_server import call, reply
+
+pytestmark = pytest.mark.anyio
+TASK = Task(request="read", title="Read", description="read on")
+
+
+async def test_calls_beyond_the_limit_are_not_run_and_the_model_is_told_in_our_words():
+    ran = []
+
+    @tool
+    async def read(page: int) -> str:
+        """Read a page."""
+        ran.append(page)
+        return f"page {page}"
+
+    three = calls(*[("read", {"page": page}) for page in (2, 3, 4)])
+    async with coder_with([read], call("read", page=1), three, reply("Done."), tool_calls=3) as (
+        coder,
+        server,
+    ):
+        assert await coder.work(TASK) == "Done."
+    assert sorted(ran) == [1, 2, 3]
+    words = heard(server)[-1]
+    assert words.startswith("Not run: the limit of 3 tool calls for one step was reached. Answer now")
+    assert "<data" not in words
+
+
+def test_calls_that_a_summary_took_the_place_of_count_still():
+    assert calls_in({"messages": [], "calls_left_out": 7}) == 7
