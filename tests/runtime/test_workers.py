@@ -1,5 +1,6 @@
 """Each worker with its real tools: sandbox, workspace, Chromium, pages and a search over loopback."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
 from pydantic import SecretStr
 
+from maniple.agents import StepFailed, Task
 from maniple.config import (
     FetchSettings,
     ModelSettings,
@@ -25,6 +28,7 @@ from tests.openai_server import OpenAIServer, call, reply, serving
 from tests.team import checked, data, plan, status, step
 
 pytestmark = pytest.mark.anyio
+SEARCH_KEY = "tvly-hunter2"
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 PAGE = Reply(
     "<html><title>Prices</title><body><h1>Prices</h1><p>" + "Tea costs 3 euros. " * 20 + "</p></body></html>"
@@ -52,7 +56,7 @@ async def team(
             models=ModelsSettings(basic=basic),
             fetch=FetchSettings(allow_private=LOOPBACK, images=images),
             search=SearchSettings(
-                providers=("tavily",), tavily_api_key=SecretStr("k"), tavily_base_url=site.url
+                providers=("tavily",), tavily_api_key=SecretStr(SEARCH_KEY), tavily_base_url=site.url
             ),
             data_dir=folder / "data",
             cache_dir=folder / "cache",
@@ -156,3 +160,22 @@ async def test_a_small_model_that_a_role_is_given_is_the_one_that_works(role):
         workers = build_workers(TeamSettings(llms={role: "reasoning"}), models, Toolbox())
         worker = workers[role]
     assert getattr(worker, "model", None) is models.get("reasoning")
+
+
+async def test_the_settings_say_how_far_a_step_goes():
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return ""
+
+    settings = TeamSettings(max_model_calls_per_step=3, max_tool_calls_per_step=1, tool_timeout_seconds=0.05)
+    with serving({"coder": [call("wait")]}) as server:
+        endpoint = ModelSettings(model="m", base_url=server.base_url, max_retries=0)
+        async with open_chat_models(ModelsSettings(basic=endpoint)) as models:
+            coder = build_workers(settings, models, Toolbox({"coder": [wait]}))["coder"]
+            with pytest.raises(StepFailed, match="limit of 3 model calls"):
+                await coder.work(Task(request="wait", title="Wait", description="wait"))
+        first, second = [one["content"] for one in server.requests[-1]["messages"] if one["role"] == "tool"]
+    assert "no result within 0.05 seconds" in first
+    assert "limit of 1 tool calls" in second

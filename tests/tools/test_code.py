@@ -36,6 +36,7 @@ async def test_the_tools_have_the_names_and_arguments_that_clients_know(tools: d
     ours = {name: list(tools[name].args) for name in ("python_repl_tool", "bash_tool")}
     assert ours == {"python_repl_tool": ["code"], "bash_tool": ["cmd"]}
     assert all(len(tools[name].description.split()) < 25 for name in ours)
+    assert all(tools[name].metadata == {"timeout_seconds": None} for name in ours), "the sandbox bounds them"
 
 
 def test_a_description_says_what_can_be_imported_and_reached(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -9,3 +9,5 @@ class StepLimits:
 
     model_calls: int = 25
     tool_calls: int = 100
+    tool_seconds: float = 600
+    """Of one call of a tool that does not say its own `timeout_seconds`."""

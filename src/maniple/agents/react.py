@@ -33,6 +33,7 @@ from maniple.agents.text_tools import TextToolCalls
 from maniple.agents.tool_call_limit import ToolCallLimit
 from maniple.agents.tool_calls import ToolCallsOnce
 from maniple.agents.tool_failures import tool_failures
+from maniple.agents.tool_timeouts import ToolTimeouts
 from maniple.llms import broke_off
 from maniple.prompts import render
 from maniple.text import without_thoughts
@@ -97,6 +98,7 @@ def build_react_agent(
         *middleware,
         tool_failures(),
         Extracts(model),
+        ToolTimeouts(limits.tool_seconds),
     ]
     graph = create_agent(model, list(tools), middleware=chained(stack), name=role.name)
     return ReactAgent(role, bool(tools) or offered is not None, graph)

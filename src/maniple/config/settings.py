@@ -41,6 +41,8 @@ class TeamSettings(Section):
     step_retries: int = Field(default=2, ge=0, le=5)
     max_model_calls_per_step: int = Field(default=25, gt=0)
     max_tool_calls_per_step: int = Field(default=100, gt=0)
+    tool_timeout_seconds: float = Field(default=600, gt=0)
+    """Of one call of a tool that says no time of its own; the sandbox and the web have shorter ones."""
     max_plan_steps: int = Field(default=12, gt=0, le=50)
     max_clarifications: int = Field(default=1, ge=0, le=5)
     """How often the coordinator may ask back before the team begins; 0 turns it off."""

@@ -55,7 +55,9 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
     workers: dict[Worker, Agent] = {}
     enabled: set[Worker] = {*settings.members, "reporter"}
     questions = ask_tools(settings.max_questions)
-    limits = StepLimits(settings.max_model_calls_per_step, settings.max_tool_calls_per_step)
+    limits = StepLimits(
+        settings.max_model_calls_per_step, settings.max_tool_calls_per_step, settings.tool_timeout_seconds
+    )
     for name in sorted(enabled, key=WORKERS.index):
         model = models.get(settings.llms.get(name, DEFAULT_LLMS[name]))
         offer = toolbox.offers.get(name)

@@ -61,6 +61,8 @@ def code_tools(
             name=name,
             description=" ".join(description.split()),
             response_format="content_and_artifact",
+            # The sandbox counts the seconds from when the code runs, and not while it waits for its place.
+            metadata={"timeout_seconds": None},
         )
         for name, description in descriptions.items()
     ]

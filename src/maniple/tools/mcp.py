@@ -103,7 +103,7 @@ def _made(remote: RemoteTool, servers: McpServers, workspaces: Workspaces | None
         description=remote.definition.description or f"{remote.definition.name} of {remote.server}.",
         args_schema=remote.definition.schema,
         response_format="content_and_artifact",
-        metadata={"mcp_server": remote.server, "approval": remote.approval},
+        metadata={"mcp_server": remote.server, "approval": remote.approval, "timeout_seconds": None},
         remote=remote,
         servers=servers,
         workspaces=workspaces,
