@@ -179,3 +179,25 @@ async def test_settings_that_changed_over_a_crash_mix_no_answers_up(tmp_path):
     async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.answer("run again") == []
     assert machine.ran == ["make", "make"]
+
+
+async def test_a_tool_may_say_itself_that_people_must_approve_it(tmp_path, book):
+    machine = Machine()
+    bash, _ = machine.tools()
+    bash.metadata = {"approval": True}
+    async with life(tmp_path, script(BASH, DONE), machine, scope(book), tools=[bash]) as it:
+        (waiting,) = await it.begin()
+        assert waiting.value["reason"] == "approval"
+        assert machine.ran == []
+        assert await it.answer("approve") == []
+    assert machine.ran == ["make"]
+
+
+async def test_wrong_arguments_are_shown_to_the_model_and_not_to_people(tmp_path, book):
+    machine, wrong = Machine(), call("bash_tool", cmd="make", count="many")
+    async with life(tmp_path, script(wrong, DONE), machine, scope(book, "bash_tool")) as it:
+        assert await it.begin() == []
+        words = it.heard()[0]["content"]
+    assert words.startswith("bash_tool was not run.\nThe arguments do not fit. count: Input should be")
+    assert '"required": ["cmd"]' in words
+    assert machine.ran == []

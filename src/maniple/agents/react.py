@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
+from maniple.agents.argument_errors import ArgumentErrors
 from maniple.agents.at_once import ToolsAtOnce, tool_places
 from maniple.agents.call_limit import ModelCallLimit
 from maniple.agents.call_order import CallOrder, ordered
@@ -96,6 +97,7 @@ def build_react_agent(
         ToolsAtOnce(),  # before `ToolCallsOnce`: a call that waits is not yet noted as begun
         ToolCallsOnce(),
         *middleware,
+        ArgumentErrors(),
         tool_failures(),
         Extracts(model),
         ToolTimeouts(limits.tool_seconds),

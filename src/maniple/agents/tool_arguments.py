@@ -40,6 +40,22 @@ def wrong_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
         return ""  # of pydantic's old kind: the tool itself refuses what does not fit
     if unknown := _unknown(arguments, [*schema.model_fields, *_aliases(schema)]):
         return unknown
+    return _wrong_values(schema, arguments)
+
+
+def misfits(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
+    """Return why a call cannot have run, in words; "" when its arguments are not the reason.
+
+    A name that the tool does not know is none: it was dropped. Of a tool that is described by JSON Schema
+    alone nobody but its server knows, and what it refused may well be a name.
+    """
+    schema = tool.tool_call_schema
+    if isinstance(schema, dict):
+        return _wrong_names(schema, arguments)
+    return _wrong_values(schema, arguments) if issubclass(schema, BaseModel) else ""
+
+
+def _wrong_values(schema: type[BaseModel], arguments: Mapping[str, Any]) -> str:
     try:
         schema.model_validate(dict(arguments))
     except ValidationError as error:

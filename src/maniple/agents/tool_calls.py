@@ -13,6 +13,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, interrupt
 
 from maniple.agents.answers import Edited, Rejected, stand_in, verdict_of, wants_repetition
+from maniple.agents.argument_errors import in_words
 from maniple.agents.call_order import turn_of
 from maniple.agents.call_records import CallRecords
 from maniple.agents.call_results import SAID_BY, Answer, restored
@@ -120,7 +121,8 @@ class _Call:
     async def approved(self, records: CallRecords | None, arguments: Arguments) -> Arguments | ToolMessage:
         """Ask until the user has approved arguments that the tool takes, or rejected the call."""
         if wrong := wrong_arguments(self.tool, arguments):
-            return self.message(f"{self.tool.name} was not run. Wrong arguments: {wrong}", error=True)
+            words = in_words(self.tool, wrong, arguments)
+            return self.message(f"{self.tool.name} was not run.\n{words}", error=True, ours=False)
         question = self._question("approval", arguments)
         while True:
             answer, shown = await records.ask(question) if records else (interrupt(question), question)

@@ -1,0 +1,79 @@
+"""Whoever calls a tool with wrong arguments is shown what was wrong, what was given and what it takes."""
+
+import json
+
+import pytest
+from langchain_core.tools import StructuredTool, ToolException
+from pydantic import BaseModel, Field
+
+from maniple.agents import Task
+from maniple.agents.argument_errors import in_words
+from tests.agents.endpoints import coder_with, heard
+from tests.openai_server import call, reply
+
+pytestmark = pytest.mark.anyio
+TASK = Task(request="read", title="Read", description="read on")
+SCHEMA = {
+    "type": "object",
+    "properties": {"page": {"type": "integer"}},
+    "required": ["page"],
+}
+
+
+class Reading(BaseModel):
+    page: int = Field(ge=1, description="Counted from 1.")
+    path: str = ""
+
+
+async def read(page: int, path: str = "") -> str:
+    """Read a page."""
+    if path == "bad":
+        Reading.model_validate({"page": 0})
+    return f"page {page}"
+
+
+async def of_a_server(**arguments) -> str:
+    """Read a page."""
+    raise ToolException(f"-32602: no such thing: {arguments}")
+
+
+async def told(tool, **arguments) -> str:
+    """What the model hears of a call."""
+    async with coder_with([tool], call(tool.name, **arguments), reply("Done.")) as (coder, server):
+        await coder.work(TASK)
+    (words,) = heard(server)
+    return words
+
+
+async def test_the_mistake_the_arguments_and_the_schema_are_shown():
+    tool = StructuredTool.from_function(coroutine=read, args_schema=Reading)
+    words = await told(tool, page=0, path="a" * 10_000)
+    assert "read was not run." in words
+    assert "page: Input should be greater than or equal to 1" in words
+    assert '"page": 0' in words
+    assert "Counted from 1." in words
+    assert len(words) < 2_000, "long arguments are shortened"
+
+
+async def test_an_error_of_the_tool_itself_is_not_taken_for_one_of_its_arguments():
+    tool = StructuredTool.from_function(coroutine=read, args_schema=Reading)
+    words = await told(tool, page=1, path="bad")
+    assert "read failed: ValidationError" in words
+    assert "was not run" not in words
+
+
+async def test_what_a_server_says_of_wrong_arguments_is_kept_before_the_schema():
+    tool = StructuredTool(
+        name="read", description="Read.", args_schema=SCHEMA, coroutine=of_a_server, handle_tool_error=True
+    )
+    words = await told(tool, seite=1)
+    assert words.index("-32602") < words.index("missing: page") < words.index(json.dumps(SCHEMA["required"]))
+    assert "missing" not in await told(tool, page=1)
+
+
+def test_the_words_are_bounded_whatever_the_schema_and_the_arguments():
+    properties = {f"field_{n}": {"type": "string", "description": "x" * 1_000} for n in range(100)}
+    huge = {"type": "object", "properties": properties}
+    tool = StructuredTool(name="read", description="Read.", args_schema=huge, coroutine=of_a_server)
+    arguments = {f"a{n}": ["y" * 10_000] for n in range(1_000)}
+    assert len(in_words(tool, f"unknown: {', '.join(arguments)}", arguments)) < 6_000
