@@ -110,6 +110,17 @@ async def test_the_coder_computes_and_uses_the_shell(tmp_path, site):
     assert await results(script("coder", *calls), tmp_path, site) == ["1024", "42"]
 
 
+async def test_a_secret_of_the_settings_that_a_tool_prints_is_masked_for_the_model(tmp_path, site):
+    key = f"{SEARCH_KEY[:5]}' + '{SEARCH_KEY[5:]}"
+    told = script("coder", call("python_repl_tool", code=f"print('{key}')"), reply("Printed."))
+    async with team(told, tmp_path, site) as (runtime, server):
+        events = stream_run(runtime.graph, [HumanMessage("Print it.")], thread_id="t")
+        checked([event async for event in events])
+        heard = [one["content"] for r in server.requests for one in r["messages"] if one["role"] == "tool"]
+    assert heard
+    assert all("***" in one and SEARCH_KEY not in one for one in heard)
+
+
 async def test_the_browser_reads_a_page_in_chromium(tmp_path, site):
     calls = [call("browser", instruction=f"Open {site.url}/ and read the price"), reply("3 euros")]
     (result,) = await results(script("browser", *calls), tmp_path, site)

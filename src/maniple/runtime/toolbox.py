@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool
 
 from maniple.browser import open_browser
 from maniple.config import Settings
+from maniple.config.secrets import redactor_of
 from maniple.crawler import AddressGuard, Crawler
 from maniple.egress import Exit
 from maniple.runtime.mcp import open_mcp
@@ -90,11 +91,17 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     else:
         tools["browser"] = [browser_tool(browser)]
     files = None if obstacle else uploaded_files(workspaces)
-    pictures = crawler.picture if settings.fetch.images else None
     places = None if obstacle else workspaces
     mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, workspaces=places)
-    figures = figure_reader(workspaces)
-    toolbox = Toolbox(tools, missing, figures, pictures, presence(workspaces), mcp.offers)
+    toolbox = Toolbox(
+        tools,
+        missing,
+        figure_reader(workspaces),
+        crawler.picture if settings.fetch.images else None,
+        presence(workspaces),
+        mcp.offers,
+        redactor_of(settings),
+    )
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(
         dict.fromkeys((*unsafe, *missing.values(), *mcp.notices, *_unequipped(settings, provider)))

@@ -15,8 +15,10 @@ from maniple.agents.file_tools import FileTools
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures
 from maniple.agents.report import CheckedReport
+from maniple.agents.secret_results import SecretResults
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
+from maniple.redaction import Redactor
 from maniple.tools.ask import ask_tools
 from maniple.types import WORKERS, Worker
 
@@ -35,6 +37,8 @@ class Toolbox:
     """Says whether there is any file in the current thread's workspace."""
     offers: Mapping[Worker, OfferedTools] = field(default_factory=dict)
     """Tools that come and go beside the others; a small model's workers do without."""
+    redactor: Redactor = field(default_factory=Redactor)
+    """Masks the secrets of the settings in what tools return."""
 
     def of(self, name: Worker) -> list[BaseTool]:
         """Return the worker's tools; the reporter has none."""
@@ -84,6 +88,8 @@ def _middleware(name: Worker, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any
     if name == "reporter":
         return [CutAnswers(), CheckedReport()]
     middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
+    if toolbox.of(name) or name in toolbox.offers:
+        middleware += [SecretResults(toolbox.redactor)]
     if name == "coder" and toolbox.has_files is not None:
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
         middleware.append(FileTools(names, toolbox.has_files))
