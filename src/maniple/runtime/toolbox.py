@@ -26,6 +26,7 @@ from maniple.tools.documents import open_folder, with_documents
 from maniple.tools.editor import editor_tool
 from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools, presence
+from maniple.tools.kept_results import result_keeper
 from maniple.tools.scope import locale, run_key
 from maniple.tools.search import search_tool
 from maniple.tools.uploaded import NamedFiles, uploaded_files
@@ -100,6 +101,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         crawler.picture if settings.fetch.images else None,
         presence(workspaces),
         mcp.offers,
+        None if obstacle else result_keeper(workspaces),
         redactor_of(settings),
     )
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]

@@ -15,6 +15,7 @@ from maniple.agents.file_tools import FileTools
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures
 from maniple.agents.report import CheckedReport
+from maniple.agents.result_cap import KeepResult, ResultCap
 from maniple.agents.secret_results import SecretResults
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
@@ -37,6 +38,8 @@ class Toolbox:
     """Says whether there is any file in the current thread's workspace."""
     offers: Mapping[Worker, OfferedTools] = field(default_factory=dict)
     """Tools that come and go beside the others; a small model's workers do without."""
+    keep_result: KeepResult | None = None
+    """Keeps the whole of a result that is too long for a conversation."""
     redactor: Redactor = field(default_factory=Redactor)
     """Masks the secrets of the settings in what tools return."""
 
@@ -77,19 +80,20 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
                 model,
                 [*toolbox.of(name), *questions] if toolbox.of(name) or offer else [],
                 limits=limits,
-                middleware=_middleware(name, toolbox),
+                middleware=_middleware(name, model, toolbox),
                 offered=offer,
             )
     return workers
 
 
-def _middleware(name: Worker, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any]]:
+def _middleware(name: Worker, model: BaseChatModel, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any]]:
     """Return what a worker has beside the usual."""
     if name == "reporter":
         return [CutAnswers(), CheckedReport()]
     middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
     if toolbox.of(name) or name in toolbox.offers:
-        middleware += [SecretResults(toolbox.redactor)]
+        # In this order: what is kept of a result has no secrets either.
+        middleware += [ResultCap(model, toolbox.keep_result), SecretResults(toolbox.redactor)]
     if name == "coder" and toolbox.has_files is not None:
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
         middleware.append(FileTools(names, toolbox.has_files))

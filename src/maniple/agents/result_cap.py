@@ -1,0 +1,76 @@
+"""Middleware: of a long result the conversation holds head and tail; the whole is a file of the workspace."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from maniple.errors import FileError
+from maniple.llms.windows import room_of, text_tokens
+
+CAP_CHARACTERS = 24_000
+"""More than a page of a file has, which tells how to read on (`maniple.tools.page`)."""
+WINDOW_SHARE = 0.25
+"""Of what the model's prompt may have: no result takes more."""
+
+KeepResult = Callable[[str, str], Awaitable[str]]
+"""Keeps a tool's text under a name made of the tool's, and returns its path; raises `FileError`."""
+
+
+class ResultCap(AgentMiddleware[Any, Any]):
+    """Cuts texts in their middles. What is kept becomes an artifact of the run, as all new files do."""
+
+    def __init__(self, model: BaseChatModel, keep: KeepResult | None = None) -> None:
+        super().__init__()
+        self._tokens = int(WINDOW_SHARE * room_of(model))
+        self._keep = keep
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        answer = await handler(request)
+        if not isinstance(answer, ToolMessage):
+            return answer
+        text = _text(answer.content)
+        most = self._most(text)
+        if len(text) <= most:
+            return answer
+        half = most // 2
+        left_out = f"{len(text) - 2 * half:,} of {len(text):,} characters left out"
+        where = await self._kept(answer.name or "tool", text)
+        short = f"{text[:half]}\n[… {left_out}; {where} …]\n{text[len(text) - half :]}"
+        return answer.model_copy(update={"content": _with(answer.content, short)})
+
+    def _most(self, text: str) -> int:
+        """Return how many characters of a text are shown: one of Chinese is as many tokens as four others."""
+        head = text[:CAP_CHARACTERS]
+        return min(CAP_CHARACTERS, int(self._tokens * len(head) / max(text_tokens(head), 1)))
+
+    async def _kept(self, name: str, text: str) -> str:
+        if self._keep is None:
+            return "they are not kept"
+        try:
+            return f"the whole is the file {await self._keep(name, text)}"
+        except FileError as error:
+            return f"they are not kept: {error}"
+
+
+def _text(content: str | list[Any]) -> str:
+    if isinstance(content, str):
+        return content
+    texts = (part if isinstance(part, str) else part.get("text") for part in content)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _with(content: str | list[Any], short: str) -> str | list[Any]:
+    """Return the content with one text, before whatever it holds that is none, such as pictures."""
+    if isinstance(content, str):
+        return short
+    others = [part for part in content if isinstance(part, dict) and "text" not in part]
+    return [{"type": "text", "text": short}, *others]

@@ -1,0 +1,99 @@
+"""Of a long result the conversation holds head and tail; the whole is a file; secrets are in neither."""
+
+import re
+from typing import Any
+
+import pytest
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+
+from maniple.agents.result_cap import CAP_CHARACTERS, ResultCap
+from maniple.errors import WorkspaceFull
+from maniple.redaction import Redactor
+from maniple.runtime.workers import Toolbox
+from maniple.sandbox import Workspaces
+from maniple.tools.kept_results import result_keeper
+from tests.agents.pausing import script
+from tests.openai_server import call, reply
+from tests.team import scripted_team
+
+pytestmark = pytest.mark.anyio
+CALL: Any = {"name": "dump", "args": {}, "id": "1"}
+NONE: Any = None
+REQUEST = ToolCallRequest(tool_call=CALL, tool=None, state={}, runtime=NONE)
+
+
+def model(window: int = 100_000) -> FakeListChatModel:
+    return FakeListChatModel(responses=[], profile={"max_input_tokens": window})
+
+
+async def capped(content, cap: ResultCap):
+    async def handler(_) -> ToolMessage:
+        return ToolMessage(content, tool_call_id="1", name="dump")
+
+    return (await cap.awrap_tool_call(REQUEST, handler)).content
+
+
+async def test_what_fits_stays_as_it_is():
+    text = "x" * CAP_CHARACTERS
+    assert await capped(text, ResultCap(model())) is text
+
+
+async def test_head_and_tail_of_what_is_longer_are_shown_with_the_number_left_out():
+    short = await capped("head " + "x" * 100_000 + " tail", ResultCap(model()))
+    assert short.startswith("head xxx")
+    assert short.endswith("xxx tail")
+    assert "[… 76,010 of 100,010 characters left out; they are not kept …]" in short
+    assert len(short) < CAP_CHARACTERS + 200
+
+
+@pytest.mark.parametrize(("letter", "characters"), [("x", 4_000), ("字", 1_333)])
+async def test_no_result_takes_more_than_a_quarter_of_a_small_window(letter, characters):
+    short = await capped(letter * 30_000, ResultCap(model(window=4_000)))
+    assert short.count(letter) == pytest.approx(characters, abs=2)
+
+
+async def test_of_a_result_in_parts_the_texts_are_cut_and_pictures_stay():
+    picture = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
+    parts = await capped([{"type": "text", "text": "x" * 50_000}, picture], ResultCap(model()))
+    assert [part["type"] for part in parts] == ["text", "image"]
+    assert len(parts[0]["text"]) < CAP_CHARACTERS + 200
+
+
+async def test_where_there_is_no_room_for_a_file_the_cut_says_so():
+    async def keep(name: str, text: str) -> str:
+        raise WorkspaceFull("the workspace is full")
+
+    short = await capped("x" * 50_000, ResultCap(model(), keep))
+    assert "they are not kept: the workspace is full" in short
+
+
+async def test_the_whole_is_a_file_of_the_workspace_without_the_secrets_of_the_settings(tmp_path):
+    workspaces = Workspaces(tmp_path)
+
+    @tool
+    async def dump(what: str) -> str:
+        """Dump."""
+        return f"key: hunter2-hunter2 {what} " * 2_000
+
+    toolbox = Toolbox(
+        {"coder": [dump]}, keep_result=result_keeper(workspaces), redactor=Redactor(["hunter2-hunter2"])
+    )
+    async with scripted_team(script(call("dump", what="all"), reply("Done.")), toolbox=toolbox) as it:
+        await it.run("Dump it.", thread_id="t")
+        told = it.prompts("coder")[-1]
+    assert "hunter2" not in told
+    assert "key: *** all" in told
+    path = re.search(r"the whole is the file (tool-results/dump-[0-9a-f]{8}\.txt)", told)
+    assert path
+    kept = workspaces.open("t").read(path[1], 100_000).content
+    assert kept.decode() == "key: *** all " * 2_000
+
+
+async def test_a_name_that_no_file_can_have_is_made_fit(tmp_path):
+    keep = result_keeper(Workspaces(tmp_path))
+    path = await keep("../über/" + "x" * 300, "text")
+    assert re.fullmatch(r"tool-results/[\w-]{1,60}-[0-9a-f]{8}\.txt", path)
+    assert await keep("../über/" + "x" * 300, "text") == path
