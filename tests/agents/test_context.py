@@ -78,11 +78,12 @@ async def test_what_was_compacted_counts_for_the_limit_of_calls_still():
         async with model_at(server, window=4_000) as model:
             limits = StepLimits(model_calls=9, tool_calls=7)
             coder = build_react_agent(ROLES["coder"], model, [read], limits=limits)
-            with pytest.raises(StepFailed, match="limit of 9 model calls"):
+            with pytest.raises(StepFailed, match="limit of 9 model calls") as failure:
                 await coder.work(TASK)
     assert len(prompts(server)) == 9
     assert len(server.requests) > 9, "something was compacted"
     assert "limit of 7 tool calls" in heard(server)[-1]
+    assert "the secret of page 0 is 42" in str(failure.value), "what is told as found has the summary"
 
 
 async def test_everything_is_still_in_the_events_of_the_run():

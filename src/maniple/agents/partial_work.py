@@ -1,4 +1,4 @@
-"""Keep what an agent has found when the budget ends in the middle of its step."""
+"""Keep what an agent has found when its step ends in the middle."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -9,12 +9,13 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from maniple.agents.fencing import between_marks
-from maniple.agents.task import RESULT_CHARACTERS, shortened
+from maniple.agents.task import RESULT_CHARACTERS, StepFailed, shortened
 from maniple.errors import BudgetExhausted
+from maniple.types import SUMMARY_SOURCE
 
 
 class PartialWork(AgentMiddleware[Any, Any]):
-    """Give `BudgetExhausted` what the agent said and its tools returned before it."""
+    """Give `BudgetExhausted` and `StepFailed` what the agent said and its tools returned before it."""
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
@@ -24,6 +25,9 @@ class PartialWork(AgentMiddleware[Any, Any]):
         except BudgetExhausted as error:
             error.done_before = found_in(request.messages)
             raise
+        except StepFailed as failure:
+            found = found_in(request.messages)
+            raise StepFailed(f"{failure}\nUntil then:\n{found}" if found else str(failure)) from None
 
     async def awrap_tool_call(
         self,
@@ -38,11 +42,19 @@ class PartialWork(AgentMiddleware[Any, Any]):
 
 
 def found_in(messages: Sequence[BaseMessage]) -> str:
-    """Return an agent's words and its tools' results so far, these between the marks of the run."""
-    told = [message for message in messages if isinstance(message, ToolMessage | AIMessage) and message.text]
+    """Return an agent's words and its tools' results so far, these between the marks of the run.
+
+    A summary that took the place of older ones is among them.
+    """
+    told = [message for message in messages if message.text and _tells(message)]
     each = RESULT_CHARACTERS // max(len(told), 1)
     lines = []
     for message in told:
         text = shortened(message.text, each)
         lines.append(f"{message.name}: {between_marks(text)}" if message.type == "tool" else text)
     return "\n".join(lines)
+
+
+def _tells(message: BaseMessage) -> bool:
+    is_summary = message.additional_kwargs.get("lc_source") == SUMMARY_SOURCE
+    return is_summary or isinstance(message, ToolMessage | AIMessage)
