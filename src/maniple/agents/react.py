@@ -23,6 +23,7 @@ from maniple.agents.limits import StepLimits
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.partial_work import PartialWork
 from maniple.agents.roles import Role
+from maniple.agents.stuck import StuckDetection, watched
 from maniple.agents.task import (
     REPORT_RESULT_CHARACTERS,
     RESULT_CHARACTERS,
@@ -49,7 +50,7 @@ class ReactAgent:
     graph: CompiledStateGraph[Any, Any, Any, Any]
 
     async def work(self, task: Task) -> str:
-        with working_on(task), tool_places(), ordered():
+        with working_on(task), tool_places(), ordered(), watched():
             result = await self.graph.ainvoke({"messages": self._messages(task)})
         return _answer(result["messages"])
 
@@ -89,6 +90,7 @@ def build_react_agent(
         PartialWork(),
         ModelCallLimit(limits.model_calls),
         ContextWindow(model, tools),
+        StuckDetection(),
         Fencing(),
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         CallOrder(),

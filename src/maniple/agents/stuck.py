@@ -1,0 +1,82 @@
+"""Middleware: who goes round in circles is told, and then the step ends with what was found until then."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from maniple.agents.fitting import grouped
+from maniple.agents.observations import Observed
+from maniple.agents.stuck_detector import Stuck, StuckDetector
+from maniple.agents.task import StepFailed
+
+_NUDGE = (
+    "[From maniple, not from the user] You are going round in circles: {words}. Doing it once more will not "
+    "change that. Try something else, such as other arguments, another tool or another source; or answer now "
+    "with what you have found, and say what is missing. If this goes on, the step ends."
+)
+
+
+class _Watch:
+    """What was seen of one step: it outlives the compaction of the conversation."""
+
+    def __init__(self) -> None:
+        self._detector = StuckDetector()
+        self._seen: set[str] = set()
+        self._stuck: Stuck | None = None
+
+    def after(self, messages: Sequence[AnyMessage]) -> Stuck | None:
+        """Take in what is new of a conversation."""
+        for answer, *results in grouped(messages):
+            if not isinstance(answer, AIMessage) or not results or answer.id in self._seen:
+                continue
+            self._seen.add(str(answer.id))
+            given = {one.tool_call_id: one for one in results if isinstance(one, ToolMessage)}
+            calls = [(call, given[call["id"]]) for call in answer.tool_calls if call["id"] in given]
+            self._stuck = self._detector.see(
+                [
+                    Observed(call["name"], call["args"], _said(result), result.status == "error")
+                    for call, result in calls
+                ]
+            )
+        return self._stuck
+
+
+_WATCH: ContextVar[_Watch | None] = ContextVar("maniple_stuck_watch", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Watch what is done within as one step."""
+    token = _WATCH.set(_Watch())
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+class StuckDetection(AgentMiddleware[Any, Any]):
+    """Says so to an agent that is stuck, with every prompt until it is not; raises `StepFailed` in the end.
+
+    Nothing of it stays in the conversation. Outside of `watched` it judges by the conversation alone.
+    """
+
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
+    ) -> ModelResponse:
+        # Those of the request may have been shortened, and then differ from what was seen of them before.
+        stuck = (_WATCH.get() or _Watch()).after(request.state["messages"])
+        if stuck is None:
+            return await handler(request)
+        if stuck.is_final:
+            raise StepFailed(f"the agent was stuck: {stuck.words}")
+        nudge = HumanMessage(_NUDGE.format(words=stuck.words))
+        return await handler(request.override(messages=[*request.messages, nudge]))
+
+
+def _said(result: ToolMessage) -> str:
+    # Of pictures and other parts the data counts, too.
+    return result.content if isinstance(result.content, str) else str(result.content)

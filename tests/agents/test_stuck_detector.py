@@ -1,0 +1,83 @@
+"""Who is stuck is told apart from who only looks like it."""
+
+import time
+from itertools import chain
+
+import pytest
+
+from maniple.agents.stuck_detector import END_AT, MOST_NUDGES, NUDGE_AT, PATIENCE, StuckDetector
+from tests.agents.patterns import PROGRESS, STUCK, A, Answer, B, C, alone, did, times
+
+
+def told(answers: list[Answer]) -> list[str]:
+    """What the detector says after each answer, until the step ends: nothing, "nudge" or "end"."""
+    detector, said = StuckDetector(), []
+    for answer in answers:
+        stuck = detector.see(answer)
+        said.append("" if stuck is None else "end" if stuck.is_final else "nudge")
+        if said[-1] == "end":
+            break
+    return said
+
+
+def test_there_are_thirty_of_each():
+    assert (len(STUCK), len(PROGRESS)) == (30, 30)
+
+
+@pytest.mark.parametrize("pattern", STUCK)
+def test_who_is_stuck_is_nudged_and_then_ended(pattern):
+    said = told(STUCK[pattern])
+    assert said[-1] == "end"
+    assert said[-2] == "nudge"
+    assert said.count("nudge") >= 2
+
+
+@pytest.mark.parametrize("pattern", PROGRESS)
+def test_who_gets_on_is_left_alone(pattern):
+    assert set(told(PROGRESS[pattern])) == {""}
+
+
+def test_the_third_of_the_same_answers_is_one_too_many_and_the_fifth_the_last():
+    assert told(times(9, A)) == ["", "", "nudge", "nudge", "end"]
+    assert (NUDGE_AT["same"], END_AT["same"]) == (3, 5)
+
+
+def test_two_in_turn_are_nudged_after_three_rounds():
+    assert told(times(12, A, B)) == [""] * 5 + ["nudge", "nudge", "end"]
+
+
+def test_who_waits_may_wait_three_times_as_long():
+    waiting = did("job_status", "pending", job="j")
+    said = told(times(40, waiting))
+    assert said.index("nudge") + 1 == PATIENCE * NUDGE_AT["same"]
+    assert len(said) == PATIENCE * END_AT["same"]
+
+
+def test_something_new_ends_the_nudging():
+    assert told([*times(3, A), [B], [C]]) == ["", "", "nudge", "", ""]
+
+
+def test_who_gets_stuck_time_and_again_in_a_step_is_not_nudged_for_ever():
+    new_ways = [times(3, did("read", f"page {n}", page=n)) for n in range(9)]
+    said = told(list(chain(*new_ways)))
+    assert said.count("nudge") == MOST_NUDGES
+    assert said[-1] == "end"
+
+
+def test_the_words_name_the_tools_and_no_more_than_three():
+    calls = [did(f"tool_{n}" + "x" * 100, "same") for n in range(5)]
+    detector = StuckDetector()
+    stuck = [detector.see(calls) for _ in range(3)][-1]
+    assert stuck is not None
+    assert stuck.words.startswith("the same call of tool_0xxx")
+    assert "tool_3" not in stuck.words
+    assert len(stuck.words) < 350
+
+
+@pytest.mark.parametrize("piece", ["a1 ", "x.", "[took ", "in 1", "request id: ", " ", "no ", "1", "\n"])
+def test_long_results_are_looked_at_in_no_time(piece):
+    sizes = (24_000, 5_000_000)
+    noise = [did("read", piece * (size // len(piece)) + f"{n}", page=n) for n in range(3) for size in sizes]
+    begun = time.process_time()
+    assert set(told(alone(*noise))) == {""}
+    assert time.process_time() - begun < 2
