@@ -31,6 +31,7 @@ from maniple.agents.task import (
     response_from,
     working_on,
 )
+from maniple.agents.terminal_tools import TerminalTools
 from maniple.agents.text_tools import TextToolCalls
 from maniple.agents.tool_call_limit import ToolCallLimit
 from maniple.agents.tool_calls import ToolCallsOnce
@@ -88,6 +89,7 @@ def build_react_agent(
     stack: list[AgentMiddleware[Any, Any]] = [
         *([offered] if offered is not None else []),
         PartialWork(),
+        TerminalTools(),
         ModelCallLimit(limits.model_calls),
         ContextWindow(model, tools),
         StuckDetection(),

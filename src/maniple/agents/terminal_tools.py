@@ -1,0 +1,40 @@
+"""Middleware: a tool whose `metadata` says `is_terminal` ends its agent's step with its result."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import takewhile
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from maniple.agents.call_results import SAID_BY
+from maniple.agents.fencing import between_marks
+
+
+class TerminalTools(AgentMiddleware[Any, Any]):
+    """Takes the result of a terminal tool for the agent's answer, unless the call failed.
+
+    LangChain's `return_direct` ends no step beside another call, and ends it when the arguments were wrong.
+    """
+
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
+    ) -> ModelResponse:
+        terminal = {
+            tool.name: tool
+            for tool in request.tools
+            if not isinstance(tool, dict) and (tool.metadata or {}).get("is_terminal")
+        }
+        for result in _latest(request.messages) if terminal else ():
+            tool = terminal.get(result.name or "")
+            if tool is not None and result.status != "error":
+                ours = SAID_BY in result.additional_kwargs or SAID_BY in (tool.metadata or {})
+                answer = AIMessage(result.text if ours else between_marks(result.text))
+                return ModelResponse(result=[answer])
+        return await handler(request)
+
+
+def _latest(messages: Sequence[AnyMessage]) -> Iterator[ToolMessage]:
+    """Yield the results of the last answer's calls, the last one first."""
+    results = takewhile(lambda message: not isinstance(message, AIMessage), reversed(messages))
+    return (one for one in results if isinstance(one, ToolMessage))

@@ -1,0 +1,60 @@
+"""A terminal tool ends its agent's step with its result."""
+
+import pytest
+from langchain_core.tools import StructuredTool
+
+from maniple.agents import Task
+from tests.agents.endpoints import coder_with, heard
+from tests.agents.pausing import calls
+from tests.openai_server import call, reply
+
+pytestmark = pytest.mark.anyio
+TASK = Task(request="read", title="Read", description="read on")
+MORE = reply("I go on.")
+
+
+async def finish(summary: str) -> str:
+    """End the step."""
+    if summary == "too early":
+        raise ValueError("there is more to do")
+    return f"Summary: {summary}"
+
+
+async def look(what: str) -> str:
+    """Look at something."""
+    return f"{what} is there"
+
+
+def tools(**metadata) -> list[StructuredTool]:
+    ends = StructuredTool.from_function(coroutine=finish, metadata={"is_terminal": True, **metadata})
+    return [ends, StructuredTool.from_function(coroutine=look)]
+
+
+async def test_its_result_is_the_answer_and_the_model_is_not_asked_again():
+    async with coder_with(tools(said_by="maniple"), call("finish", summary="all done"), MORE) as (
+        coder,
+        server,
+    ):
+        assert await coder.work(TASK) == "Summary: all done"
+    assert len(server.requests) == 1
+
+
+async def test_what_it_brings_from_outside_stays_between_the_marks_of_the_run():
+    async with coder_with(tools(), call("finish", summary="x"), MORE) as (coder, _):
+        assert (await coder.work(TASK)).startswith("<data ")
+
+
+@pytest.mark.parametrize("first", ["finish", "look"])
+async def test_it_ends_the_step_beside_other_calls_when_all_of_them_are_over(first):
+    both = [("finish", {"summary": "x"}), ("look", {"what": "a door"})]
+    answer = calls(*(both if first == "finish" else reversed(both)))
+    async with coder_with(tools(said_by="maniple"), answer, MORE) as (coder, server):
+        assert await coder.work(TASK) == "Summary: x"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"summary": "too early"}, {"text": "x"}])
+async def test_a_failure_of_it_ends_nothing(wrong):
+    async with coder_with(tools(), call("finish", **wrong), MORE) as (coder, server):
+        assert await coder.work(TASK) == "I go on."
+    assert len(heard(server)) == 1
