@@ -6,16 +6,17 @@ from typing import Literal, get_args
 LLMType = Literal["basic", "reasoning", "vision"]
 LLM_TYPES: tuple[LLMType, ...] = get_args(LLMType)
 
-Worker = Literal["researcher", "coder", "browser", "file_manager", "reporter"]
-WORKERS: tuple[Worker, ...] = get_args(Worker)
+Worker = str
+"""The name of a role: a built-in one of `WORKERS`, or one of the team's own."""
+WORKERS: tuple[Worker, ...] = ("researcher", "coder", "browser", "file_manager", "reporter")
 
-AgentName = Literal[
-    "coordinator", "planner", "supervisor", "researcher", "coder", "browser", "file_manager", "reporter"
-]
-AGENTS: tuple[AgentName, ...] = get_args(AgentName)
+AgentName = str
+"""A worker, or one of those who direct them."""
+DIRECTORS: tuple[AgentName, ...] = ("coordinator", "planner", "supervisor")
+AGENTS: tuple[AgentName, ...] = (*DIRECTORS, *WORKERS)
 
 AGENT_MARK = "maniple_agent"
-"""The metadata by which events tell our nodes from those of a graph that embeds the team."""
+"""The metadata by which events tell our nodes, and messages our workers, from those of others."""
 RUN_MARK = "maniple_run"
 """The metadata that names the run: checkpoints keep it, and tools of the run find it."""
 SUMMARY_SOURCE = "summarization"

@@ -1,20 +1,25 @@
+from maniple.agents.authors import author_of, written_by
 from maniple.agents.limits import StepLimits
 from maniple.agents.react import ReactAgent, build_react_agent
-from maniple.agents.roles import DEFAULT_LLMS, ROLES, Role, briefs
+from maniple.agents.roles import ROLES, Role, Roles, briefs, in_order, llm_of
 from maniple.agents.task import Agent, Result, StepFailed, Task, response_from, shortened
 
 __all__ = [
-    "DEFAULT_LLMS",
     "ROLES",
     "Agent",
     "ReactAgent",
     "Result",
     "Role",
+    "Roles",
     "StepFailed",
     "StepLimits",
     "Task",
+    "author_of",
     "briefs",
     "build_react_agent",
+    "in_order",
+    "llm_of",
     "response_from",
     "shortened",
+    "written_by",
 ]

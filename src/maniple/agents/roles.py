@@ -1,6 +1,6 @@
 """Who is on the team, as data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,9 +17,15 @@ class Role:
     description: str
     """Shown to clients by `GET /api/team_members`."""
     is_optional: bool = True
+    llm: LLMType = "basic"
+    has_files: bool = False
+    """Whether it works in the workspace, and is told of the user's files there."""
 
 
-ROLES: Mapping[Worker, Role] = {
+Roles = Mapping[Worker, Role]
+"""Those who may be on a team by name, in the order in which they are told; the reporter is the last."""
+
+ROLES: Roles = {
     role.name: role
     for role in (
         Role(
@@ -32,16 +38,19 @@ ROLES: Mapping[Worker, Role] = {
             "coder",
             "writes and runs Python and bash in a sandbox; for all calculation and data work. No network.",
             "Writes and runs Python and bash for calculations, data and technical tasks",
+            has_files=True,
         ),
         Role(
             "browser",
             "opens given web pages in a real browser. Slow: only where a page must be seen.",
             "Opens web pages in a real browser and takes out what is asked for",
+            llm="vision",
         ),
         Role(
             "file_manager",
             "reads and writes files in the workspace; only when the user asks for a file.",
             "Reads and writes files in the workspace of the run",
+            has_files=True,
         ),
         Role(
             "reporter",
@@ -51,23 +60,26 @@ ROLES: Mapping[Worker, Role] = {
         ),
     )
 }
+"""The built-in team."""
 
-DEFAULT_LLMS: Mapping[AgentName, LLMType] = {
-    "coordinator": "basic",
-    "planner": "basic",
-    "supervisor": "basic",
-    "researcher": "basic",
-    "coder": "basic",
-    "browser": "vision",
-    "file_manager": "basic",
-    "reporter": "basic",
-}
+
+def llm_of(agent: AgentName, roles: Roles, chosen: Mapping[AgentName, LLMType]) -> LLMType:
+    """Return the model type that an agent uses: the one that was `chosen` for it, else its role's."""
+    role = roles.get(agent)
+    return chosen.get(agent) or (role.llm if role else "basic")
+
+
+def in_order(names: Collection[Worker], roles: Roles) -> list[Worker]:
+    """Return `names` in the order of the roles; raises `ValueError` for one that has none."""
+    if strangers := set(names) - set(roles):
+        raise ValueError(f"no role is given for {', '.join(sorted(strangers))}; there are {', '.join(roles)}")
+    return [name for name in roles if name in names]
 
 
 def briefs(
-    members: Iterable[Worker], abilities: Mapping[Worker, str] = MappingProxyType({})
+    members: Iterable[Worker], roles: Roles, abilities: Mapping[Worker, str] = MappingProxyType({})
 ) -> list[dict[str, str]]:
     """Return what a prompt says of each member: its name, its brief, and what it can do beside its role."""
     return [
-        {"name": name, "brief": f"{ROLES[name].brief} {abilities.get(name, '')}".rstrip()} for name in members
+        {"name": name, "brief": f"{roles[name].brief} {abilities.get(name, '')}".rstrip()} for name in members
     ]

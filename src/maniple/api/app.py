@@ -11,8 +11,10 @@ from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from maniple.agents import ROLES
 from maniple.api.auth import KeyGate
 from maniple.api.limits import BodyLimit
+from maniple.api.members import document_members
 from maniple.api.refusals import admit_fault, refuse, refuse_http, refuse_run
 from maniple.api.routes import artifacts, chat, files, runs, service, threads
 from maniple.api.state import open_service
@@ -55,6 +57,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     _guard(app, settings)
     for room in (chat, threads, files, runs, artifacts, service):
         app.include_router(room.router)
+    document_members(app, ROLES)
     return app
 
 

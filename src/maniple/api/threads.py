@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
+from maniple.agents import author_of
 from maniple.api.schemas import PlanView, RunStub, SaidView, ThreadDetail, ThreadStatus, ThreadView
 from maniple.api.state import Service
 from maniple.events.conversation import as_chat_message
 from maniple.runs import NotFound
 from maniple.runtime import thread_state
 from maniple.store import Store, Thread, id_of_named
-from maniple.types import AGENTS, RunState
+from maniple.types import RunState
 
 SHOWN_RUNS = 50
 
@@ -66,5 +67,5 @@ async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
 def _said(message: BaseMessage) -> SaidView:
     """Return a message under its author's name; the graph keeps what agents write as a human's."""
     told = as_chat_message(message)
-    name = message.name if message.name in AGENTS else None
+    name = author_of(message)
     return SaidView(role="assistant" if name else told.role, name=name, content=told.content)

@@ -51,6 +51,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             from maniple.cli.chat_log import configure_chat_log
             from maniple.cli.conversations import Conversations
             from maniple.cli.session import Session
+            from maniple.graph import members_of
             from maniple.runs import Workplace, open_engine, recover_run, rules_of
             from maniple.runtime import open_runtime
             from maniple.runtime.toolbox import workspaces_of
@@ -76,7 +77,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             yield Session(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
-                [name for name in settings.team.members if name in runtime.graph.nodes],
+                members_of(runtime.graph),
                 lambda: screens.view(json=choices.json),
                 belongings,
                 _options(choices),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maniple.cli.members import parse_members
-from maniple.types import WORKERS, Worker
+from maniple.types import WORKERS
 
 _HELP = """\
 # A step is a line WHO: TITLE, and below it, indented, what is to be done.
@@ -70,8 +70,7 @@ def _read(text: str) -> tuple[str, list[_Step]]:
 
 
 def _member(name: str, members: Sequence[str]) -> str:
-    known: list[Worker] = [worker for worker in WORKERS if worker in (members or WORKERS)]
-    return parse_members([name.replace(" ", "_")], known)[0]
+    return parse_members([name.replace(" ", "_")], members or WORKERS)[0]
 
 
 def _whole(step: _Step, notes: Mapping[tuple[Any, Any], Any], members: Sequence[str]) -> dict[str, Any]:

@@ -10,12 +10,8 @@ from maniple.config.model_settings import (
 from maniple.config.run_settings import BudgetSettings, RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.search_settings import SearchSettings
-from maniple.config.settings import (
-    BrowserSettings,
-    ServerSettings,
-    Settings,
-    TeamSettings,
-)
+from maniple.config.settings import BrowserSettings, ServerSettings, Settings
+from maniple.config.team_settings import TeamSettings
 
 __all__ = [
     "BrowserSettings",

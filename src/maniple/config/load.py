@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from maniple.config.names import keys_at, nearest_variable
 from maniple.config.settings import Settings
@@ -40,7 +41,7 @@ def load_settings(
         return settings.noting([*_notices(source), *_idle_limits(settings)])
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        lines = [_sentence(tuple(p["loc"]), p["type"], p["msg"], source) for p in problems]
+        lines = [_sentence(_keys(p), p["type"], p["msg"], source) for p in problems]
         raise ConfigError("The settings have mistakes:\n" + "\n".join(lines)) from None
 
 
@@ -76,6 +77,12 @@ def _idle_limits(settings: Settings) -> Iterator[str]:
             f"runs.budget.cost does not count what {', '.join(unpriced)} costs: no price is set. "
             "Set price_input and price_output beside the model, such as models.basic.price_input."
         )
+
+
+def _keys(problem: ErrorDetails) -> Keys:
+    """Return where a mistake is; a check of several values together says `at` which of them it is."""
+    at = (problem.get("ctx") or {}).get("at")
+    return (*problem["loc"], *(() if at is None else (at,)))
 
 
 def _sentence(keys: Keys, kind: str, message: str, source: Source) -> str:

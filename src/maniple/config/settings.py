@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, PrivateAttr, model_validator
@@ -18,6 +18,7 @@ from maniple.config.run_settings import RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.search_settings import SearchSettings
 from maniple.config.section import Section
+from maniple.config.team_settings import TeamSettings
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
 from maniple.config.values import (
     OptionalSecret,
@@ -25,29 +26,9 @@ from maniple.config.values import (
     UserPath,
     is_loopback,
 )
-from maniple.types import AgentName, LLMType, Worker
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 """The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
-
-
-class TeamSettings(Section):
-    """Who works, and how far the team may go."""
-
-    members: tuple[Worker, ...] = ("researcher", "coder", "browser", "file_manager", "reporter")
-    llms: dict[AgentName, LLMType] = Field(default_factory=dict)
-    """Which model type each role uses, over the defaults in `maniple.agents.roles`."""
-    supervisor: Literal["plan", "always"] = "plan"
-    step_retries: int = Field(default=2, ge=0, le=5)
-    max_model_calls_per_step: int = Field(default=25, gt=0)
-    max_tool_calls_per_step: int = Field(default=100, gt=0)
-    tool_timeout_seconds: float = Field(default=600, gt=0)
-    """Of one call of a tool that says no time of its own; the sandbox and the web have shorter ones."""
-    max_plan_steps: int = Field(default=12, gt=0, le=50)
-    max_clarifications: int = Field(default=1, ge=0, le=5)
-    """How often the coordinator may ask back before the team begins; 0 turns it off."""
-    max_questions: int = Field(default=3, ge=0, le=20)
-    """How many questions the workers may ask the user in one run; 0 turns it off."""
 
 
 class BrowserSettings(Section):

@@ -1,12 +1,13 @@
 """The conversation as clients hold it: what they are told of it, and what they send back."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from maniple.agents import written_by
 from maniple.events.model import ChatMessage
 from maniple.text import whole
 from maniple.types import WORKERS
@@ -21,27 +22,27 @@ def as_chat_message(message: BaseMessage) -> ChatMessage:
     return ChatMessage(role=role, content=whole(content))
 
 
-def attributed(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def attributed(messages: Sequence[BaseMessage], members: Collection[str] = WORKERS) -> list[BaseMessage]:
     """Return the conversation with the team's own messages under their authors' names.
 
     A client sends back what `end_of_workflow` gave it, where all that the team said has the role `user`
     (`docs/wire.md`). A plan tells where a workflow began; results and the report follow it, and the
     message before the next plan, or before a reply of the coordinator, is the user's again. The newest
-    message is always the user's.
+    message is always the user's. `members` are the names that a plan's steps can have.
     """
     named = list(messages)
-    starts = [at for at, message in enumerate(named[:-1]) if _authors(message)]
+    starts = [at for at, message in enumerate(named[:-1]) if _authors(message, members)]
     for start, end in pairwise([*starts, len(named)]):
-        authors = _authors(named[start])
-        named[start] = _by("planner", named[start])
+        authors = _authors(named[start], members)
+        named[start] = written_by("planner", named[start])
         question = _next_question(named, start + 1, end)
         told = [at for at in range(start + 1, question) if isinstance(named[at], HumanMessage)]
         for place, at in enumerate(told):
-            named[at] = _by(_author(authors, place, len(told)), named[at])
+            named[at] = written_by(_author(authors, place, len(told)), named[at])
     return named
 
 
-def _authors(message: BaseMessage) -> list[str]:
+def _authors(message: BaseMessage, members: Collection[str]) -> list[str]:
     """Return whose steps a plan has; empty when the message is no plan."""
     if message.name or not isinstance(message.content, str) or not message.content.lstrip().startswith("{"):
         return []
@@ -51,7 +52,7 @@ def _authors(message: BaseMessage) -> list[str]:
         return []
     steps = plan.get("steps") if isinstance(plan.get("title"), str) else None
     named = [step.get("agent_name") for step in _dicts(steps)]
-    return [str(name) for name in named] if all(name in WORKERS for name in named) else []
+    return [str(name) for name in named] if all(name in members for name in named) else []
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
@@ -72,10 +73,6 @@ def _author(authors: Sequence[str], place: int, count: int) -> str:
     if place == count - 1 and count >= len(authors):
         return "reporter"
     return authors[min(place, max(0, len(authors) - 2))]
-
-
-def _by(author: str, message: BaseMessage) -> BaseMessage:
-    return message.model_copy(update={"name": author})
 
 
 def _part(part: Any) -> dict[str, Any]:

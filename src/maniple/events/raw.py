@@ -8,7 +8,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
 from maniple.text import whole
-from maniple.types import AGENT_MARK, AGENTS
+from maniple.types import AGENT_MARK
 
 
 def agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -17,7 +17,7 @@ def agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:
     Any segment of the namespace may be the agent's; the mark keeps a parent's node of the same name apart.
     """
     agent = metadata.get(AGENT_MARK)
-    if agent not in AGENTS:
+    if not isinstance(agent, str):
         return "", None
     segments = str(metadata.get("langgraph_checkpoint_ns") or "").split("|")
     for length in range(len(segments), 0, -1):

@@ -1,4 +1,4 @@
-from maniple.graph.builder import RECURSION_LIMIT, Team, TeamRules, build_graph
+from maniple.graph.builder import RECURSION_LIMIT, Team, TeamRules, build_graph, members_of
 from maniple.graph.plan import Plan, PlannedStep, Progress
 from maniple.graph.state import RunOptions, State
 
@@ -12,4 +12,5 @@ __all__ = [
     "Team",
     "TeamRules",
     "build_graph",
+    "members_of",
 ]

@@ -9,7 +9,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from maniple.agents import DEFAULT_LLMS, Agent
+from maniple.agents import ROLES, Agent, Roles, in_order, llm_of
 from maniple.graph.nodes import (
     ClarifyNode,
     CoordinatorNode,
@@ -22,7 +22,7 @@ from maniple.graph.state import RunOptions, State
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.uploaded import NamedFiles
-from maniple.types import AGENT_MARK, WORKERS, AgentName, LLMType, Worker
+from maniple.types import AGENT_MARK, DIRECTORS, AgentName, LLMType, Worker
 
 Team = CompiledStateGraph[Any, RunOptions, Any, Any]
 
@@ -42,6 +42,8 @@ class TeamRules:
     """How often the coordinator may ask back; each question is an interrupt."""
     abilities: Mapping[Worker, str] = field(default_factory=dict)
     """What members can do beside their roles, for the planner."""
+    roles: Roles = field(default_factory=lambda: ROLES)
+    """Who may be on the team."""
 
 
 def build_graph(
@@ -55,20 +57,24 @@ def build_graph(
 ) -> Team:
     """Compile the team's graph; pure, so nothing is sent or opened.
 
-    `workers` are who is available, the reporter among them; `files` names what the user put into the
-    workspace. Without a checkpointer the graph inherits
-    that of the graph it is embedded in.
+    `workers` are who is available, the reporter among them, each of a role in `rules`, else `ValueError`;
+    `files` names what the user put into the workspace. Without a checkpointer the graph inherits that of
+    the graph it is embedded in.
     """
     rules = rules or TeamRules()
-    available = sorted(workers, key=WORKERS.index)
+    available = in_order(workers.keys(), rules.roles)
 
     def model_of(role: AgentName) -> BaseChatModel:
-        return models.get(rules.llms.get(role, DEFAULT_LLMS[role]))
+        return models.get(llm_of(role, rules.roles, rules.llms))
 
     planner = PlannerNode(
-        model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, search, rules.abilities
+        *(model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, search),
+        abilities=rules.abilities,
+        roles=rules.roles,
     )
-    supervisor = SupervisorNode(model_of("supervisor"), available, rules.supervisor, rules.step_retries)
+    supervisor = SupervisorNode(
+        model_of("supervisor"), available, rules.supervisor, rules.step_retries, rules.roles
+    )
     graph = StateGraph(State, context_schema=RunOptions)
     coordinator = CoordinatorNode(model_of("coordinator"), available, rules.max_clarifications, files)
     graph.add_node("coordinator", coordinator, metadata={AGENT_MARK: "coordinator"})
@@ -78,7 +84,14 @@ def build_graph(
     mark = {AGENT_MARK: "supervisor"}
     graph.add_node("supervisor", supervisor, metadata=mark, destinations=(*available, END))
     for name in available:
-        graph.add_node(name, WorkerNode(name, workers[name], available), metadata={AGENT_MARK: name})
+        node = WorkerNode(rules.roles[name], workers[name], available)
+        graph.add_node(name, node, metadata={AGENT_MARK: name})
     graph.add_edge(START, "coordinator")
     compiled = graph.compile(checkpointer=checkpointer, name="maniple")
     return compiled.with_config(recursion_limit=RECURSION_LIMIT)
+
+
+def members_of(team: Team) -> list[Worker]:
+    """Return the workers of a compiled team in their order."""
+    marks = ((node.metadata or {}).get(AGENT_MARK) for node in team.builder.nodes.values())
+    return [mark for mark in marks if mark and mark not in DIRECTORS]

@@ -8,8 +8,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.graph import MessagesState
 from langgraph.runtime import Runtime
 
+from maniple.agents import author_of
 from maniple.graph.plan import Progress
-from maniple.types import AGENTS, WORKERS, Worker
+from maniple.types import WORKERS, Worker
 
 _SUMMARY_IS = "What was said before, in short (a record, not instructions):\n"
 
@@ -60,21 +61,24 @@ class RunOptions:
             return runtime.context
         members = state.get("TEAM_MEMBERS") or ()
         return cls(
-            team_members=tuple(name for name in WORKERS if name in members),
+            team_members=tuple(members),
             deep_thinking_mode=bool(state.get("deep_thinking_mode")),
             search_before_planning=bool(state.get("search_before_planning")),
             locale=state.get("locale") or "",
         )
 
     def enabled(self, available: Sequence[Worker]) -> list[Worker]:
-        """Return who may work: the chosen ones that this team has, and always the reporter."""
-        chosen = self.team_members or tuple(available)
+        """Return who may work: the chosen ones that this team has, and always the reporter.
+
+        Names that are nobody's, such as those of a parent graph's own team, choose nothing.
+        """
+        chosen = [name for name in self.team_members if name in available or name in WORKERS] or available
         return [name for name in available if name in chosen or name == "reporter"]
 
 
 def is_users(message: BaseMessage) -> bool:
     """Say whether the user wrote the message; what agents tell each other may be a human's by its type."""
-    return isinstance(message, HumanMessage) and message.name not in AGENTS
+    return isinstance(message, HumanMessage) and author_of(message) is None
 
 
 def request_of(state: State) -> str:
@@ -97,7 +101,7 @@ def conversation_of(state: State) -> list[BaseMessage]:
     for message in state["messages"]:
         if message.name in ("coordinator", "reporter"):
             said.append(AIMessage(message.text, id=message.id))
-        elif message.name not in AGENTS and message.type != "system":
+        elif author_of(message) is None and message.type != "system":
             said.append(message)
         if summary and message.id == summary["upto"]:
             said = [HumanMessage(_SUMMARY_IS + summary["text"])]

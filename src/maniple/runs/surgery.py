@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from maniple.agents.wishes import PlanChange
-from maniple.graph import Plan, Progress, Team
+from maniple.graph import Plan, Progress, Team, members_of
 from maniple.graph.surgery import changed, reviewed
 from maniple.runs.active import ActiveRun
 from maniple.runs.driver import Driver
 from maniple.runs.failures import PlanNotOpen, WrongPlanChange
 from maniple.runs.request import RunRequest
 from maniple.runtime import thread_state
-from maniple.types import WORKERS, Worker
+from maniple.types import Worker
 
 NOT_NOW = "The plan cannot be changed now: the run is not working through it and does not show it for review."
 
@@ -56,4 +56,4 @@ def revised(
 
 
 def _members(team: Team, request: RunRequest) -> Sequence[Worker]:
-    return request.options.enabled([name for name in WORKERS if name in team.nodes])
+    return request.options.enabled(members_of(team))

@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from maniple.agents import ROLES, Roles
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, build_graph
 from maniple.llms import ChatModels
@@ -39,6 +40,8 @@ class Runtime:
     """Where the team's code runs."""
     uses: tuple[ModelUse, ...] = ()
     """Which endpoints each role depends on."""
+    roles: Roles = field(default_factory=lambda: ROLES)
+    """Who may be on the team."""
 
     @property
     def warning(self) -> str:
@@ -84,7 +87,7 @@ async def open_runtime(
         )
         borrowed = () if answering.embedded else _borrowed(models)
         notices = (*settings.notices, *borrowed, *equipment.notices)
-        uses = uses_of(models, team.llms, workers)
+        uses = uses_of(models, team.llms, workers, ROLES)
         yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing, equipment.sandbox, uses)
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
 
-from maniple.agents import DEFAULT_LLMS
+from maniple.agents import Roles, llm_of
 from maniple.llms import ChatModels
-from maniple.types import AgentName, LLMType, Worker
+from maniple.types import DIRECTORS, AgentName, LLMType, Worker
 
 IN_EVERY_RUN: tuple[AgentName, ...] = ("coordinator", "planner", "reporter")
 DEEP_THINKING = "planner (deep thinking)"
@@ -26,13 +26,12 @@ class ModelUse:
 
 
 def uses_of(
-    models: ChatModels, llms: Mapping[AgentName, LLMType], workers: Iterable[Worker]
+    models: ChatModels, llms: Mapping[AgentName, LLMType], workers: Iterable[Worker], roles: Roles
 ) -> tuple[ModelUse, ...]:
     """Return what each role uses; `llms` are the model types that differ from the roles' defaults."""
-    roles: list[AgentName] = ["coordinator", "planner", "supervisor", *workers]
     uses = [
-        ModelUse(role, _urls(models.get(llms.get(role, DEFAULT_LLMS[role]))), vital=role in IN_EVERY_RUN)
-        for role in roles
+        ModelUse(agent, _urls(models.get(llm_of(agent, roles, llms))), vital=agent in IN_EVERY_RUN)
+        for agent in (*DIRECTORS, *workers)
     ]
     deep = ModelUse(DEEP_THINKING, _urls(models.get("reasoning")))
     return tuple(one for one in (*uses, deep) if one.urls)

@@ -8,7 +8,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from maniple.agents import DEFAULT_LLMS, ROLES, Agent, StepLimits, build_react_agent
+from maniple.agents import ROLES, Agent, Roles, StepLimits, build_react_agent, in_order, llm_of
 from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
 from maniple.agents.file_tools import FileTools
@@ -21,7 +21,7 @@ from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.redaction import Redactor
 from maniple.tools.ask import ask_tools
-from maniple.types import WORKERS, Worker
+from maniple.types import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,9 @@ class Toolbox:
         return next((one for one in self.of(worker) if one.name == tool), None)
 
 
-def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) -> dict[Worker, Agent]:
+def build_workers(
+    settings: TeamSettings, models: ChatModels, toolbox: Toolbox, roles: Roles = ROLES
+) -> dict[Worker, Agent]:
     """Build the enabled workers that can do something; the reporter is always among them.
 
     A browser without Chromium and a file manager without tools are left out, so that nobody plans with
@@ -65,8 +67,8 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
     limits = StepLimits(
         settings.max_model_calls_per_step, settings.max_tool_calls_per_step, settings.tool_timeout_seconds
     )
-    for name in sorted(enabled, key=WORKERS.index):
-        model = models.get(settings.llms.get(name, DEFAULT_LLMS[name]))
+    for name in in_order(enabled, roles):
+        model = models.get(llm_of(name, roles, settings.llms))
         offer = toolbox.offers.get(name)
         if name in ("browser", "file_manager") and not toolbox.of(name) and offer is None:
             continue
@@ -76,7 +78,7 @@ def build_workers(settings: TeamSettings, models: ChatModels, toolbox: Toolbox) 
                 workers[name] = compact
         else:
             workers[name] = build_react_agent(
-                ROLES[name],
+                roles[name],
                 model,
                 [*toolbox.of(name), *questions] if toolbox.of(name) or offer else [],
                 limits=limits,

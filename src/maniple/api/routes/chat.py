@@ -6,9 +6,9 @@ from fastapi import Response
 from fastapi.responses import FileResponse, JSONResponse
 from sse_starlette import EventSourceResponse
 
-from maniple.agents import ROLES
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
+from maniple.api.members import refuse_strangers
 from maniple.api.prices import accountable
 from maniple.api.problems import problems
 from maniple.api.schemas import ChatRequest, Missing, TeamMember, TeamMembers
@@ -33,6 +33,7 @@ _GIF: dict[int | str, dict[str, Any]] = {
 )
 async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -> EventSourceResponse:
     """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
+    refuse_strangers(chat.team_members, service.runtime.roles)
     engine = service.engine
     thread_id = await id_for(service.store, chat.thread_id, caller.owner) if chat.thread_id else None
     budget = accountable(chat.asked_budget(), service.settings.models)
@@ -46,11 +47,11 @@ async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -
 
 
 @router.get("/api/team_members", summary="List the team", responses=problems())
-async def team_members() -> TeamMembers:
+async def team_members(service: ServiceOf) -> TeamMembers:
     """Who may be on the team, and who may be left out."""
     members = {
         role.name: TeamMember(name=role.name, desc=role.description, is_optional=role.is_optional)
-        for role in ROLES.values()
+        for role in service.runtime.roles.values()
     }
     return TeamMembers(team_members=members)
 

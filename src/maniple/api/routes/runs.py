@@ -7,6 +7,7 @@ from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
+from maniple.api.members import refuse_stranger
 from maniple.api.paging import PageBefore, PageLimit, next_before
 from maniple.api.problems import problems
 from maniple.api.reports import FORMS, answer, report_of
@@ -104,6 +105,7 @@ async def change_plan(
     Answered with the plan as it will be. A step under way is not interrupted: its result is dropped when it
     comes. A plan that waits for its review is accepted with the change.
     """
+    refuse_stranger(change.agent_name, service.runtime.roles)
     plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner)
     return PlanView.model_validate(plan)
 

@@ -10,7 +10,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    field_validator,
     model_validator,
 )
 
@@ -19,7 +18,7 @@ from maniple.agents.wishes import ChangeAction, PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
 from maniple.text import whole
-from maniple.types import WORKERS, Worker
+from maniple.types import WORKERS
 
 MOST_LEVELS = 50
 _MOST = 10**15  # beyond it a limit is none, and some libraries cannot count
@@ -128,31 +127,26 @@ class BudgetIn(BaseModel):
         return Budget(**self.model_dump())
 
 
+MemberName = Annotated[str, Field(json_schema_extra={"enum": list(WORKERS)})]
+"""A member of the team; the routes check it (`maniple.api.members`), since the settings may add some."""
+
+
 class _Ask(BaseModel):
     """What every way of asking the team has in common: LangManus's fields, and optional ones of ours."""
 
     debug: bool | None = False
     deep_thinking_mode: bool | None = False
     search_before_planning: bool | None = False
-    team_members: list[Annotated[str, Field(json_schema_extra={"enum": list(WORKERS)})]] | None = None
+    team_members: list[MemberName] | None = None
     auto_accepted_plan: bool | None = True
     locale: Annotated[str | None, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] = None
     multitask_strategy: DoubleTexting = "enqueue"
     budget: BudgetIn | None = None
 
-    @field_validator("team_members")
-    @classmethod
-    def _known(cls, names: list[str] | None) -> list[str] | None:
-        unknown = [whole(name) for name in names or () if name not in WORKERS]
-        if unknown:
-            raise ValueError(f"no such team member: {', '.join(unknown)}; known are {', '.join(WORKERS)}")
-        return names
-
     def options(self) -> RunOptions:
         """Return what is chosen for the run."""
-        chosen: list[Worker] = [name for name in WORKERS if name in (self.team_members or ())]
         return RunOptions(
-            team_members=tuple(chosen),
+            team_members=tuple(dict.fromkeys(self.team_members or ())),
             deep_thinking_mode=bool(self.deep_thinking_mode),
             search_before_planning=bool(self.search_before_planning),
             auto_accepted_plan=self.auto_accepted_plan is not False,
@@ -258,7 +252,7 @@ class PlanChangeIn(BaseModel):
     step_id: Annotated[int, Field(ge=1, le=1_000)]
     title: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     description: Annotated[str, Field(max_length=10_000)] | None = None
-    agent_name: Worker | None = None
+    agent_name: MemberName | None = None
 
     def as_change(self) -> PlanChange:
         """Return it in the agents' words."""

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from maniple.agents import briefs, shortened
+from maniple.agents import ROLES, Roles, briefs, shortened
 from maniple.agents.compact import examples_for, language_of, worked
 from maniple.agents.context import within_window
 from maniple.agents.fencing import between_marks
@@ -46,6 +46,7 @@ class PlannerNode:
     search: SearchProvider | None = None
     abilities: Mapping[Worker, str] = field(default_factory=dict)
     """What members can do beside their roles."""
+    roles: Roles = field(default_factory=lambda: ROLES)
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
         options = RunOptions.of(runtime, state)
@@ -94,13 +95,8 @@ class PlannerNode:
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
         locale = options.locale or state.get("locale") or ""
-        prompt = render(
-            "planner",
-            members=briefs(members, self.abilities),
-            max_steps=self.max_steps,
-            team=members,
-            locale=locale,
-        )
+        told = briefs(members, self.roles, self.abilities)
+        prompt = render("planner", members=told, max_steps=self.max_steps, team=members, locale=locale)
         system = SystemMessage(prompt + fenced(caller_of(state)) + given(state.get("files") or ()))
         messages: list[BaseMessage] = [system, *conversation_of(state)]
         if options.search_before_planning and self.search is not None:

@@ -1,7 +1,7 @@
 """Decide who acts next: by the plan while it works, by a model when it does not."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from maniple.agents import Result, briefs, response_from
+from maniple.agents import ROLES, Result, Roles, briefs, response_from
 from maniple.agents.context import within_window
 from maniple.agents.scope import run_scope
 from maniple.agents.wishes import Wishes
@@ -41,6 +41,7 @@ class SupervisorNode:
     available: Sequence[Worker]
     mode: Literal["plan", "always"] = "plan"
     step_retries: int = 2
+    roles: Roles = field(default_factory=lambda: ROLES)
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
         progress = progress_of(state)
@@ -109,7 +110,7 @@ class SupervisorNode:
         try:
             answer, _ = await within_window(
                 self.model,
-                _messages(state, progress, members),
+                _messages(state, progress, briefs(members, self.roles)),
                 lambda messages: ask_for(
                     self.model,
                     messages,
@@ -122,8 +123,9 @@ class SupervisorNode:
         return answer.next
 
 
-def _messages(state: State, progress: Progress, members: Sequence[Worker]) -> list[BaseMessage]:
-    prompt = render("supervisor", members=briefs(members), team=members, locale=state.get("locale") or "")
+def _messages(state: State, progress: Progress, members: Sequence[Mapping[str, str]]) -> list[BaseMessage]:
+    team = [member["name"] for member in members]
+    prompt = render("supervisor", members=members, team=team, locale=state.get("locale") or "")
     answered = [step for step in progress.steps if step.result]
     return [
         SystemMessage(prompt),

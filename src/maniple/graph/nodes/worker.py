@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from maniple.agents import Agent, Result, StepFailed, Task
+from maniple.agents import Agent, Result, Role, StepFailed, Task, written_by
 from maniple.agents.scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
@@ -19,8 +19,6 @@ from maniple.types import Worker
 
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
 REASON_CHARACTERS = 300
-AT_FILES = ("coder", "file_manager")
-"""Who works in the workspace."""
 _NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
 
 
@@ -28,28 +26,28 @@ _NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
 class WorkerNode:
     """Hand one step to one agent and bring back its answer."""
 
-    name: Worker
+    role: Role
     agent: Agent
     available: Sequence[Worker] = ()
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
         progress = progress_of(state) or Progress(title="", steps=())
-        step = progress.current() or _unplanned(self.name, state)
+        step = progress.current() or _unplanned(self.role.name, state)
         if wishes := run_scope().wishes:
             wishes.open()  # after a restart, or the user would have to wait for the next step
         team = RunOptions.of(runtime, state).enabled(self.available)
-        task = _task(state, progress, step, team)
+        task = _task(state, progress, step, self.role, team)
         try:
-            async with current_meter().in_time(reporting=self.name == "reporter"):
+            async with current_meter().in_time(reporting=self.role.name == "reporter"):
                 answer = await self.agent.work(task)
             # A report is what it is, whatever words stand in it.
-            text, done = (answer, True) if self.name == "reporter" and answer else outcome_of(answer)
+            text, done = (answer, True) if self.role.name == "reporter" and answer else outcome_of(answer)
         except StepFailed as failure:
             text, done = str(failure), False
         except BudgetExhausted as error:
-            done = self.name == "reporter"
+            done = self.role.name == "reporter"
             text = await bare_report(task, error) if done else error.with_what_was_done()
-        message = HumanMessage(text, name=self.name)
+        message = written_by(self.role.name, HumanMessage(text))
         status = "completed" if done else "failed"
         reason = "" if done else reason_of(text)
         progress = progress.with_step(step.id, status=status, result=text, reason=reason)
@@ -85,7 +83,7 @@ def _unplanned(name: Worker, state: State) -> TrackedStep:
     )
 
 
-def _task(state: State, progress: Progress, step: TrackedStep, team: Sequence[str]) -> Task:
+def _task(state: State, progress: Progress, step: TrackedStep, role: Role, team: Sequence[str]) -> Task:
     results = [
         Result(one.agent_name, one.title, _shown(one), one.status == "completed")
         for one in progress.given_to(step)
@@ -101,7 +99,7 @@ def _task(state: State, progress: Progress, step: TrackedStep, team: Sequence[st
         locale=state.get("locale") or "",
         caller=caller_of(state) if step.agent_name == "reporter" else "",
         said=_said(state) if step.agent_name == "reporter" else (),
-        files=(state.get("files") or ()) if step.agent_name in AT_FILES else (),
+        files=(state.get("files") or ()) if role.has_files else (),
     )
 
 

@@ -19,7 +19,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_
 
 from maniple.errors import failure_words
 from maniple.redaction import Redactor
-from maniple.types import AGENT_MARK, AGENTS
+from maniple.types import AGENT_MARK
 
 _LONGEST = 8_000
 """Characters of one content; collectors refuse spans without bound."""
@@ -175,7 +175,7 @@ def _agent_of_node(more: Mapping[str, Any]) -> str:
     agent = (more.get("metadata") or {}).get(AGENT_MARK)
     tags: Sequence[str] = more.get("tags") or ()
     is_node = more.get("name") == agent and any(tag.startswith("graph:step:") for tag in tags)
-    return str(agent) if agent in AGENTS and is_node else ""
+    return agent if isinstance(agent, str) and is_node else ""
 
 
 def _answer(response: LLMResult) -> AIMessage | None:

@@ -1,0 +1,52 @@
+"""Who may be named in a request: the built-in members, and those that the settings add."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+
+from maniple.text import whole
+from maniple.types import WORKERS, Worker
+
+
+def refuse_strangers(names: Sequence[str] | None, known: Iterable[Worker]) -> None:
+    """Raise the `RequestValidationError` of `team_members` when somebody in it is nobody's name."""
+    if unknown := [whole(name) for name in names or () if name not in (known := tuple(known))]:
+        words = f"no such team member: {', '.join(unknown)}; known are {', '.join(known)}"
+        _refuse("value_error", "team_members", f"Value error, {words}", names)
+
+
+def refuse_stranger(name: str | None, known: Iterable[Worker]) -> None:
+    """Raise the `RequestValidationError` of an `agent_name` that is nobody's."""
+    if name is not None and name not in (known := tuple(known)):
+        *others, last = (f"'{one}'" for one in known)
+        _refuse("literal_error", "agent_name", f"Input should be {', '.join(others)} or {last}", name)
+
+
+def _refuse(kind: str, field: str, words: str, given: Any) -> None:
+    raise RequestValidationError([{"type": kind, "loc": ("body", field), "msg": words, "input": given}])
+
+
+def document_members(app: FastAPI, known: Iterable[Worker]) -> None:
+    """Have the service's OpenAPI document name the members whom the settings add, too."""
+    names = list(known)
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            _rename(FastAPI.openapi(app), names)
+        return FastAPI.openapi(app)
+
+    if names != list(WORKERS):
+        app.openapi = openapi
+
+
+def _rename(part: Any, names: list[str]) -> None:
+    if isinstance(part, dict):
+        if part.get("enum") == list(WORKERS):
+            part["enum"] = names
+        for below in part.values():
+            _rename(below, names)
+    elif isinstance(part, list):
+        for below in part:
+            _rename(below, names)
