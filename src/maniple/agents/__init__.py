@@ -1,7 +1,7 @@
 from maniple.agents.authors import author_of, written_by
 from maniple.agents.limits import StepLimits
 from maniple.agents.react import ReactAgent, build_react_agent
-from maniple.agents.roles import ROLES, Role, Roles, briefs, in_order, llm_of
+from maniple.agents.roles import ROLES, Role, Roles, briefs, in_order, llm_of, roles_of
 from maniple.agents.task import Agent, Result, StepFailed, Task, response_from, shortened
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "in_order",
     "llm_of",
     "response_from",
+    "roles_of",
     "shortened",
     "written_by",
 ]

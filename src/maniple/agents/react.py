@@ -38,7 +38,6 @@ from maniple.agents.tool_calls import ToolCallsOnce
 from maniple.agents.tool_failures import tool_failures
 from maniple.agents.tool_timeouts import ToolTimeouts
 from maniple.llms import broke_off
-from maniple.prompts import render
 from maniple.text import without_thoughts
 
 
@@ -57,8 +56,8 @@ class ReactAgent:
 
     def _messages(self, task: Task) -> list[BaseMessage]:
         limit = REPORT_RESULT_CHARACTERS if self.role.name == "reporter" else RESULT_CHARACTERS
-        prompt = render(
-            self.role.name, tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
+        prompt = self.role.instructions(
+            tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
         )
         return [
             SystemMessage(prompt),

@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from maniple.config import RoleSettings, TeamSettings
+from maniple.prompts import check_template, render, render_own
 from maniple.types import AgentName, LLMType, Worker
 
 
@@ -20,7 +22,20 @@ class Role:
     llm: LLMType = "basic"
     has_files: bool = False
     """Whether it works in the workspace, and is told of the user's files there."""
+    tools: tuple[str, ...] = ()
+    """What one of the team's own works with, by name; the tools of the built-in ones are what is there."""
+    prompt: str = ""
+    """The template of one of the team's own; a built-in one's is the room's of prompts."""
 
+    def instructions(self, **values: object) -> str:
+        """Return the system prompt; `values` are what every worker's template may name."""
+        return render_own(self.prompt, **values) if self.prompt else render(self.name, **values)
+
+
+WORKSPACE_TOOLS = frozenset(
+    {"bash_tool", "list_files", "python_repl_tool", "read_file", "search_files", "str_replace_editor"}
+    | {"write_file"}
+)
 
 Roles = Mapping[Worker, Role]
 """Those who may be on a team by name, in the order in which they are told; the reporter is the last."""
@@ -61,6 +76,28 @@ ROLES: Roles = {
     )
 }
 """The built-in team."""
+
+
+def roles_of(team: TeamSettings) -> Roles:
+    """Return the built-in roles and those of the settings; raises `ConfigError` for a wrong prompt."""
+    own = (_own(role) for role in team.roles)
+    reporter = ROLES["reporter"]
+    built_in = [role for role in ROLES.values() if role is not reporter]
+    return {role.name: role for role in (*built_in, *own, reporter)}
+
+
+def _own(settings: RoleSettings) -> Role:
+    check_template(settings.prompt.text, str(settings.prompt.path))
+    return Role(
+        settings.name,
+        settings.brief,
+        settings.description or settings.brief,
+        is_optional=settings.optional,
+        llm=settings.llm,
+        has_files=not WORKSPACE_TOOLS.isdisjoint(settings.tools),
+        tools=settings.tools,
+        prompt=settings.prompt.text,
+    )
 
 
 def llm_of(agent: AgentName, roles: Roles, chosen: Mapping[AgentName, LLMType]) -> LLMType:

@@ -11,7 +11,6 @@ from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from maniple.agents import ROLES
 from maniple.api.auth import KeyGate
 from maniple.api.limits import BodyLimit
 from maniple.api.members import document_members
@@ -57,7 +56,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     _guard(app, settings)
     for room in (chat, threads, files, runs, artifacts, service):
         app.include_router(room.router)
-    document_members(app, ROLES)
+    document_members(app, settings.team.workers)
     return app
 
 

@@ -140,7 +140,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     from maniple.cli.screens import Screens
 
     try:
-        members = parse_members([team], settings.team.members)
+        members = parse_members([team], settings.team.enabled)
     except UnknownMember as error:
         raise typer.BadParameter(str(error), param_hint="--team") from error
     from maniple.cli.chat import ask_once, converse

@@ -7,11 +7,13 @@ from maniple.config.model_settings import (
     ModelSettings,
     ModelsSettings,
 )
+from maniple.config.role_settings import RoleSettings
 from maniple.config.run_settings import BudgetSettings, RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.search_settings import SearchSettings
 from maniple.config.settings import BrowserSettings, ServerSettings, Settings
 from maniple.config.team_settings import TeamSettings
+from maniple.config.tool_settings import ToolSettings
 
 __all__ = [
     "BrowserSettings",
@@ -23,6 +25,7 @@ __all__ = [
     "McpSettings",
     "ModelSettings",
     "ModelsSettings",
+    "RoleSettings",
     "RunsSettings",
     "SandboxSettings",
     "SearchSettings",
@@ -30,5 +33,6 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "TeamSettings",
+    "ToolSettings",
     "load_settings",
 ]

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from maniple.config.names import keys_at, nearest_variable
+from maniple.config.origin import Origin
+from maniple.config.paths import anchored
 from maniple.config.settings import Settings
 from maniple.config.sources import MODEL_PREFIXES, PREFIX, Keys, Source, read_dotenv, read_environment
 from maniple.config.variables import filled
@@ -33,19 +35,23 @@ def load_settings(
     ours, and a limit that nothing reaches, are told in `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
-    source = read_environment(environment).over(read_dotenv(Path(env_file)).over(read_yaml(Path(path))))
-    _name_missing_models(source)
+    yaml = read_yaml(Path(path))
+    folder = Path(path).absolute().parent
+    yaml.values.update(anchored(yaml.values, folder))
+    source = read_environment(environment).over(read_dotenv(Path(env_file)).over(yaml))
+    origin = Origin(folder, source.places)
+    _name_missing_models(source, origin)
     try:
         settings = Settings.model_validate(source.values)
         settings = settings.model_copy(update={"mcp": filled(settings.mcp, environment, Path(env_file))})
-        return settings.noting([*_notices(source), *_idle_limits(settings)])
+        return settings.noting([*_notices(source), *_idle_limits(settings)], origin)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        lines = [_sentence(_keys(p), p["type"], p["msg"], source) for p in problems]
+        lines = [_sentence(_keys(p), p["type"], p["msg"], origin) for p in problems]
         raise ConfigError("The settings have mistakes:\n" + "\n".join(lines)) from None
 
 
-def _name_missing_models(source: Source) -> None:
+def _name_missing_models(source: Source, origin: Origin) -> None:
     """A key without a model name means OpenAI's usual model, as in LangManus; elsewhere it is a mistake."""
     models = source.values.get("models")
     for kind, prefix in MODEL_PREFIXES.items():
@@ -55,7 +61,7 @@ def _name_missing_models(source: Source) -> None:
         if kind != "reasoning" and not str(section.get("base_url") or "").strip():
             section["model"] = OPENAI_MODEL
             continue
-        place = _place(("models", kind, next(iter(section))), source)
+        place = origin.place_of(("models", kind, next(iter(section))))
         raise ConfigError(
             f"The settings have mistakes:\n  {place}: models.{kind}: a model name is missing. "
             f"Set {prefix}_MODEL in .env, or models.{kind}.model in conf.yaml."
@@ -81,28 +87,15 @@ def _idle_limits(settings: Settings) -> Iterator[str]:
 
 def _keys(problem: ErrorDetails) -> Keys:
     """Return where a mistake is; a check of several values together says `at` which of them it is."""
-    at = (problem.get("ctx") or {}).get("at")
-    return (*problem["loc"], *(() if at is None else (at,)))
+    return (*problem["loc"], *(problem.get("ctx") or {}).get("at", ()))
 
 
-def _sentence(keys: Keys, kind: str, message: str, source: Source) -> str:
+def _sentence(keys: Keys, kind: str, message: str, origin: Origin) -> str:
     name = ".".join(str(key) for key in keys)
-    place = _place(keys, source)
+    place = origin.place_of(keys)
     if kind == "extra_forbidden":
         message = "there is no such key" + _did_you_mean(keys, place)
     return f"  {place}: {name}: {message.removeprefix('Value error, ')}"
-
-
-def _place(keys: Keys, source: Source) -> str:
-    if place := source.places.get(keys):
-        return place
-    # A variable of an unknown section stands for the section.
-    if inside := next((p for below, p in source.places.items() if below[: len(keys)] == keys), None):
-        return inside
-    for length in range(len(keys) - 1, 0, -1):
-        if place := source.places.get(keys[:length]):
-            return place
-    return "settings"
 
 
 def _did_you_mean(keys: Keys, place: str) -> str:

@@ -2,9 +2,10 @@
 
 import difflib
 import re
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from maniple.config.section import Section
 from maniple.config.values import UserPath
@@ -22,20 +23,16 @@ TOOLS = (
     "tavily_search",
     "write_file",
 )
-"""Every tool of our own that the team can have; this room may not look into that of the tools."""
-_OF_A_SERVER = re.compile(r"(?=.{4,64}$)[A-Za-z0-9_-]+?__[A-Za-z0-9_-]+")
+"""Every built-in tool; this room may not look into that of the tools."""
+OF_A_SERVER = re.compile(r"(?=.{4,64}$)[A-Za-z0-9_-]+?__[A-Za-z0-9_-]+")
 """`SERVER__TOOL`: `Settings` checks that there is such a server; which tools it has, it alone knows."""
 
 
-def _is_tool(name: str) -> str:
-    if name not in TOOLS and not _OF_A_SERVER.fullmatch(name):
-        near = difflib.get_close_matches(name.casefold(), TOOLS, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TOOLS)}"
-        raise ValueError(f"no tool has this name, so it would run without being approved; {hint}")
-    return name
-
-
-ToolName = Annotated[str, AfterValidator(_is_tool)]
+def no_tool(name: str, known: Sequence[str]) -> str:
+    """Return the words for a name under `approval` that no tool has."""
+    near = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return f"no tool has this name, so it would run without being approved; {hint}"
 
 
 class StoreSettings(Section):
@@ -59,7 +56,7 @@ class BudgetSettings(Section):
 class RunsSettings(Section):
     """How runs are driven."""
 
-    approval: tuple[ToolName, ...] = ()
+    approval: tuple[str, ...] = ()
     """Tools that run only after a person has approved their exact arguments, such as `bash_tool`."""
     budget: BudgetSettings = BudgetSettings()
     drain_seconds: float = Field(default=5, ge=0)

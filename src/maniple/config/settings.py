@@ -9,17 +9,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from maniple.config.fetch_settings import FetchSettings
 from maniple.config.mcp_settings import McpSettings, prefix_of
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
-from maniple.config.run_settings import RunsSettings, StoreSettings
+from maniple.config.origin import Origin
+from maniple.config.run_settings import OF_A_SERVER, TOOLS, RunsSettings, StoreSettings, no_tool
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.search_settings import SearchSettings
 from maniple.config.section import Section
-from maniple.config.team_settings import TeamSettings
+from maniple.config.team_settings import TeamSettings, known, mistake
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
+from maniple.config.tool_settings import MAX_TOOLS, ToolSettings
 from maniple.config.values import (
     OptionalSecret,
     OptionalText,
@@ -73,6 +75,8 @@ class Settings(Section):
     models: ModelsSettings = ModelsSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     team: TeamSettings = TeamSettings()
+    tools: tuple[ToolSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
+    """Tools of your own."""
     search: SearchSettings = SearchSettings()
     fetch: FetchSettings = FetchSettings()
     sandbox: SandboxSettings = SandboxSettings()
@@ -88,6 +92,7 @@ class Settings(Section):
     cache_dir: UserPath = Field(default_factory=lambda: user_cache_path("maniple", appauthor=False))
     """The embedded model (1.1 GB) and what was learned about endpoints; may be deleted at any time."""
     _notices: tuple[str, ...] = PrivateAttr(())
+    _origin: Origin = PrivateAttr(Origin())
 
     @model_validator(mode="before")
     @classmethod
@@ -100,9 +105,10 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _approval_names_tools_of_servers(self) -> "Settings":
+        own = _named_tools(self.team, self.tools)
         ours = tuple(f"{prefix_of(server)}__" for server in self.mcp.servers)
         for name in self.runs.approval:
-            if "__" in name and not name.startswith(ours):
+            if "__" in name and name not in own and not name.startswith(ours):
                 server = name.partition("__")[0]
                 raise ValueError(f"runs.approval names {name}, but mcp.servers has no {server}")
         return self
@@ -112,8 +118,45 @@ class Settings(Section):
         """What a person should hear about these settings although they are valid: one sentence each."""
         return self._notices
 
-    def noting(self, notices: Iterable[str]) -> "Settings":
-        """Return the same settings with these `notices`."""
+    @property
+    def origin(self) -> Origin:
+        """Where these settings stand written."""
+        return self._origin
+
+    def noting(self, notices: Iterable[str], origin: Origin) -> "Settings":
+        """Return the same settings with these `notices`, and where they come from."""
         noted = self.model_copy()
-        noted._notices = tuple(notices)
+        noted._notices, noted._origin = tuple(notices), origin
         return noted
+
+    @field_validator("tools")
+    @classmethod
+    def _given_to_members(
+        cls, given: tuple[ToolSettings, ...], info: ValidationInfo
+    ) -> tuple[ToolSettings, ...]:
+        if "team" in info.data:
+            for place, one in enumerate(given):
+                known(one.roles, info.data["team"].equipped, at=(place, "roles"))
+        return given
+
+    @field_validator("mcp")
+    @classmethod
+    def _offers_to_members(cls, mcp: McpSettings, info: ValidationInfo) -> McpSettings:
+        if "team" in info.data:
+            known(mcp.workers, (*info.data["team"].equipped, "reporter"), at=("workers",))
+        return mcp
+
+    @field_validator("runs")
+    @classmethod
+    def _approves_tools(cls, runs: RunsSettings, info: ValidationInfo) -> RunsSettings:
+        if "team" in info.data and "tools" in info.data:
+            names = (*TOOLS, *_named_tools(info.data["team"], info.data["tools"]))
+            for place, name in enumerate(runs.approval):
+                if name not in names and not OF_A_SERVER.fullmatch(name):
+                    raise mistake(no_tool(name, names), "approval", place)
+        return runs
+
+
+def _named_tools(team: TeamSettings, tools: Iterable[ToolSettings]) -> list[str]:
+    """Return the names of tools that are not built in."""
+    return [*(tool.name for tool in tools), *(name for role in team.roles for name in role.tools)]

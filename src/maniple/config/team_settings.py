@@ -3,9 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from maniple.config.role_settings import MAX_NAMES, RoleSettings
 from maniple.config.section import Section
 from maniple.types import DIRECTORS, WORKERS, AgentName, LLMType, Worker
 
@@ -15,7 +16,10 @@ Names = TypeVar("Names", bound=Collection[str])
 class TeamSettings(Section):
     """Who works, and how far the team may go."""
 
+    roles: tuple[RoleSettings, ...] = Field(default=(), max_length=MAX_NAMES)
+    """Members beside the built-in ones."""
     members: tuple[Worker, ...] = WORKERS
+    """Who works; the reporter and the own roles always do."""
     llms: dict[AgentName, LLMType] = Field(default_factory=dict)
     """Which model type each role uses, over the defaults in `maniple.agents.roles`."""
     supervisor: Literal["plan", "always"] = "plan"
@@ -30,24 +34,61 @@ class TeamSettings(Section):
     max_questions: int = Field(default=3, ge=0, le=20)
     """How many questions the workers may ask the user in one run; 0 turns it off."""
 
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """Everybody who may work, whether on the team or not."""
+        *others, reporter = WORKERS
+        return (*others, *self.own, reporter)
+
+    @property
+    def own(self) -> tuple[Worker, ...]:
+        """Those who are not built in."""
+        return tuple(role.name for role in self.roles)
+
+    @property
+    def equipped(self) -> tuple[Worker, ...]:
+        """Those who can be given tools: all but the reporter."""
+        return self.workers[:-1]
+
+    @property
+    def enabled(self) -> tuple[Worker, ...]:
+        """Who is on the team."""
+        return tuple(name for name in self.workers if name in (*self.members, *self.own, "reporter"))
+
+    @field_validator("roles")
+    @classmethod
+    def _differ(cls, roles: tuple[RoleSettings, ...]) -> tuple[RoleSettings, ...]:
+        names = [role.name for role in roles]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise mistake(f"there is another role called {name}", place, "name")
+        return roles
+
     @field_validator("members")
     @classmethod
-    def _are_members(cls, names: tuple[Worker, ...]) -> tuple[Worker, ...]:
-        return _known(names, WORKERS)
+    def _are_members(cls, names: tuple[Worker, ...], info: ValidationInfo) -> tuple[Worker, ...]:
+        return known(names, _workers(info)) if "roles" in info.data else names
 
     @field_validator("llms")
     @classmethod
-    def _are_agents(cls, llms: dict[AgentName, LLMType]) -> dict[AgentName, LLMType]:
-        _known(llms, (*DIRECTORS, *WORKERS))
-        return llms
+    def _are_agents(cls, llms: dict[AgentName, LLMType], info: ValidationInfo) -> dict[AgentName, LLMType]:
+        return known(llms, (*DIRECTORS, *_workers(info))) if "roles" in info.data else llms
 
 
-def _known(names: Names, known: Sequence[str]) -> Names:
-    """Return `names`; the mistake of one that is not known tells by `at` where among them it stands."""
+def _workers(info: ValidationInfo) -> tuple[Worker, ...]:
+    return (*WORKERS, *(role.name for role in info.data["roles"]))
+
+
+def known(names: Names, all_names: Sequence[str], at: tuple[str | int, ...] = ()) -> Names:
+    """Return `names`; the mistake of one that is not among `all_names` tells by `at` where it stands."""
     for place, name in enumerate(names):
-        if name not in known:
-            *others, last = (f"'{one}'" for one in known)
+        if name not in all_names:
+            *others, last = (f"'{one}'" for one in all_names)
             words = f"Input should be {', '.join(others)} or {last}"
-            at = name if isinstance(names, Mapping) else place
-            raise PydanticCustomError("unknown_name", "{words}", {"words": words, "at": at})
+            raise mistake(words, *at, name if isinstance(names, Mapping) else place)
     return names
+
+
+def mistake(words: str, *at: str | int) -> PydanticCustomError:
+    """Return the error of a check of several values together; `at` says which of them it is."""
+    return PydanticCustomError("mistake", "{words}", {"words": words, "at": at})

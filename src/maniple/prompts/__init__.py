@@ -2,11 +2,13 @@
 
 import json
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError
+
+from maniple.errors import ConfigError
 
 
 @cache
@@ -41,5 +43,30 @@ def preload() -> None:
 
 def render(name: str, **values: object) -> str:
     """Render `name`.md with the current time added; a missing value is an error, not an empty string."""
+    return _rendered(_environment().get_template(f"{name}.md"), values)
+
+
+def render_own(text: str, **values: object) -> str:
+    """Render a worker's prompt that is none of ours, and after it what we tell every worker."""
+    return f"{_rendered(_compiled(text), values)}\n{render('worker', **values)}"
+
+
+def check_template(text: str, source: str) -> None:
+    """Raise `ConfigError` with `source` and the line when `render_own` could not render `text`."""
+    try:
+        render_own(text, tools=True, team=["reporter"], locale="", language="")
+    except TemplateSyntaxError as error:
+        raise ConfigError(f"{source}, line {error.lineno}: {error.message}") from error
+    except (TemplateError, ArithmeticError, AttributeError, TypeError, ValueError) as error:
+        names = "between {{ and }} may stand tools, team, locale, language and now"
+        raise ConfigError(f"{source}: {error}; {names}.") from error
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> Template:
+    return _environment().from_string(text)
+
+
+def _rendered(template: Template, values: dict[str, object]) -> str:
     now = datetime.now().astimezone().strftime("%a %b %d %Y %H:%M %z")
-    return _environment().get_template(f"{name}.md").render(now=now, **values).strip()
+    return template.render(now=now, **values).strip()

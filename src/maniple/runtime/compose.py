@@ -1,14 +1,14 @@
 """The composition root: the one place where settings become objects."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from maniple.agents import ROLES, Roles
+from maniple.agents import ROLES, Roles, roles_of
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, build_graph
 from maniple.llms import ChatModels
@@ -64,12 +64,13 @@ async def open_runtime(
     absent becomes a notice.
     """
     async with AsyncExitStack() as stack:
+        team = settings.team
+        roles = await asyncio.to_thread(roles_of, team)
         opening = open_models(settings, progress or LineProgress())
         models, answering = await stack.enter_async_context(opening)
         equipment = await open_equipment(settings, stack)
         await asyncio.to_thread(preload)
-        team = settings.team
-        workers = build_workers(team, models, equipment.toolbox)
+        workers = build_workers(team, models, equipment.toolbox, roles)
         graph = build_graph(
             models,
             workers,
@@ -80,15 +81,18 @@ async def open_runtime(
                 team.max_plan_steps,
                 team.max_clarifications,
                 abilities_of(settings.mcp, workers),
+                roles,
             ),
             search=equipment.search,
             files=equipment.files,
             checkpointer=checkpointer,
         )
         borrowed = () if answering.embedded else _borrowed(models)
-        notices = (*settings.notices, *borrowed, *equipment.notices)
-        uses = uses_of(models, team.llms, workers, ROLES)
-        yield Runtime(graph, settings, answering, notices, equipment.toolbox.missing, equipment.sandbox, uses)
+        notices = (*settings.notices, *borrowed, *equipment.notices, *_left_out(team.own, workers))
+        uses = uses_of(models, team.llms, workers, roles)
+        yield Runtime(
+            graph, settings, answering, notices, equipment.toolbox.missing, equipment.sandbox, uses, roles
+        )
 
 
 @asynccontextmanager
@@ -107,6 +111,15 @@ async def open_team(
     settings = settings or await asyncio.to_thread(load_settings)
     async with open_runtime(settings, checkpointer=checkpointer, progress=progress) as runtime:
         yield runtime.graph
+
+
+def _left_out(own: Sequence[Worker], workers: Collection[Worker]) -> tuple[str, ...]:
+    """Say which of the team's own roles cannot work."""
+    names = [name for name in own if name not in workers]
+    if not names:
+        return ()
+    is_small = "a small model (profile: compact) follows only the prompts that come with it"
+    return (f"On this team there is no {', no '.join(names)}: {is_small}. Configure another model.",)
 
 
 def _borrowed(models: ChatModels) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from maniple.egress import Exit
 from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.services import Service, Services, open_services, start_unprotected
-from maniple.types import WORKERS, Unavailable, Worker, installing
+from maniple.types import Unavailable, Worker, installing
 
 if TYPE_CHECKING:
     from maniple.mcp import McpServers, Pipes
@@ -66,7 +66,7 @@ async def open_mcp(
     servers = await stack.enter_async_context(mcp.open_servers(settings.mcp, pins, programs.start))
     offers: dict[Worker, OfferedTools] = {
         worker: OfferedTools(tools.ServersTools(servers, names, workspaces))
-        for worker in WORKERS
+        for worker in settings.team.workers
         if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
     }
     return McpEquipment(servers, offers, (*_unsafe(settings.mcp), *_absent(servers)))

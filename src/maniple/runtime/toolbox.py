@@ -12,6 +12,7 @@ from maniple.config.secrets import redactor_of
 from maniple.crawler import AddressGuard, Crawler
 from maniple.egress import Exit
 from maniple.runtime.mcp import open_mcp
+from maniple.runtime.own_tools import own_tools
 from maniple.runtime.rendering import rendering
 from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
@@ -94,6 +95,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     files = None if obstacle else uploaded_files(workspaces)
     places = None if obstacle else workspaces
     mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, workspaces=places)
+    present = [tool for each in tools.values() for tool in each]
     toolbox = Toolbox(
         tools,
         missing,
@@ -103,6 +105,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         mcp.offers,
         None if obstacle else result_keeper(workspaces),
         redactor_of(settings),
+        await asyncio.to_thread(own_tools, settings, present),
     )
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(

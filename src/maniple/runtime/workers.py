@@ -1,7 +1,7 @@
 """Make each worker from what is there: its tools, or the reason why it has none."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -42,9 +42,11 @@ class Toolbox:
     """Keeps the whole of a result that is too long for a conversation."""
     redactor: Redactor = field(default_factory=Redactor)
     """Masks the secrets of the settings in what tools return."""
+    added: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
+    """Tools that are given beside those: all that the team's own roles have, and some for the others."""
 
     def of(self, name: Worker) -> list[BaseTool]:
-        """Return the worker's tools; the reporter has none."""
+        """Return what the worker does its work with; the reporter has nothing."""
         return list(self.tools.get(name, ()))
 
     def named(self, worker: Worker, tool: str) -> BaseTool | None:
@@ -59,15 +61,15 @@ def build_workers(
 
     A browser without Chromium and a file manager without tools are left out, so that nobody plans with
     them; a coder without a sandbox still writes code, and says that it was not run. A small model's
-    researcher without a search reads pages: the planner plans with it when the request names one.
+    researcher without a search reads pages: the planner plans with it when the request names one. A small
+    model follows no other prompt than ours: it has none of the team's own roles.
     """
     workers: dict[Worker, Agent] = {}
-    enabled: set[Worker] = {*settings.members, "reporter"}
     questions = ask_tools(settings.max_questions)
     limits = StepLimits(
         settings.max_model_calls_per_step, settings.max_tool_calls_per_step, settings.tool_timeout_seconds
     )
-    for name in in_order(enabled, roles):
+    for name in in_order(settings.enabled, roles):
         model = models.get(llm_of(name, roles, settings.llms))
         offer = toolbox.offers.get(name)
         if name in ("browser", "file_manager") and not toolbox.of(name) and offer is None:
@@ -77,29 +79,35 @@ def build_workers(
             if compact is not None:
                 workers[name] = compact
         else:
-            workers[name] = build_react_agent(
+            tools = [*toolbox.of(name), *toolbox.added.get(name, ())]
+            workers[name] = agent = build_react_agent(
                 roles[name],
                 model,
-                [*toolbox.of(name), *questions] if toolbox.of(name) or offer else [],
+                [*tools, *questions] if tools or offer else [],
                 limits=limits,
-                middleware=_middleware(name, model, toolbox),
+                middleware=_middleware(name, model, toolbox, tools),
                 offered=offer,
             )
+            if name == "coder":  # its prompt speaks of the sandbox, whatever else it is given
+                workers[name] = replace(agent, has_tools=bool(toolbox.of(name)))
     return workers
 
 
-def _middleware(name: Worker, model: BaseChatModel, toolbox: Toolbox) -> list[AgentMiddleware[Any, Any]]:
+def _middleware(
+    name: Worker, model: BaseChatModel, toolbox: Toolbox, tools: Sequence[BaseTool]
+) -> list[AgentMiddleware[Any, Any]]:
     """Return what a worker has beside the usual."""
     if name == "reporter":
         return [CutAnswers(), CheckedReport()]
     middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
-    if toolbox.of(name) or name in toolbox.offers:
+    if tools or name in toolbox.offers:
         # In this order: what is kept of a result has no secrets either.
         middleware += [ResultCap(model, toolbox.keep_result), SecretResults(toolbox.redactor)]
     if name == "coder" and toolbox.has_files is not None:
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
         middleware.append(FileTools(names, toolbox.has_files))
-    if toolbox.figures is not None and (name == "coder" or name in toolbox.offers):
+    draws = name in toolbox.offers or any(tool.name == "python_repl_tool" for tool in tools)
+    if draws and toolbox.figures is not None:
         middleware.append(Pictures(drawn_figures(toolbox.figures)))
     if name == "researcher" and toolbox.page_pictures is not None:
         middleware.append(Pictures(page_pictures(toolbox.page_pictures)))
