@@ -10,6 +10,9 @@ Worker = str
 """The name of a role: a built-in one of `WORKERS`, or one of the team's own."""
 WORKERS: tuple[Worker, ...] = ("researcher", "coder", "browser", "file_manager", "reporter")
 
+GENERAL: Worker = "manus"
+"""The built-in role that is not on the team unless it is wanted: it works alone, with all the tools."""
+
 AgentName = str
 """A worker, or one of those who direct them."""
 DIRECTORS: tuple[AgentName, ...] = ("coordinator", "planner", "supervisor")

@@ -28,6 +28,8 @@ from maniple.agents.task import (
     REPORT_RESULT_CHARACTERS,
     RESULT_CHARACTERS,
     Task,
+    fenced,
+    given,
     response_from,
     working_on,
 )
@@ -59,6 +61,8 @@ class ReactAgent:
         prompt = self.role.instructions(
             tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
         )
+        if task.conversation:
+            return [SystemMessage(prompt + fenced(task.caller) + given(task.files)), *task.conversation]
         return [
             SystemMessage(prompt),
             HumanMessage(f"Request: {task.request}"),

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from maniple.config import RoleSettings, TeamSettings
 from maniple.prompts import check_template, render, render_own
-from maniple.types import AgentName, LLMType, Worker
+from maniple.types import GENERAL, AgentName, LLMType, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,9 @@ class Role:
     """What one of the team's own works with, by name; the tools of the built-in ones are what is there."""
     prompt: str = ""
     """The template of one of the team's own; a built-in one's is the room's of prompts."""
+
+    works_alone: bool = False
+    """Whether a run may be given to it alone (`RunOptions.agent`)."""
 
     def instructions(self, **values: object) -> str:
         """Return the system prompt; `values` are what every worker's template may name."""
@@ -78,12 +81,19 @@ ROLES: Roles = {
 """The built-in team."""
 
 
+_MANUS = Role(
+    GENERAL,
+    "does a small task of several kinds alone, with all the tools; no substitute for the others' care.",
+    "Does a whole task alone, with every tool",
+    has_files=True,
+    works_alone=True,
+)
+
+
 def roles_of(team: TeamSettings) -> Roles:
     """Return the built-in roles and those of the settings; raises `ConfigError` for a wrong prompt."""
-    own = (_own(role) for role in team.roles)
-    reporter = ROLES["reporter"]
-    built_in = [role for role in ROLES.values() if role is not reporter]
-    return {role.name: role for role in (*built_in, *own, reporter)}
+    roles = {**ROLES, GENERAL: _MANUS, **{role.name: _own(role) for role in team.roles}}
+    return {name: roles[name] for name in team.workers}
 
 
 def _own(settings: RoleSettings) -> Role:

@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
+from langchain_core.messages import BaseMessage
+
 from maniple.prompts import render
 
 RESULT_CHARACTERS = 6_000
@@ -43,6 +45,9 @@ class Task:
     """What the user and earlier reports said on the thread, for the check of the report."""
     files: Sequence[str] = ()
     """What the user put into the workspace, a line each; only who works there is told."""
+
+    conversation: Sequence[BaseMessage] = ()
+    """What user and team said to each other, the request at its end; for one who answers alone."""
 
     def instruction(self) -> str:
         """Return the step in words, and what the caller asks of it."""

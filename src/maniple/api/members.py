@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 
 from maniple.text import whole
-from maniple.types import WORKERS, Worker
+from maniple.types import GENERAL, WORKERS, Worker
 
 
 def refuse_strangers(names: Sequence[str] | None, known: Iterable[Worker]) -> None:
@@ -22,6 +22,14 @@ def refuse_stranger(name: str | None, known: Iterable[Worker]) -> None:
     if name is not None and name not in (known := tuple(known)):
         *others, last = (f"'{one}'" for one in known)
         _refuse("literal_error", "agent_name", f"Input should be {', '.join(others)} or {last}", name)
+
+
+def refuse_agent(name: str | None, alone: Iterable[Worker]) -> None:
+    """Raise the `RequestValidationError` of an `agent` that does not work alone here."""
+    if name and name not in (alone := tuple(alone)):
+        there = ", ".join(alone) or f"none; team.members in the server's settings can name {GENERAL}"
+        words = f"no agent {whole(name)} works alone here; known: {there}"
+        _refuse("value_error", "agent", f"Value error, {words}", name)
 
 
 def _refuse(kind: str, field: str, words: str, given: Any) -> None:

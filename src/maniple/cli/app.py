@@ -6,7 +6,7 @@ Nothing heavy is imported before a command runs, so that `--help` comes at once.
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from maniple.cli.keys import keys
 from maniple.cli.lookup import search
 from maniple.cli.mcp import mcp
 from maniple.cli.options import ConfigOption, finish, read_settings
+from maniple.types import GENERAL
+
+if TYPE_CHECKING:
+    from maniple.config import Settings
 
 app = typer.Typer(
     add_completion=False,
@@ -80,6 +84,9 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     team: Annotated[
         str, typer.Option("--team", metavar="A,B", help="Who works.  [default: everyone]", show_default=False)
     ] = "",
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="manus", help="One agent answers alone.", show_default=False)
+    ] = "",
     thread: Annotated[
         str, typer.Option("--thread", metavar="ID", help="Go on with this conversation.", show_default=False)
     ] = "",
@@ -109,6 +116,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat "1+3=?"                          one question, then exit
       maniple chat --deep --search-first "Compare …"
       maniple chat --team researcher,coder "…"      only these, and the reporter
+      maniple chat --agent manus "…"                one agent with every tool, and no plan
       maniple chat --review "…"                     look at the plan before it is followed
       maniple chat --file sales.csv "Sum it up"     the team works on a copy of it
       maniple chat --thread 1a2b3c4d "And 1+4?"     go on with a conversation; /threads lists them
@@ -135,6 +143,8 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         )
     text = None if resume else _question(question or [], json=json)
     settings = read_settings(config)
+    if agent:
+        settings = _with_agent(settings, agent)
     from maniple.cli.members import UnknownMember, parse_members
     from maniple.cli.opening import Choices
     from maniple.cli.screens import Screens
@@ -146,8 +156,13 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     from maniple.cli.chat import ask_once, converse
 
     talks = text is None and not resume
-    given = tuple(files or ())
-    choices = Choices(members, deep, search_first, review, json, thread, talks or resume, resume, given)
+    choices = Choices(
+        *(members, deep, search_first, review, json, thread),
+        resumes=talks or resume,
+        demands=resume,
+        files=tuple(files or ()),
+        agent=agent,
+    )
     screens = Screens.of_this_process(color=not no_color)
     if talks:
         work = converse(settings, choices, screens)
@@ -235,6 +250,13 @@ def doctor(
     from maniple.cli.doctor import examine, prepare
 
     finish(prepare(config) if packages else examine(config, as_json=json, probe=probe, build=build))
+
+
+def _with_agent(settings: "Settings", agent: str) -> "Settings":
+    if agent != GENERAL:
+        words = f"there is no agent {agent!r} that answers alone; there is {GENERAL}."
+        raise typer.BadParameter(words, param_hint="--agent")
+    return settings.model_copy(update={"team": settings.team.having(agent)})
 
 
 def _question(words: list[str], *, json: bool) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from maniple.cli.loading import loading
 from maniple.cli.screens import Screens
 from maniple.config import Settings
+from maniple.errors import ConfigError
 from maniple.types import Worker
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Choices:
     demands: bool = False
     files: tuple[Path, ...] = ()
     """What the team is given."""
+    agent: Worker = ""
+    """Who answers alone."""
 
 
 @asynccontextmanager
@@ -74,6 +77,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         ):
             progress.close()
             announce(runtime.answering, runtime.notices, screens)
+            _require(choices.agent, members_of(runtime.graph))
             yield Session(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
@@ -95,7 +99,15 @@ def _options(choices: Choices) -> "RunOptions":
         deep_thinking_mode=choices.deep,
         search_before_planning=choices.search_first,
         auto_accepted_plan=not choices.review,
+        agent=choices.agent,
     )
+
+
+def _require(agent: Worker, members: Sequence[Worker]) -> None:
+    if agent and agent not in members:
+        raise ConfigError(
+            f"{agent} needs a model that can call tools; this one is too small. Set BASIC_MODEL in .env."
+        )
 
 
 def announce(answering: "Answering", notices: Sequence[str], screens: Screens) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from maniple.cli.words import counted, duration
 from maniple.events import Event, Interrupted, Message, Usage
-from maniple.types import RunStatus
+from maniple.types import GENERAL, RunStatus
 
 EXIT_CODES: Mapping[RunStatus, int] = {
     "completed": 0,
@@ -15,7 +15,7 @@ EXIT_CODES: Mapping[RunStatus, int] = {
     "interrupted": 3,
     "cancelled": 130,
 }
-ANSWERING = ("coordinator", "reporter")
+ANSWERING = ("coordinator", "reporter", GENERAL)
 _OUTCOMES: Mapping[RunStatus, str] = {"budget_exhausted": "the budget ran out: the answer is partial"}
 
 
@@ -23,7 +23,7 @@ _OUTCOMES: Mapping[RunStatus, str] = {"budget_exhausted": "the budget ran out: t
 class Tally:
     """Sums and results of one run.
 
-    `answer` is the whole text of the newest reply that the coordinator or the reporter finished.
+    `answer` is the whole text of the newest reply that was finished by one of those who answer.
     """
 
     started: float = field(default_factory=time.monotonic)

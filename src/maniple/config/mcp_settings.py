@@ -17,7 +17,7 @@ from maniple.config.mcp_file import read_servers
 from maniple.config.sandbox_settings import AllowedHost
 from maniple.config.section import Section
 from maniple.config.values import OptionalText, UserPath
-from maniple.types import Worker
+from maniple.types import GENERAL, Worker
 
 Filled = str | SecretStr
 """A text; what a `${VARIABLE}` of it was filled with makes it a secret."""
@@ -182,7 +182,7 @@ class McpSettings(Section):
     def servers_of(self, worker: Worker) -> tuple[str, ...]:
         """Return the names of the servers whose tools `worker` gets."""
         if not self.workers:
-            return tuple(self.servers) if worker == "researcher" else ()
+            return tuple(self.servers) if worker in ("researcher", GENERAL) else ()
         return self.workers.get(worker, ())
 
 

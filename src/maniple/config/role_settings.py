@@ -7,12 +7,14 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from maniple.config.section import Section
-from maniple.types import DIRECTORS, WORKERS, LLMType, Worker
+from maniple.types import DIRECTORS, GENERAL, WORKERS, LLMType, Worker
 
 MAX_PROMPT_BYTES = 32_768
 MAX_NAMES = 32
 # Other nodes of the graph, LangChain's nodes inside of an agent, and words of the terminal's.
-_TAKEN = frozenset({*DIRECTORS, *WORKERS, "clarify", "review", "model", "tools", "plan", "all", "everyone"})
+_TAKEN = frozenset(
+    {*DIRECTORS, *WORKERS, GENERAL, "solo", "clarify", "review", "model", "tools", "plan", "all", "everyone"}
+)
 
 
 @dataclass(frozen=True, slots=True)

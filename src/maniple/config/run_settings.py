@@ -21,6 +21,7 @@ TOOLS = (
     "search_files",
     "str_replace_editor",
     "tavily_search",
+    "terminate",
     "write_file",
 )
 """Every built-in tool; this room may not look into that of the tools."""

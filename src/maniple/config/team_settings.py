@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from maniple.config.role_settings import MAX_NAMES, RoleSettings
 from maniple.config.section import Section
-from maniple.types import DIRECTORS, WORKERS, AgentName, LLMType, Worker
+from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, LLMType, Worker
 
 Names = TypeVar("Names", bound=Collection[str])
 
@@ -19,7 +19,7 @@ class TeamSettings(Section):
     roles: tuple[RoleSettings, ...] = Field(default=(), max_length=MAX_NAMES)
     """Members beside the built-in ones."""
     members: tuple[Worker, ...] = WORKERS
-    """Who works; the reporter and the own roles always do."""
+    """Who works; the reporter and the own roles always do, `manus` only if it is named here."""
     llms: dict[AgentName, LLMType] = Field(default_factory=dict)
     """Which model type each role uses, over the defaults in `maniple.agents.roles`."""
     supervisor: Literal["plan", "always"] = "plan"
@@ -38,7 +38,8 @@ class TeamSettings(Section):
     def workers(self) -> tuple[Worker, ...]:
         """Everybody who may work, whether on the team or not."""
         *others, reporter = WORKERS
-        return (*others, *self.own, reporter)
+        general = [GENERAL] if GENERAL in self.members else []
+        return (*others, *general, *self.own, reporter)
 
     @property
     def own(self) -> tuple[Worker, ...]:
@@ -48,12 +49,17 @@ class TeamSettings(Section):
     @property
     def equipped(self) -> tuple[Worker, ...]:
         """Those who can be given tools: all but the reporter."""
-        return self.workers[:-1]
+        return (*self.workers[:-1], GENERAL)
 
     @property
     def enabled(self) -> tuple[Worker, ...]:
         """Who is on the team."""
         return tuple(name for name in self.workers if name in (*self.members, *self.own, "reporter"))
+
+    def having(self, member: Worker) -> "TeamSettings":
+        """Return the same team with one member more, unless it has it already."""
+        members = self.members if member in self.members else (*self.members, member)
+        return self.model_copy(update={"members": members})
 
     @field_validator("roles")
     @classmethod
@@ -76,7 +82,7 @@ class TeamSettings(Section):
 
 
 def _workers(info: ValidationInfo) -> tuple[Worker, ...]:
-    return (*WORKERS, *(role.name for role in info.data["roles"]))
+    return (*WORKERS, GENERAL, *(role.name for role in info.data["roles"]))
 
 
 def known(names: Names, all_names: Sequence[str], at: tuple[str | int, ...] = ()) -> Names:

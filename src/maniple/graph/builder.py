@@ -1,6 +1,6 @@
 """Wire the team together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,6 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 
 from maniple.agents import ROLES, Agent, Roles, in_order, llm_of
 from maniple.graph.nodes import (
@@ -15,6 +16,7 @@ from maniple.graph.nodes import (
     CoordinatorNode,
     PlannerNode,
     ReviewNode,
+    SoloNode,
     SupervisorNode,
     WorkerNode,
 )
@@ -86,9 +88,22 @@ def build_graph(
     for name in available:
         node = WorkerNode(rules.roles[name], workers[name], available)
         graph.add_node(name, node, metadata={AGENT_MARK: name})
-    graph.add_edge(START, "coordinator")
+    _enter(graph, [name for name in available if rules.roles[name].works_alone], files)
     compiled = graph.compile(checkpointer=checkpointer, name="maniple")
     return compiled.with_config(recursion_limit=RECURSION_LIMIT)
+
+
+def _enter(graph: StateGraph[Any, RunOptions], alone: Sequence[Worker], files: NamedFiles | None) -> None:
+    """Begin with the coordinator; where somebody can work `alone`, only unless the run is given to them."""
+    if not alone:
+        graph.add_edge(START, "coordinator")
+        return
+
+    def entrance(state: State, runtime: Runtime[Any]) -> str:
+        return "solo" if RunOptions.of(runtime, state).agent in alone else "coordinator"
+
+    graph.add_node("solo", SoloNode(files))
+    graph.add_conditional_edges(START, entrance, ["solo", "coordinator"])
 
 
 def members_of(team: Team) -> list[Worker]:

@@ -49,6 +49,8 @@ class RunOptions:
     locale: str = ""
     may_ask: bool = True
     """Whether somebody is there to answer questions."""
+    agent: Worker = ""
+    """Who answers alone, without coordinator, plan and report: one whose role says that it may."""
 
     @classmethod
     def of(cls, runtime: Runtime[Any], state: Mapping[str, Any]) -> "RunOptions":
@@ -99,9 +101,10 @@ def conversation_of(state: State) -> list[BaseMessage]:
     said: list[BaseMessage] = []
     summary = state.get("summary") or {}
     for message in state["messages"]:
-        if message.name in ("coordinator", "reporter"):
+        author = author_of(message)
+        if message.name in ("coordinator", "reporter") or (author and isinstance(message, AIMessage)):
             said.append(AIMessage(message.text, id=message.id))
-        elif author_of(message) is None and message.type != "system":
+        elif author is None and message.type != "system":
             said.append(message)
         if summary and message.id == summary["upto"]:
             said = [HumanMessage(_SUMMARY_IS + summary["text"])]

@@ -10,7 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import ROLES, Roles, roles_of
 from maniple.config import Settings, load_settings
-from maniple.graph import Team, TeamRules, build_graph
+from maniple.graph import Team, TeamRules, build_graph, members_of
 from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress
 from maniple.prompts import preload
@@ -22,7 +22,7 @@ from maniple.runtime.toolbox import open_equipment
 from maniple.runtime.workers import build_workers
 from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.types import Worker
+from maniple.types import WORKERS, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ class Runtime:
     """Which endpoints each role depends on."""
     roles: Roles = field(default_factory=lambda: ROLES)
     """Who may be on the team."""
+
+    @property
+    def alone(self) -> list[Worker]:
+        """Who can be given a run alone."""
+        return [name for name in members_of(self.graph) if self.roles[name].works_alone]
 
     @property
     def warning(self) -> str:
@@ -88,7 +93,7 @@ async def open_runtime(
             checkpointer=checkpointer,
         )
         borrowed = () if answering.embedded else _borrowed(models)
-        notices = (*settings.notices, *borrowed, *equipment.notices, *_left_out(team.own, workers))
+        notices = (*settings.notices, *borrowed, *equipment.notices, *_left_out(team.enabled, workers))
         uses = uses_of(models, team.llms, workers, roles)
         yield Runtime(
             graph, settings, answering, notices, equipment.toolbox.missing, equipment.sandbox, uses, roles
@@ -113,9 +118,9 @@ async def open_team(
         yield runtime.graph
 
 
-def _left_out(own: Sequence[Worker], workers: Collection[Worker]) -> tuple[str, ...]:
-    """Say which of the team's own roles cannot work."""
-    names = [name for name in own if name not in workers]
+def _left_out(enabled: Sequence[Worker], workers: Collection[Worker]) -> tuple[str, ...]:
+    """Say who is too much for the model; who else is left out, and why, is said elsewhere."""
+    names = [name for name in enabled if name not in WORKERS and name not in workers]
     if not names:
         return ()
     is_small = "a small model (profile: compact) follows only the prompts that come with it"

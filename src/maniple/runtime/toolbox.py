@@ -30,8 +30,9 @@ from maniple.tools.files import file_tools, presence
 from maniple.tools.kept_results import result_keeper
 from maniple.tools.scope import locale, run_key
 from maniple.tools.search import search_tool
+from maniple.tools.terminate import terminate_tool
 from maniple.tools.uploaded import NamedFiles, uploaded_files
-from maniple.types import Unavailable, Worker
+from maniple.types import GENERAL, Unavailable, Worker
 
 _FOLDER = "workspaces"
 
@@ -96,6 +97,8 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     places = None if obstacle else workspaces
     mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, workspaces=places)
     present = [tool for each in tools.values() for tool in each]
+    if GENERAL in settings.team.members:
+        tools[GENERAL] = [*{tool.name: tool for tool in present}.values(), terminate_tool()]
     toolbox = Toolbox(
         tools,
         missing,

@@ -8,7 +8,7 @@ from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
-from maniple.api.members import refuse_strangers
+from maniple.api.members import refuse_agent, refuse_strangers
 from maniple.api.prices import accountable
 from maniple.api.problems import problems
 from maniple.api.schemas import ChatRequest, Missing, TeamMember, TeamMembers
@@ -34,6 +34,7 @@ _GIF: dict[int | str, dict[str, Any]] = {
 async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -> EventSourceResponse:
     """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
     refuse_strangers(chat.team_members, service.runtime.roles)
+    refuse_agent(chat.agent, service.runtime.alone)
     engine = service.engine
     thread_id = await id_for(service.store, chat.thread_id, caller.owner) if chat.thread_id else None
     budget = accountable(chat.asked_budget(), service.settings.models)

@@ -10,7 +10,7 @@ from fastapi import Body, Path, Response
 
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
-from maniple.api.members import refuse_strangers
+from maniple.api.members import refuse_agent, refuse_strangers
 from maniple.api.paging import PageBefore, PageLimit, next_before
 from maniple.api.prices import accountable
 from maniple.api.problems import problems
@@ -88,6 +88,7 @@ async def start_run(
 ) -> RunAccepted:
     """Start a run that goes on whoever follows it. On a thread that waits for an answer, it is the answer."""
     refuse_strangers(ask.team_members, service.runtime.roles)
+    refuse_agent(ask.agent, service.runtime.alone)
     thread = await owned(service.store, thread_id, caller.owner)
     budget = accountable(ask.asked_budget(), service.settings.models)
     request = ask.as_run(thread.thread_id, caller.owner, budget)

@@ -18,7 +18,7 @@ from maniple.agents.wishes import ChangeAction, PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
 from maniple.text import whole
-from maniple.types import WORKERS
+from maniple.types import GENERAL, WORKERS
 
 MOST_LEVELS = 50
 _MOST = 10**15  # beyond it a limit is none, and some libraries cannot count
@@ -139,6 +139,7 @@ class _Ask(BaseModel):
     search_before_planning: bool | None = False
     team_members: list[MemberName] | None = None
     auto_accepted_plan: bool | None = True
+    agent: Annotated[str | None, Field(examples=[GENERAL])] = None
     locale: Annotated[str | None, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] = None
     multitask_strategy: DoubleTexting = "enqueue"
     budget: BudgetIn | None = None
@@ -151,6 +152,7 @@ class _Ask(BaseModel):
             search_before_planning=bool(self.search_before_planning),
             auto_accepted_plan=self.auto_accepted_plan is not False,
             locale=self.locale or "",
+            agent=self.agent or "",
         )
 
     def asked_budget(self) -> Budget:

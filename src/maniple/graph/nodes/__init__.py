@@ -2,7 +2,16 @@ from maniple.graph.nodes.clarify import ClarifyNode
 from maniple.graph.nodes.coordinator import CoordinatorNode
 from maniple.graph.nodes.planner import PlannerNode
 from maniple.graph.nodes.review import ReviewNode
+from maniple.graph.nodes.solo import SoloNode
 from maniple.graph.nodes.supervisor import SupervisorNode
 from maniple.graph.nodes.worker import WorkerNode
 
-__all__ = ["ClarifyNode", "CoordinatorNode", "PlannerNode", "ReviewNode", "SupervisorNode", "WorkerNode"]
+__all__ = [
+    "ClarifyNode",
+    "CoordinatorNode",
+    "PlannerNode",
+    "ReviewNode",
+    "SoloNode",
+    "SupervisorNode",
+    "WorkerNode",
+]

@@ -47,7 +47,9 @@ class SupervisorNode:
         progress = progress_of(state)
         if progress is None:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
-        members = RunOptions.of(runtime, state).enabled(self.available)
+        options = RunOptions.of(runtime, state)
+        # Nobody else is to mend what one does alone.
+        members = [options.agent] if options.agent else options.enabled(self.available)
         wishes = run_scope().wishes or Wishes()
         while True:
             wishes.open()
@@ -76,6 +78,8 @@ class SupervisorNode:
 
     async def _decided(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
         """Return the plan in which the current step is the one to do next."""
+        if "reporter" not in members:
+            return progress
         failed = self._worth_another_try(progress)
         if failed is None and self.mode == "plan":
             return progress

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
@@ -14,7 +14,15 @@ from maniple.agents.scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import PlannedStep, Progress, TrackedStep
-from maniple.graph.state import RunOptions, State, caller_of, is_users, progress_of, request_of
+from maniple.graph.state import (
+    RunOptions,
+    State,
+    caller_of,
+    conversation_of,
+    is_users,
+    progress_of,
+    request_of,
+)
 from maniple.types import Worker
 
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
@@ -35,8 +43,11 @@ class WorkerNode:
         step = progress.current() or _unplanned(self.role.name, state)
         if wishes := run_scope().wishes:
             wishes.open()  # after a restart, or the user would have to wait for the next step
-        team = RunOptions.of(runtime, state).enabled(self.available)
-        task = _task(state, progress, step, self.role, team)
+        options = RunOptions.of(runtime, state)
+        is_alone = options.agent == self.role.name
+        task = _task(state, progress, step, self.role, options.enabled(self.available))
+        if is_alone:
+            task = replace(task, conversation=conversation_of(state), caller=caller_of(state))
         try:
             async with current_meter().in_time(reporting=self.role.name == "reporter"):
                 answer = await self.agent.work(task)
@@ -47,7 +58,8 @@ class WorkerNode:
         except BudgetExhausted as error:
             done = self.role.name == "reporter"
             text = await bare_report(task, error) if done else error.with_what_was_done()
-        message = written_by(self.role.name, HumanMessage(text))
+        said = AIMessage(text) if is_alone else HumanMessage(text)
+        message = written_by(self.role.name, said)
         status = "completed" if done else "failed"
         reason = "" if done else reason_of(text)
         progress = progress.with_step(step.id, status=status, result=text, reason=reason)

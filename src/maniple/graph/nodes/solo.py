@@ -1,0 +1,34 @@
+"""The beginning of a run in which one agent answers, without a plan of others and without a report."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from maniple.graph.plan import Plan, PlannedStep, Progress
+from maniple.graph.state import RunOptions, State, request_of
+from maniple.tools.uploaded import NamedFiles
+
+
+@dataclass(frozen=True, slots=True)
+class SoloNode:
+    """Make the request the only step; the supervisor sends its agent, and ends the run after it."""
+
+    files: NamedFiles | None = None
+
+    async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
+        options = RunOptions.of(runtime, state)
+        # What the request before this one left behind is not to count.
+        request = request_of({"messages": state["messages"]})
+        title = " ".join(request.split())[:80] or "The request"
+        step = PlannedStep(agent_name=options.agent, title=title, description=request)
+        update = {
+            "plan": Progress.of(Plan(title=title, steps=[step])).to_state(),
+            "full_plan": "",
+            "feedback": "",
+            "request": "",
+            "locale": options.locale,
+            "files": await self.files() if self.files is not None else [],
+        }
+        return Command(goto="supervisor", update=update)

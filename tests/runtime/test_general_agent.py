@@ -1,0 +1,98 @@
+"""One agent alone: no coordinator, no plan of others, no report."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from maniple.config import Settings
+from maniple.graph import RunOptions
+from maniple.runtime import Runtime, open_runtime, stream_run
+from tests.api.inside import QUESTION, inside, settings_of
+from tests.cli.processes import environment, run
+from tests.openai_server import call, reply, serving
+from tests.team import agents, checked, data, status
+
+pytestmark = pytest.mark.anyio
+TEAM = {"members": ["coder", "manus"]}
+SCRIPT = {"manus": [call("write_file", path="a.txt", content="4"), reply("It is 4.")]}
+ALONE = RunOptions(agent="manus")
+
+
+@asynccontextmanager
+async def general(script: dict[str, Any], folder: Any) -> AsyncIterator[tuple[Runtime, Any]]:
+    with serving(script) as server:
+        settings: Settings = settings_of(server.base_url, folder, team=TEAM)
+        async with open_runtime(settings, checkpointer=InMemorySaver()) as runtime:
+            yield runtime, server
+
+
+async def ask(runtime: Runtime, text: str) -> list[tuple[str, dict[str, Any]]]:
+    events = stream_run(runtime.graph, [HumanMessage(text)], thread_id="t", options=ALONE)
+    return checked([event async for event in events])
+
+
+async def test_the_general_agent_answers_alone_with_every_tool_that_is_there(tmp_path):
+    async with general(SCRIPT, tmp_path) as (runtime, server):
+        frames = await ask(runtime, "1+3=?")
+    assert (agents(frames), status(frames)) == (["manus"], "completed")
+    assert [one["tool_name"] for one in data(frames, "tool_call")] == ["write_file"]
+    assert data(frames, "final_session_state")[0]["messages"] == [
+        {"role": "user", "content": "1+3=?"},
+        {"role": "assistant", "content": "It is 4."},
+    ]
+    offered = {tool["function"]["name"] for tool in server.requests[0]["tools"]}
+    assert {"write_file", "str_replace_editor", "crawl_tool", "ask_human", "terminate"} <= offered
+
+
+async def test_terminate_ends_the_work_with_its_answer(tmp_path):
+    script = {"manus": [call("terminate", answer="It is 4."), reply("It is 4.")]}
+    async with general(script, tmp_path) as (runtime, _):
+        frames = await ask(runtime, "1+3=?")
+    assert data(frames, "final_session_state")[0]["messages"][-1]["content"] == "It is 4."
+    assert status(frames) == "completed"
+
+
+async def test_the_general_agent_remembers_the_conversation(tmp_path):
+    async with general({"manus": [reply("It is 4.")]}, tmp_path) as (runtime, server):
+        await ask(runtime, "1+3=?")
+        await ask(runtime, "And one more?")
+    shown = [(one["role"], one["content"]) for one in server.requests[-1]["messages"][1:]]
+    assert shown == [("user", "1+3=?"), ("assistant", "It is 4."), ("user", "And one more?")]
+
+
+async def test_what_the_general_agent_cannot_do_ends_the_run_with_its_reasons(tmp_path):
+    async with general({"manus": [reply("STEP FAILED: no such file")]}, tmp_path) as (runtime, server):
+        frames = await ask(runtime, "Read it")
+    assert len(server.requests) == 1
+    assert data(frames, "plan")[-1]["steps"][0]["status"] == "failed"
+    assert data(frames, "final_session_state")[0]["messages"][-1]["content"] == "no such file"
+
+
+async def test_the_service_gives_a_run_to_an_agent_that_its_settings_name(tmp_path):
+    with serving(SCRIPT) as server:
+        async with inside(server.base_url, tmp_path, team=TEAM) as it:
+            frames = await it.told((await it.run(agent="manus"))["run_id"])
+            assert (await it.get("/api/team_members"))["team_members"].keys() >= {"manus", "coder"}
+            refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "coder"})
+    assert agents(frames) == ["manus"]
+    assert (refused.status_code, "known: manus" in refused.text) == (422, True)
+
+
+async def test_without_the_setting_there_is_no_agent_that_works_alone(tmp_path):
+    with serving(SCRIPT) as server:
+        async with inside(server.base_url, tmp_path) as it:
+            refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "manus"})
+            assert "manus" not in (await it.get("/api/team_members"))["team_members"]
+    assert (refused.status_code, "team.members" in refused.text) == (422, True)
+
+
+async def test_the_terminal_prints_what_the_general_agent_answers(tmp_path):
+    with serving({"manus": [reply("It is 4.")]}) as server:
+        env = environment(tmp_path, server.base_url, MANIPLE_SANDBOX__BACKEND="off")
+        code, output, notes = await run("--agent", "manus", "1+3=?", folder=tmp_path, env=env)
+    assert (code, output.strip()) == (0, "It is 4."), notes
+    assert len(server.requests) == 1
