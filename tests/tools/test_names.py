@@ -12,6 +12,7 @@ from maniple.tools.editor import editor_tool
 from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools
 from maniple.tools.search import search_tool
+from maniple.tools.skills import skill_tool
 from maniple.tools.terminate import terminate_tool
 
 
@@ -27,6 +28,7 @@ def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
         file_search_tool(workspaces),
         *file_tools(workspaces),
         search_tool(nothing, 1),
+        skill_tool([], workspaces),
         terminate_tool(),
     ]
     assert sorted(tool.name for tool in tools) == sorted(TOOLS)

@@ -27,12 +27,15 @@ class Role:
     prompt: str = ""
     """The template of one of the team's own; a built-in one's is the room's of prompts."""
 
+    skills: str = ""
+    """What its prompt says of the skills that it can read."""
     works_alone: bool = False
     """Whether a run may be given to it alone (`RunOptions.agent`)."""
 
     def instructions(self, **values: object) -> str:
         """Return the system prompt; `values` are what every worker's template may name."""
-        return render_own(self.prompt, **values) if self.prompt else render(self.name, **values)
+        own = render_own(self.prompt, **values) if self.prompt else render(self.name, **values)
+        return "\n\n".join(filter(None, (own, self.skills)))
 
 
 WORKSPACE_TOOLS = frozenset(

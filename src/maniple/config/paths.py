@@ -10,10 +10,14 @@ def anchored(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
     What has not the form that it should have is left to the check of the settings.
     """
-    team = values.get("team")
-    if not isinstance(team, Mapping) or not isinstance(team.get("roles"), list):
-        return {}
-    return {"team": {**team, "roles": [_with_path(role, "prompt", folder) for role in team["roles"]]}}
+    found: dict[str, Any] = {}
+    team, skills = values.get("team"), values.get("skills")
+    if isinstance(team, Mapping) and isinstance(team.get("roles"), list):
+        found["team"] = {**team, "roles": [_with_path(role, "prompt", folder) for role in team["roles"]]}
+    if isinstance(skills, list):
+        entries = ({"folder": one} if isinstance(one, str) else one for one in skills)
+        found["skills"] = [_with_path(one, "folder", folder) for one in entries]
+    return found
 
 
 def _with_path(entry: Any, key: str, folder: Path) -> Any:

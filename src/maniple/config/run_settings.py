@@ -18,6 +18,7 @@ TOOLS = (
     "list_files",
     "python_repl_tool",
     "read_file",
+    "read_skill",
     "search_files",
     "str_replace_editor",
     "tavily_search",

@@ -21,7 +21,7 @@ from maniple.config.search_settings import SearchSettings
 from maniple.config.section import Section
 from maniple.config.team_settings import TeamSettings, known, mistake
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
-from maniple.config.tool_settings import MAX_TOOLS, ToolSettings
+from maniple.config.tool_settings import MAX_TOOLS, SkillSettings, ToolSettings
 from maniple.config.values import (
     OptionalSecret,
     OptionalText,
@@ -77,6 +77,8 @@ class Settings(Section):
     team: TeamSettings = TeamSettings()
     tools: tuple[ToolSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
     """Tools of your own."""
+    skills: tuple[SkillSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
+    """Folders of skills."""
     search: SearchSettings = SearchSettings()
     fetch: FetchSettings = FetchSettings()
     sandbox: SandboxSettings = SandboxSettings()
@@ -129,11 +131,11 @@ class Settings(Section):
         noted._notices, noted._origin = tuple(notices), origin
         return noted
 
-    @field_validator("tools")
+    @field_validator("tools", "skills")
     @classmethod
     def _given_to_members(
-        cls, given: tuple[ToolSettings, ...], info: ValidationInfo
-    ) -> tuple[ToolSettings, ...]:
+        cls, given: tuple[ToolSettings | SkillSettings, ...], info: ValidationInfo
+    ) -> tuple[ToolSettings | SkillSettings, ...]:
         if "team" in info.data:
             for place, one in enumerate(given):
                 known(one.roles, info.data["team"].equipped, at=(place, "roles"))

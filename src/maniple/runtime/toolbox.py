@@ -14,6 +14,7 @@ from maniple.egress import Exit
 from maniple.runtime.mcp import open_mcp
 from maniple.runtime.own_tools import own_tools
 from maniple.runtime.rendering import rendering
+from maniple.runtime.skills import skills_of
 from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
@@ -99,16 +100,19 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     present = [tool for each in tools.values() for tool in each]
     if GENERAL in settings.team.members:
         tools[GENERAL] = [*{tool.name: tool for tool in present}.values(), terminate_tool()]
+    added = await asyncio.to_thread(own_tools, settings, present)
+    skills = await asyncio.to_thread(skills_of, settings, places)
     toolbox = Toolbox(
         tools,
         missing,
-        figure_reader(workspaces),
-        crawler.picture if settings.fetch.images else None,
-        presence(workspaces),
-        mcp.offers,
-        None if obstacle else result_keeper(workspaces),
-        redactor_of(settings),
-        await asyncio.to_thread(own_tools, settings, present),
+        figures=figure_reader(workspaces),
+        page_pictures=crawler.picture if settings.fetch.images else None,
+        has_files=presence(workspaces),
+        offers=mcp.offers,
+        keep_result=None if obstacle else result_keeper(workspaces),
+        redactor=redactor_of(settings),
+        added={name: [*added.get(name, ()), *skills.tools(name)] for name in settings.team.workers},
+        skills=skills.words,
     )
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(

@@ -44,6 +44,8 @@ class Toolbox:
     """Masks the secrets of the settings in what tools return."""
     added: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
     """Tools that are given beside those: all that the team's own roles have, and some for the others."""
+    skills: Mapping[Worker, str] = field(default_factory=dict)
+    """What the prompts say of skills."""
 
     def of(self, name: Worker) -> list[BaseTool]:
         """Return what the worker does its work with; the reporter has nothing."""
@@ -81,7 +83,7 @@ def build_workers(
         else:
             tools = [*toolbox.of(name), *toolbox.added.get(name, ())]
             workers[name] = agent = build_react_agent(
-                roles[name],
+                replace(roles[name], skills=toolbox.skills.get(name, "")),
                 model,
                 [*tools, *questions] if tools or offer else [],
                 limits=limits,

@@ -1,0 +1,135 @@
+"""Skills: folders with a `SKILL.md`, that a worker reads when its task is of that kind.
+
+Their form is that of other agents (agentskills.io): a YAML head with `name` and `description`, then the
+instructions in Markdown; beside it may lie scripts and other files, which go into the thread's workspace
+when the skill is read, so that sandboxed code can use them.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, Field
+
+from maniple.errors import ConfigError, FileError
+from maniple.sandbox import Workspace, Workspaces
+from maniple.tools.scope import thread_key
+from maniple.tools.written import printable
+
+MAX_SKILLS = 50
+MAX_FILES = 50
+MAX_BYTES = 64_000
+"""Of a `SKILL.md`, and of what is read of another text."""
+MAX_FILE_BYTES = 2_000_000
+DESCRIPTION_CHARACTERS = 1_024
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_HEAD = re.compile(r"\A---[ \t]*\n(.{0,8000}?)\n---[ \t]*\n(.*)\Z", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill; `place` is its folder, of which only ordinary files without links are read."""
+
+    name: str
+    description: str
+    instructions: str
+    place: Workspace
+
+
+def find_skills(folder: Path) -> list[Skill]:
+    """Return the skills in a folder by name. Blocks on disk.
+
+    Raises `ConfigError` with the file when the folder or a `SKILL.md` in it cannot be used.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            places = sorted(Path(one.path) for one in entries if one.is_dir(follow_symlinks=False))
+    except OSError as error:
+        raise ConfigError(f"{folder}: the folder of skills cannot be read: {error.strerror}") from error
+    found = [place for place in places if os.path.lexists(place / "SKILL.md")]
+    if len(found) > MAX_SKILLS:
+        raise ConfigError(f"{folder}: {len(found)} skills are too many to choose from; keep {MAX_SKILLS}.")
+    return [_read(place) for place in found]
+
+
+def _read(folder: Path) -> Skill:
+    place, file = Workspace(folder, MAX_FILE_BYTES), folder / "SKILL.md"
+    try:
+        text = _text(place, "SKILL.md")
+    except FileError as error:
+        raise ConfigError(f"{file}: {error}") from error
+    parts = _HEAD.match(text)
+    if parts is None:
+        raise ConfigError(f"{file}: it must begin with a head between two lines of ---, then instructions.")
+    try:
+        head: Any = yaml.safe_load(parts[1])
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{file}: its head is no YAML") from error
+    head = head if isinstance(head, dict) else {}
+    name, description = head.get("name"), head.get("description")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigError(f"{file}: name must be a word of a-z, 0-9 and -, at most 64 long.")
+    if not isinstance(description, str) or not 0 < len(description.strip()) <= DESCRIPTION_CHARACTERS:
+        most = DESCRIPTION_CHARACTERS
+        raise ConfigError(f"{file}: description must say when to use it, in at most {most} characters.")
+    return Skill(name, " ".join(description.split()), parts[2].strip(), place)
+
+
+def _text(place: Workspace, path: str) -> str:
+    """Return a text; raises `FileError` when it is none, or too long."""
+    head = place.read(path, MAX_BYTES)
+    if head.size > MAX_BYTES:
+        raise FileError(f"{path!r} has {head.size} bytes; at most {MAX_BYTES} are read.")
+    try:
+        return head.content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise FileError(f"{path!r} is no text in UTF-8.") from None
+
+
+class _Wanted(BaseModel):
+    name: str = Field(description="The skill.")
+    file: str = Field(default="", description="A text of the skill; its instructions, if nothing.")
+
+
+def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTool:
+    """`read_skill`: the instructions, or one text of a skill; raises `FileError` for what is not there.
+
+    With the instructions the skill's other files are copied to `skills/NAME` in the thread's workspace.
+    """
+    by_name = {skill.name: skill for skill in skills}
+
+    async def read_skill(name: str, file: str = "") -> str:
+        skill = by_name.get(name)
+        if skill is None:
+            raise FileError(f"There is no skill {name!r}; there are {', '.join(by_name)}.")
+        if file:
+            return await asyncio.to_thread(_text, skill.place, file)
+        return await asyncio.to_thread(_unpacked, skill, workspaces, thread_key())
+
+    return StructuredTool.from_function(
+        coroutine=read_skill,
+        name="read_skill",
+        description="Read a skill: instructions for a kind of task, and the files that come with it.",
+        args_schema=_Wanted,
+        metadata={"idempotent": True, "said_by": "skill"},
+    )
+
+
+def _unpacked(skill: Skill, workspaces: Workspaces | None, key: str) -> str:
+    files = skill.place.files(MAX_FILES)
+    found = [path for path, size in files if path != "SKILL.md" and size <= MAX_FILE_BYTES]
+    if not found:
+        return skill.instructions
+    named = "\n".join(f"- {printable(path)}" for path in found)
+    if workspaces is None:
+        return f"{skill.instructions}\n\nFiles of this skill, for `read_skill`:\n{named}"
+    target, folder = workspaces.open(key), f"skills/{skill.name}"
+    for path in found:
+        target.write(f"{folder}/{path}", skill.place.read(path, MAX_FILE_BYTES).content)
+    return f"{skill.instructions}\n\nFiles of this skill, now in the workspace at {folder}:\n{named}"

@@ -1,0 +1,115 @@
+"""Skills: instructions and files that a worker reads when its task is of that kind."""
+
+import json
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.config import load_settings
+from maniple.errors import ConfigError
+from maniple.runtime import open_runtime, stream_run
+from tests.openai_server import call, reply, serving
+from tests.runtime.test_own_roles import NO_MODEL
+from tests.team import checked, data, plan, step
+
+pytestmark = pytest.mark.anyio
+SKILL = """---
+name: sum-sales
+description: Use for the sums of sales.
+---
+Run scripts/months.py and hand on its table.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    scripts = tmp_path / "skills" / "sum-sales" / "scripts"
+    scripts.mkdir(parents=True)
+    (scripts / "months.py").write_text("print('May 3')")
+    (scripts / "secret").symlink_to("/etc/passwd")
+    (scripts.parent / "SKILL.md").write_text(SKILL)
+    (tmp_path / "conf.yaml").write_text(f"skills: [skills]\ndata_dir: {tmp_path}/data\n")
+    return tmp_path
+
+
+def read(**arguments: str) -> dict:
+    return {"tool_calls": [{"name": "read_skill", "arguments": arguments}]}
+
+
+def script(*calls: dict) -> dict:
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(step("coder"), step("reporter"))))],
+        "coder": [*calls, reply("May 3")],
+        "reporter": [reply("# Sales")],
+    }
+
+
+async def run(folder: Path, told: dict) -> tuple[list, list]:
+    with serving(told) as server:
+        environment = {**NO_MODEL, "BASIC_BASE_URL": server.base_url}
+        settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=environment)
+        async with open_runtime(settings) as runtime:
+            events = stream_run(runtime.graph, [HumanMessage("Sum it up")], thread_id="t")
+            return checked([event async for event in events]), server.requests
+
+
+async def test_a_worker_reads_a_skill_and_finds_its_files_in_the_workspace(folder):
+    calls = [
+        read(name="sum-sales"),
+        read(name="sum-sales", file="scripts/months.py"),
+        read(name="sum-sales", file="scripts/secret"),
+        read(name="sum-sales", file="../../conf.yaml"),
+        read(name="other"),
+    ]
+    frames, requests = await run(folder, script(*calls))
+    whole, file, link, above, other = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert whole.startswith("Run scripts/months.py and hand on its table.")
+    assert "now in the workspace at skills/sum-sales:\n- scripts/months.py" in whole
+    copy = next(str(found) for found in (folder / "data").rglob("months.py"))
+    assert copy.endswith("skills/sum-sales/scripts/months.py")
+    assert file == "print('May 3')"
+    assert "root:" not in link + above
+    assert ("scripts/secret" in link, "without `..`" in above) == (True, True)
+    assert "there are sum-sales" in other
+    prompts = {str(one["messages"][0]["content"])[:20]: str(one["messages"]) for one in requests}
+    assert "- sum-sales: Use for the sums of sales." in prompts["You are the coder of"]
+    assert not any("read_skill" in text for name, text in prompts.items() if "coder" not in name)
+    last = next(one for one in reversed(requests) if "You are the coder" in str(one["messages"][0]))
+    assert any(str(one["content"]).startswith("Run scripts") for one in last["messages"])
+
+
+async def test_without_skills_nothing_is_said_of_them(folder):
+    (folder / "conf.yaml").write_text("skills: []\n")
+    _, requests = await run(folder, script())
+    assert "skill" not in json.dumps(requests)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no head", "SKILL.md: it must begin with a head between two lines of ---"),
+        (SKILL.replace("sum-sales", "Sum Sales"), "SKILL.md: name must be a word"),
+        (SKILL.replace("Use", "x" * 1_024), "SKILL.md: description must say when to use it"),
+        ("---\n[\n---\n", "SKILL.md: its head is no YAML"),
+        (SKILL + "x" * 64_000, "bytes; at most 64000 are read"),
+    ],
+)
+async def test_a_skill_that_cannot_be_used_is_named_when_the_team_opens(folder, text, words):
+    (folder / "skills" / "sum-sales" / "SKILL.md").write_text(text)
+    settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
+    with pytest.raises(ConfigError) as caught:
+        async with open_runtime(settings):
+            pass
+    assert words in str(caught.value)
+
+
+async def test_a_skill_that_is_a_link_is_refused(folder):
+    file = folder / "skills" / "sum-sales" / "SKILL.md"
+    file.rename(folder / "elsewhere.md")
+    file.symlink_to(folder / "elsewhere.md")
+    settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
+    with pytest.raises(ConfigError, match=r"SKILL\.md"):
+        async with open_runtime(settings):
+            pass
