@@ -2,15 +2,19 @@
 
 import json
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from maniple.config import load_settings
+from maniple.cli.own_check import check_own
+from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
 from maniple.runtime import open_runtime, stream_run
+from maniple.runtime.own_tools import as_tool, own_tools
+from tests.api.inside import QUESTION, inside
 from tests.cli.processes import environment, run
 from tests.grammar import Client
 from tests.openai_server import call, reply, serving
@@ -120,6 +124,70 @@ async def test_what_only_opening_the_team_finds_is_named_as_well(folder, file, t
         async with open_runtime(settings):
             pass
     assert words in str(caught.value)
+
+
+def offering(folder: Path, object_name: str) -> None:
+    """Install a package that offers a tool."""
+    sys.path.append(str(folder / "site"))
+    info = folder / "site" / "verse-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Name: verse\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[maniple.tools]\ncount_lines = {object_name}\n")
+
+
+async def test_a_package_offers_a_tool_to_the_roles_that_name_it(folder):
+    offering(folder, "my_tools:count_words")
+    (folder / "conf.yaml").write_text(
+        CONF.replace("[count_words]", "[count_lines]") + "runs: {approval: [count_lines, count_words]}"
+    )
+    settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
+    [tool] = own_tools(settings, [])["poet"]
+    assert (tool.name, await tool.ainvoke({"text": "one two"})) == ("count_lines", 2)
+
+
+def test_a_package_that_no_role_names_is_not_even_loaded(folder):
+    offering(folder, "no_such_module:nothing")
+    settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
+    assert [tool.name for tool in own_tools(settings, [])["poet"]] == ["count_words"]
+    assert [finding.status for finding in check_own(settings)] == ["ok"]
+
+
+def test_doctor_names_a_package_whose_tool_cannot_be_loaded(folder):
+    offering(folder, "no_such_module:nothing")
+    (folder / "conf.yaml").write_text(CONF.replace("[count_words]", "[count_lines]"))
+    settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
+    [finding] = check_own(settings)
+    assert finding.status == "problem"
+    assert "line 7: team.roles.0.tools.0: no_such_module:nothing cannot be used as a tool" in finding.detail
+    assert check_own(Settings()) == []
+
+
+async def test_a_function_that_is_not_async_runs_in_a_thread_and_a_langchain_tool_stays_itself():
+    def where(text: str) -> str:
+        """Say who works."""
+        return threading.current_thread().name
+
+    assert await as_tool(where, "where").ainvoke({"text": ""}) != threading.current_thread().name
+    made = as_tool(where, "where")
+    assert as_tool(made, "where") is made
+    assert as_tool(made, "place").name == "place"
+
+
+async def test_clients_know_a_role_of_ones_own_as_any_other(folder):
+    roles = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL).team.roles
+    own = roles[0].model_copy(update={"tools": ()})
+    with serving({**SCRIPT, "poet": [reply("Roses are red.")]}) as server:
+        async with inside(server.base_url, folder, team={"roles": [own]}) as it:
+            members = (await it.get("/api/team_members"))["team_members"]
+            frames = await it.told((await it.run(team_members=["poet"]))["run_id"])
+            refused = await it.client.post("/api/chat/stream", json={**QUESTION, "team_members": ["pot"]})
+            schemas = (await it.get("/openapi.json"))["components"]["schemas"]
+    assert list(members)[-2:] == ["poet", "reporter"]
+    assert members["poet"] == {"name": "poet", "desc": "writes verse. Knows no facts.", "is_optional": True}
+    assert agents(frames) == ["coordinator", "planner", "poet", "reporter"]
+    assert (refused.status_code, "known are researcher" in refused.text) == (422, True)
+    for schema, field in (("ChatRequest", "team_members"), ("PlanChangeIn", "agent_name")):
+        assert '"poet"' in json.dumps(schemas[schema]["properties"][field])
 
 
 async def test_what_a_role_of_ones_own_said_is_not_taken_for_the_users_words_later(folder):

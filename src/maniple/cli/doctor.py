@@ -8,6 +8,7 @@ from rich.console import Console
 from maniple.cli import checks, endpoint_checks
 from maniple.cli.findings import Finding, as_json_line, can_answer, print_findings
 from maniple.cli.network_check import check_network
+from maniple.cli.own_check import check_own
 from maniple.cli.package_check import check_packages
 from maniple.cli.probing import check_capabilities
 from maniple.cli.reading_check import check_reading
@@ -70,12 +71,14 @@ async def _check_all(settings: Settings, *, build: bool) -> list[Finding]:
         checks.check_search(settings),
         checks.check_browser(settings),
     )
+    own = await asyncio.to_thread(check_own, settings)
     folders = await asyncio.to_thread(checks.check_folders, settings)
     return [
         *models,
         sandbox,
         *network,
         *others,
+        *own,
         check_reading(settings),
         *checks.check_mcp(settings),
         *folders,
