@@ -78,8 +78,10 @@ async def test_the_service_gives_a_run_to_an_agent_that_its_settings_name(tmp_pa
             frames = await it.told((await it.run(agent="manus"))["run_id"])
             assert (await it.get("/api/team_members"))["team_members"].keys() >= {"manus", "coder"}
             refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "coder"})
+            schemas = (await it.get("/openapi.json"))["components"]["schemas"]
     assert agents(frames) == ["manus"]
     assert (refused.status_code, "known: manus" in refused.text) == (422, True)
+    assert schemas["RunBody"]["properties"]["agent"]["anyOf"][0]["enum"] == ["", "manus"]
 
 
 async def test_without_the_setting_there_is_no_agent_that_works_alone(tmp_path):

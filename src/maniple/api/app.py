@@ -56,7 +56,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     _guard(app, settings)
     for room in (chat, threads, files, runs, artifacts, service):
         app.include_router(room.router)
-    document_members(app, settings.team.workers)
+    document_members(app, settings.team)
     return app
 
 

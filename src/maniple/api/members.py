@@ -1,11 +1,13 @@
 """Who may be named in a request: the built-in members, and those that the settings add."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 
+from maniple.api.schemas.asking import NOBODY
+from maniple.config import TeamSettings
 from maniple.text import whole
 from maniple.types import GENERAL, WORKERS, Worker
 
@@ -36,25 +38,25 @@ def _refuse(kind: str, field: str, words: str, given: Any) -> None:
     raise RequestValidationError([{"type": kind, "loc": ("body", field), "msg": words, "input": given}])
 
 
-def document_members(app: FastAPI, known: Iterable[Worker]) -> None:
-    """Have the service's OpenAPI document name the members whom the settings add, too."""
-    names = list(known)
+def document_members(app: FastAPI, team: TeamSettings) -> None:
+    """Have the service's OpenAPI document name those whom the settings add to the team."""
+    names, alone = list(team.workers), [*NOBODY, *({GENERAL} & {*team.members})]
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            _rename(FastAPI.openapi(app), names)
+            _rename(FastAPI.openapi(app), {WORKERS: names, NOBODY: alone})
         return FastAPI.openapi(app)
 
     if names != list(WORKERS):
         app.openapi = openapi
 
 
-def _rename(part: Any, names: list[str]) -> None:
+def _rename(part: Any, lists: Mapping[tuple[str, ...], list[str]]) -> None:
     if isinstance(part, dict):
-        if part.get("enum") == list(WORKERS):
-            part["enum"] = names
+        if isinstance(part.get("enum"), list):
+            part["enum"] = lists.get(tuple(part["enum"]), part["enum"])
         for below in part.values():
-            _rename(below, names)
+            _rename(below, lists)
     elif isinstance(part, list):
         for below in part:
-            _rename(below, names)
+            _rename(below, lists)

@@ -18,7 +18,7 @@ from maniple.agents.wishes import ChangeAction, PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
 from maniple.text import whole
-from maniple.types import GENERAL, WORKERS
+from maniple.types import WORKERS
 
 MOST_LEVELS = 50
 _MOST = 10**15  # beyond it a limit is none, and some libraries cannot count
@@ -131,6 +131,11 @@ MemberName = Annotated[str, Field(json_schema_extra={"enum": list(WORKERS)})]
 """A member of the team; the routes check it (`maniple.api.members`), since the settings may add some."""
 
 
+NOBODY = ("",)
+SoleAgent = Annotated[str, Field(json_schema_extra={"enum": list(NOBODY)})]
+"""Who answers alone: nobody, unless the settings name somebody; checked as members are."""
+
+
 class _Ask(BaseModel):
     """What every way of asking the team has in common: LangManus's fields, and optional ones of ours."""
 
@@ -139,7 +144,7 @@ class _Ask(BaseModel):
     search_before_planning: bool | None = False
     team_members: list[MemberName] | None = None
     auto_accepted_plan: bool | None = True
-    agent: Annotated[str | None, Field(examples=[GENERAL])] = None
+    agent: SoleAgent | None = None
     locale: Annotated[str | None, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] = None
     multitask_strategy: DoubleTexting = "enqueue"
     budget: BudgetIn | None = None
