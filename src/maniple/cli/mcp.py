@@ -98,7 +98,7 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
     else:
         for state in states:
             first = settings.mcp.trust == "first_use"
-            _say(settings, told(state, settings.mcp, pins_file(settings), first_use=first))
+            _say(settings, told(state, settings, pins_file(settings), first_use=first))
     return 1 if any(state.obstacle for state in states) else 0
 
 
@@ -112,7 +112,7 @@ async def _test(settings: "Settings", server: str, tool: str, arguments: str) ->
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if not tool or state.obstacle:
-            _say(settings, told(state, settings.mcp, pins_file(settings), first_use=True))
+            _say(settings, told(state, settings, pins_file(settings), first_use=True))
             return 1 if state.obstacle else 0
         return await _try(settings, servers, state, tool, given)
 

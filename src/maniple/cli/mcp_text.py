@@ -5,21 +5,20 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from maniple.config.mcp_settings import McpSettings
+from maniple.config import Settings
 from maniple.mcp import Pinned, ServerState
-from maniple.types import WORKERS
 
 _SHORT = 100
 
 
-def told(state: ServerState, settings: McpSettings, pins: Path, *, first_use: bool) -> Iterator[str]:
+def told(state: ServerState, settings: Settings, pins: Path, *, first_use: bool) -> Iterator[str]:
     """Yield lines on a server and its tools; `first_use`: what was never seen may be used, too."""
     from maniple.mcp import Pins
 
     if state.obstacle:
         yield f"✘ {state.name} ({state.transport}): {state.obstacle}"
         return
-    workers = [worker for worker in WORKERS if state.name in settings.servers_of(worker)]
+    workers = [one for one in settings.team.workers if state.name in settings.mcp.servers_of(one)]
     yield f"✔ {state.name} ({state.transport}), for: {', '.join(workers) or 'nobody; see mcp.workers'}"
     known = Pins(pins).of(state.name)
     for tool in state.tools:
