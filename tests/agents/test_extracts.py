@@ -83,6 +83,8 @@ async def test_of_a_section_that_is_asked_for_more_is_shown():
         await it.run("Compare shops.")
         (said,) = shown(it)
     assert 8_000 < len(said) < 12_500
+    assert PAGE.startswith(said.partition("\n\n[…]")[0])
+    assert f"[The beginning of {len(PAGE):,} characters. Sections left out: Prices; History." in said
 
 
 async def test_of_what_the_browser_shows_an_extract_is_read():

@@ -56,10 +56,23 @@ def test_what_a_tool_says_of_its_result_stays_at_the_end() -> None:
     assert extract(f"{page()}\n\n{notice}", "quince", 1_000).text.endswith(f"[…]\n\n{notice}")
 
 
-def test_without_a_word_in_common_the_beginning_is_left() -> None:
-    found = extract(page(), "zeppelin", 4_000)
-    assert found.text.startswith("# Drinks")
-    assert len(found.text) < 1_400
+@pytest.mark.parametrize("asked", ["飞艇是什么时候建成的", ""])
+def test_without_a_word_in_common_the_page_is_read_from_its_beginning_as_far_as_there_is_room(
+    asked: str,
+) -> None:
+    text = "\n\n".join(["# Zeppelins", *(f"Ship {n} flew over the lake. " * 12 for n in range(60))])
+    found = extract(text, asked, 6_000).text
+    assert 5_400 < len(found) <= 6_000
+    shown = found.removesuffix("\n\n[…]")
+    assert shown != found
+    assert text.startswith(shown)
+
+
+def test_room_that_the_passages_on_the_question_leave_is_filled_from_the_beginning() -> None:
+    found = extract(page("## Tea", "Tea costs 3 euros."), "tea", 6_000).text
+    assert "Tea costs 3 euros." in found
+    assert found.startswith("\n\n".join(["# Drinks", "Source [1]: https://e.test/", FILLER.strip()]))
+    assert 5_000 < len(found) <= 6_000
 
 
 def test_code_with_blank_lines_stays_whole() -> None:

@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from maniple.agents.task import current_task
-from maniple.evidence import extract
+from maniple.evidence import Extract, extract
 from maniple.llms.windows import room_of, text_tokens
 
 PAGE_CHARACTERS = 6_000
@@ -28,6 +28,8 @@ WINDOW_SHARE = 0.125
 _HEADINGS, _HEADING_CHARACTERS = 20, 80
 _CITED = re.compile(r'"cite": (\d+)')
 _SEARCH = "tavily_search"
+_CHOSEN = "An extract of {:,} characters, chosen for your step"
+_BEGINNING = "The beginning of {:,} characters"
 
 
 class Extracts(AgentMiddleware[Any, Any]):
@@ -63,19 +65,23 @@ class Extracts(AgentMiddleware[Any, Any]):
         hits = _read(content, list)
         if not hits or not all(isinstance(hit, dict) for hit in hits):
             return content
+        asked = _asked(request)
         for hit in hits:
-            hit["content"] = self._extract(str(hit.get("content") or ""), request, HIT_CHARACTERS).text
+            hit["content"] = self._extract(str(hit.get("content") or ""), asked, HIT_CHARACTERS).text
         found = {hit.get("cite") for hit in hits}
         seen = _seen(request.state["messages"])
         repeats = f"\n\nNothing new: {len(found)} of {len(found)} known already." if found <= seen else ""
         return json.dumps(hits, ensure_ascii=False) + repeats
 
     def _page(self, content: str, request: ToolCallRequest) -> str:
-        section = request.tool_call["args"].get("section")
-        chosen = self._extract(content, request, SECTION_CHARACTERS if section else PAGE_CHARACTERS)
+        if request.tool_call["args"].get("section"):
+            # The agent knows what it wants to read: nothing is chosen for it.
+            chosen, what = self._extract(content, "", SECTION_CHARACTERS), _BEGINNING
+        else:
+            chosen, what = self._extract(content, _asked(request), PAGE_CHARACTERS), _CHOSEN
         if chosen.is_whole:
             return content
-        return f"{chosen.text}\n\n{_notice(content, chosen.left_out, request)}"
+        return f"{chosen.text}\n\n{_notice(content, what, chosen.left_out, request)}"
 
     def _opened(self, content: str, request: ToolCallRequest) -> str:
         shown = _read(content, dict)
@@ -84,23 +90,27 @@ class Extracts(AgentMiddleware[Any, Any]):
         shown["result_content"] = self._page(shown["result_content"], request)
         return json.dumps(shown, ensure_ascii=False)
 
-    def _extract(self, text: str, request: ToolCallRequest, characters: int) -> Any:
-        wanted = [str(one) for one in request.tool_call["args"].values() if isinstance(one, str)]
-        task = current_task()
-        asked = " ".join([*wanted, task.title, task.description])
+    def _extract(self, text: str, asked: str, characters: int) -> Extract:
         # A character of Chinese is as many tokens as four of English.
         most = int(self._tokens * len(text) / max(text_tokens(text), 1))
         return extract(text, asked, min(characters, most))
 
 
-def _notice(content: str, left_out: Iterable[str], request: ToolCallRequest) -> str:
+def _asked(request: ToolCallRequest) -> str:
+    """Return what a call is to find out: its own words, and those of the step."""
+    wanted = [one for one in request.tool_call["args"].values() if isinstance(one, str)]
+    task = current_task()
+    return " ".join([*wanted, task.title, task.description])
+
+
+def _notice(content: str, what: str, left_out: Iterable[str], request: ToolCallRequest) -> str:
     """Return the last words of an extract: how long the page is, and how to read on."""
     names = [name[:_HEADING_CHARACTERS] for name in left_out if name]
     more = f"; and {len(names) - _HEADINGS} more" if len(names) > _HEADINGS else ""
     sections = f" Sections left out: {'; '.join(names[:_HEADINGS])}{more}." if names else ""
     readable = request.tool is not None and "section" in request.tool.args
     how = f" Read on: {request.tool_call['name']}(url, section)." if readable else ""
-    return f"[An extract of {len(content):,} characters, chosen for your step.{sections}{how}]"
+    return f"[{what.format(len(content))}.{sections}{how}]"
 
 
 def _seen(messages: Iterable[BaseMessage]) -> set[int]:

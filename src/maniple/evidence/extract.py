@@ -42,7 +42,8 @@ def extract(markdown: str, asked: str, characters: int) -> Extract:
 
     In the order of the page, under their headings, with "[…]" where something is left out. The beginning
     stays in short, and so does a last line in square brackets, which is a tool's word on its result.
-    A text that fits comes back as it is.
+    Where room is left, the page is read on from its beginning: its language may be another than the
+    question's. With nothing asked, that is all. A text that fits comes back as it is.
     """
     if len(markdown) <= characters:
         return Extract(markdown, is_whole=True)
@@ -56,6 +57,7 @@ def extract(markdown: str, asked: str, characters: int) -> Extract:
     speaking = [place for place, passage in enumerate(found) if scores[place] > 0 and not passage.level]
     for place in sorted(speaking, key=lambda place: (-scores[place], place)):
         chosen.take(place)
+    chosen.read_on()
     return Extract(chosen.text(), chosen.headings_left_out())
 
 
@@ -81,14 +83,23 @@ class _Chosen:
         if text.startswith("[") and text.endswith("]") and len(text) <= min(NOTICE_CHARACTERS, self._left):
             self._take(last, text)
 
-    def take(self, place: int) -> None:
-        """Take a passage with the headings above it, if they find room."""
+    def read_on(self) -> None:
+        """Take the other passages in their order, up to the first that finds no room."""
+        for place, passage in enumerate(self._found):
+            if not passage.level and not self.take(place):
+                return
+
+    def take(self, place: int) -> bool:
+        """Take a passage with the headings above it, if they find room; say whether it is there."""
         if self._taken.get(place) == self._found[place].text:
-            return
+            return True
+        left = self._left + self._cost_taken(place)
         wanted = [*(one for one in self._found[place].headings if one not in self._taken), place]
-        if sum(self._cost(self._found[one].text) for one in wanted) <= self._left:
-            for one in wanted:
-                self._take(one, self._found[one].text)
+        if sum(self._cost(self._found[one].text) for one in wanted) > left:
+            return False
+        for one in wanted:
+            self._take(one, self._found[one].text)
+        return True
 
     def text(self) -> str:
         places = sorted(self._taken)
@@ -105,8 +116,12 @@ class _Chosen:
         ]
 
     def _take(self, place: int, text: str) -> None:
-        self._left -= self._cost(text)
+        self._left += self._cost_taken(place) - self._cost(text)
         self._taken[place] = text
+
+    def _cost_taken(self, place: int) -> int:
+        """Return what the beginning of a passage cost that was taken in short."""
+        return self._cost(self._taken[place]) if place in self._taken else 0
 
     def _cost(self, text: str) -> int:
         return len(text) + len(GAP) + 4
