@@ -1,12 +1,17 @@
 """What agents are shown of what is found on the web."""
 
 import json
+import re
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
+from maniple.config import FetchSettings
+from maniple.crawler import Crawler
 from maniple.runtime.workers import Toolbox
+from maniple.tools.crawl import crawl_tool as reader
 from maniple.tools.evidence import cited
+from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
 from tests.team import Scripted, data, plan, scripted_team, status, step
 
@@ -60,6 +65,12 @@ def shown(it: Scripted) -> list[str]:
     return [result.partition("\n")[2].rpartition("\n")[0] for result in results]
 
 
+def results(it: Scripted) -> list[dict]:
+    """Return every result as a prompt held it first."""
+    told = [one for body in it.server.requests for one in body["messages"] if one["role"] == "tool"]
+    return list({one["tool_call_id"]: one for one in reversed(told)}.values())
+
+
 @pytest.mark.parametrize("reads", [crawl_tool, crawl_sections])
 async def test_of_a_page_the_model_reads_what_speaks_of_the_step_and_clients_get_all(reads: BaseTool):
     told = script(call("crawl_tool", url="https://e.test/"))
@@ -85,6 +96,21 @@ async def test_of_a_section_that_is_asked_for_more_is_shown():
     assert 8_000 < len(said) < 12_500
     assert PAGE.startswith(said.partition("\n\n[…]")[0])
     assert f"[The beginning of {len(PAGE):,} characters. Sections left out: Prices; History." in said
+
+
+async def test_the_sections_of_a_page_without_headings_show_all_of_it():
+    facts = "".join(
+        f"<p>Fact F{n:03d}x of the valley: its people had much to tell of a flood.</p>" for n in range(600)
+    )
+    page = Reply(f"<title>The valleys of the whole region</title><article>{facts}</article>")
+    crawl = reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    async with open_site({"/long": page}) as site:
+        calls = [call("crawl_tool", url=f"{site.url}/long", section=str(n)) for n in range(1, 6)]
+        async with scripted_team(script(*calls), toolbox=Toolbox({"researcher": [crawl]})) as it:
+            frames = await it.run("Compare shops.")
+            said = "".join(message["content"] for message in results(it))
+    assert "Section 5 of 5." in data(frames, "tool_call_result")[-1]["tool_result"]
+    assert set(re.findall(r"F(\d{3})x", said)) == {f"{n:03d}" for n in range(600)}
 
 
 async def test_of_what_the_browser_shows_an_extract_is_read():

@@ -45,6 +45,8 @@ class Article:
     """What of the document could not be read, as a sentence; empty when nothing is missing."""
     whole: str = ""
     """All of a document of which `markdown` is a part; empty when that is all of it."""
+    was_named: bool = False
+    """Whether the part was asked for: who did has seen the outline."""
 
     @property
     def text(self) -> str:
@@ -56,6 +58,8 @@ class Article:
         if not self.sections:
             return ""
         here = f"Section {self.first}" if self.first == self.last else f"Sections {self.first} to {self.last}"
+        if self.was_named:
+            return f"{here} of {len(self.sections)}."
         lines = [
             f"{number}. {self.sections[number - 1].heading} ({characters:,} characters)"
             for number, characters in _lines(self.sections)

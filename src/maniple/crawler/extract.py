@@ -28,6 +28,8 @@ _TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
 _MARKDOWN = ("text/markdown", "text/x-markdown")
 _FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _HEAD_BYTES = 2_000
+# A model that asks for a section is shown 12,000 characters: a longer part would never be read to its end.
+_PART_CHARACTERS = 10_000
 # What is larger is read in a process of its own: it may take a hundred times its size, and holds the
 # interpreter for as long as a library takes over a piece of it. Starting the process takes 0.2 s.
 _LARGE_BYTES = 300_000
@@ -86,17 +88,18 @@ def _article(reading: Reading, url: str, max_characters: int, section: str) -> A
     title = reading.title or url
     if len(reading.markdown) <= max_characters and not section:
         return Article(url, title, reading.markdown, note=reading.note)
-    found = parts(reading.markdown, title, max_characters, reading.headed)
+    longest = min(max_characters, _PART_CHARACTERS)
+    found = parts(reading.markdown, title, longest, reading.headed)
     first = number_of(section, found) if section else 1
     if first is None:
         headings = "; ".join(part.heading for part in found[:20])
         raise FinalError(f"{url} has no section {section!r}; it has 1 to {len(found)}: {headings}.")
-    last, room = first, max_characters - len(found[first - 1].markdown)
+    last, room = first, (longest if section else max_characters) - len(found[first - 1].markdown)
     while last < len(found) and (room := room - len(found[last].markdown) - 2) >= 0:
         last += 1
     markdown = "\n\n".join(part.markdown for part in found[first - 1 : last])
     sections = tuple(Section(part.heading, part.level, len(part.markdown)) for part in found)
-    return Article(url, title, markdown, sections, first, last, reading.note, reading.markdown)
+    return Article(url, title, markdown, sections, first, last, reading.note, reading.markdown, bool(section))
 
 
 def _nothing(document: Document) -> str:
