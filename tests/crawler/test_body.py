@@ -31,7 +31,12 @@ SQUEEZED: list[tuple[str, Callable[[bytes], bytes]]] = [
     ("deflate", raw_deflate),
     ("br", brotlied),
     ("zstd", zstd.compress),
+    ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data))),
+    ("gzip, br", lambda data: brotlied(gzip.compress(data))),
     ("identity", bytes),
+    ("none", bytes),
+    ("utf-8", bytes),
+    ("UTF8", bytes),
     ("", bytes),
 ]
 
@@ -78,7 +83,7 @@ async def test_damaged_data_is_said(encoding: str) -> None:
         await read_body(answer(b"\xff\x8bno such thing" * 10, encoding), "u", 1_000)
 
 
-@pytest.mark.parametrize("encoding", ["compress", "dcz", "gzip, br"])
+@pytest.mark.parametrize("encoding", ["compress", "dcz", "gzip, compress", "gzip, gzip, gzip, gzip"])
 async def test_a_compression_that_was_not_asked_for_is_said(encoding: str) -> None:
     with pytest.raises(FetchError, match=f"compressed with {encoding}"):
         await read_body(answer(b"squeezed", encoding), "u", 1_000)
@@ -90,9 +95,10 @@ async def test_the_frames_of_zstd_are_read_one_after_the_other(piece: int) -> No
     assert await read_body(answer(body, "zstd", piece), "u", len(TEXT)) == TEXT
 
 
-async def test_endless_empty_frames_of_zstd_are_no_page() -> None:
+@pytest.mark.parametrize(("encoding", "squeeze"), [("zstd", zstd.compress), ("gzip", gzip.compress)])
+async def test_endless_empty_streams_are_no_page(encoding: str, squeeze: Callable[[bytes], bytes]) -> None:
     with pytest.raises(FetchError, match="damaged"):
-        await read_body(answer(zstd.compress(b"") * 100_000, "zstd"), "u", 1_000)
+        await read_body(answer(squeeze(b"") * 100_000, encoding), "u", 1_000)
 
 
 async def test_a_window_of_zstd_beyond_that_of_the_web_is_refused() -> None:
@@ -102,9 +108,32 @@ async def test_a_window_of_zstd_beyond_that_of_the_web_is_refused() -> None:
         await read_body(answer(wide, "zstd"), "u", len(TEXT))
 
 
-async def test_what_ends_in_the_middle_is_read_so_far() -> None:
-    half = gzip.compress(TEXT)[:-20]
-    assert TEXT.startswith(await read_body(answer(half, "gzip"), "u", len(TEXT)))
+COMPRESSED = [(encoding, squeeze) for encoding, squeeze in SQUEEZED if squeeze is not bytes]
+
+
+@pytest.mark.parametrize("piece", [1, 65_536])
+@pytest.mark.parametrize(("encoding", "squeeze"), COMPRESSED)
+async def test_what_ends_in_the_middle_is_no_page(
+    encoding: str, squeeze: Callable[[bytes], bytes], piece: int
+) -> None:
+    with pytest.raises(FetchError, match="broke off in the middle"):
+        await read_body(answer(squeeze(TEXT)[:-20], encoding, piece), "u", len(TEXT))
+
+
+@pytest.mark.parametrize(("encoding", "squeeze"), SQUEEZED)
+async def test_nothing_at_all_is_an_empty_page(encoding: str, squeeze: Callable[[bytes], bytes]) -> None:
+    assert await read_body(answer(b"", encoding), "u", 1_000) == b""
+
+
+@pytest.mark.parametrize("piece", [1, 65_536])
+async def test_the_members_of_gzip_are_read_one_after_the_other(piece: int) -> None:
+    body = gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:]) + bytes(100)
+    assert await read_body(answer(body, "gzip", piece), "u", len(TEXT)) == TEXT
+
+
+async def test_what_is_no_text_under_an_encoding_that_there_is_not_is_damaged() -> None:
+    with pytest.raises(FetchError, match="damaged"):
+        await read_body(answer(gzip.compress(TEXT), "squashed"), "u", len(TEXT))
 
 
 async def test_a_body_that_says_it_is_too_long_is_not_waited_for() -> None:
