@@ -39,7 +39,13 @@ class Window:
 TITLED = Reply("<title>App</title><body>App<script src=app.js></script>")
 
 
-@pytest.mark.parametrize("reply", [EMPTY, WANTS, TITLED])
+LOADING = Reply("<title>App</title><div class=spinner>Loading…</div><script src=app.js></script>")
+WAITING = Reply("<h1>Shop</h1><p>加载中，请稍候</p><script src=app.js></script>")
+LINKS = Reply("<ul><li><a href=/a>News</a><li><a href=/b>Shop</a></ul><script src=app.js></script>")
+ROOT = Reply("<p>About.</p><div id='app' class=x>Hello</div><script src=app.js></script>")
+
+
+@pytest.mark.parametrize("reply", [EMPTY, WANTS, TITLED, LOADING, WAITING, LINKS, ROOT])
 async def test_a_page_that_is_empty_without_scripts_is_rendered(reply: Reply, site: Site) -> None:
     site.pages["/"] = reply
     window = Window()
@@ -61,6 +67,14 @@ async def test_a_page_that_says_something_is_not_rendered(reply: Reply, site: Si
     window = Window()
     await Crawler(SETTINGS, window).crawl(site.url)
     assert window.opened == []
+
+
+async def test_of_a_page_and_what_its_scripts_make_of_it_the_one_that_says_more_is_taken(site: Site) -> None:
+    site.pages["/"] = Reply("<p>The bridge opens at nine, every day.</p><p>Loading…</p><script>go()</script>")
+    window = Window()
+    article = await Crawler(SETTINGS, window).crawl(site.url)
+    assert "opens at nine" in article.markdown
+    assert len(window.opened) == 1
 
 
 async def test_an_empty_page_without_scripts_is_not_rendered(site: Site) -> None:

@@ -12,7 +12,7 @@ from maniple.crawler.fetch import Fetcher
 from maniple.crawler.guard import AddressGuard
 from maniple.crawler.jina import JinaReader
 from maniple.crawler.pictures import PagePictures
-from maniple.crawler.rendering import Render, may_need_scripts
+from maniple.crawler.rendering import Render, may_need_scripts, said_characters
 from maniple.errors import FetchError, ToolFailure
 
 _RENDERED_AT_ONCE = 2
@@ -93,7 +93,8 @@ class Crawler:
             return await self._rendered(self._render, document.url, section)
         if self._render is not None and may_need_scripts(document, article):
             try:
-                return await self._rendered(self._render, document.url, section)
+                rendered = await self._rendered(self._render, document.url, section)
+                return max(rendered, article, key=said_characters)
             except FetchError as error:
                 _log.info("%s What it says without is taken.", error)
         return article
