@@ -139,6 +139,12 @@ async def test_json_on_one_line_is_laid_out_and_other_json_stays() -> None:
     assert (await read('{"a": [1, 2]}', "application/ld+json")).markdown == '{"a": [1, 2]}'
 
 
+async def test_json_with_escaped_characters_is_read_with_the_characters() -> None:
+    assert (await read(r'{"a": "\u6865 \ud83c\udf09 \ud800"}', "application/json")).markdown == (
+        '{\n "a": "桥 🌉 \ufffd"\n}'
+    )
+
+
 async def test_json_that_is_nothing_but_depth_is_not_laid_out() -> None:
     deep = "[" * 900 + "]" * 900
     assert (await read(deep, "application/json")).markdown == deep

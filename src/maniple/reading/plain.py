@@ -7,6 +7,7 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from maniple.reading.result import MAX_CHARACTERS, Reading, left_out
+from maniple.text import whole
 
 MAX_TEXT_CHARACTERS = 2_000_000
 """Of plain text and Markdown, which need no converting; as much as the folder's index takes."""
@@ -29,11 +30,14 @@ def read_markdown(text: str, url: str) -> Reading:
 
 
 def read_json(text: str, url: str) -> Reading:
-    """JSON, with a line for each value where its own lines are long; what is none stays as it is."""
-    if all(len(line) <= _LONG_LINE for line in text.splitlines()):
+    """JSON, with a line for each value where its own lines are long, and its characters as themselves.
+
+    What is none stays as it is.
+    """
+    if "\\u" not in text and all(len(line) <= _LONG_LINE for line in text.splitlines()):
         return _bounded(_name(url), text.strip(), headed=False)
     try:
-        laid_out = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+        laid_out = whole(json.dumps(json.loads(text), indent=1, ensure_ascii=False))
     except (ValueError, RecursionError):
         laid_out = ""
     fits = 0 < len(laid_out) <= _MOST_BLANKS * len(text) + 100
