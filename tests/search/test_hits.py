@@ -47,6 +47,18 @@ def test_what_an_engine_sends_is_cut_and_made_whole() -> None:
     assert found.score is None
 
 
+def test_what_an_engine_writes_in_html_is_told_as_text() -> None:
+    sent = [
+        {
+            "url": "https://a.test/",
+            "title": "Tom &amp; <b>Jerry</b>",
+            "content": "<mark>1</mark> &lt; 2, Vec<T>",
+        }
+    ]
+    [found] = hits_of(sent, content="content")
+    assert (found.title, found.content) == ("Tom & Jerry", "1 < 2, Vec<T>")
+
+
 def test_of_a_flood_of_results_only_the_first_are_looked_at() -> None:
     assert len(hits_of(({"url": f"https://a.test/{n}"} for n in range(10_000)), content="content")) == 100
 

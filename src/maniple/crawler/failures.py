@@ -30,6 +30,7 @@ _FAILED: tuple[tuple[type[Exception], str], ...] = (
     (httpx.ConnectError, "{url} could not be connected to: {error}. Try another source."),
     (httpx.TransportError, "{url} broke off while answering: {error}. Try again or use another source."),
 )
+_DAY_SECONDS = 86_400.0
 _FINAL_STATUSES = {401, 404, 410, 451}
 
 
@@ -52,7 +53,9 @@ def status_error(url: str, status: int, retry_after_seconds: float | None = None
         404: "Check the address or search for the page.",
         429: "It wants fewer requests; use another source for now.",
     }.get(status, "Use another source.")
-    if retry_after_seconds is not None:
+    if retry_after_seconds is not None and retry_after_seconds > _DAY_SECONDS:
+        advice = "It is not to be asked again today; use another source."
+    elif retry_after_seconds is not None:
         advice = f"It can be asked again in {retry_after_seconds:,.0f} s; use another source until then."
     raised = FinalError if status in _FINAL_STATUSES else FetchError
     return raised(f"{url} answered {status} ({phrase}). {advice}")

@@ -1,7 +1,9 @@
 """From what an engine sent to results that can be handed on."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
+from html import unescape
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +18,9 @@ URL_CHARACTERS = 2_048
 MAX_RESULTS = 100
 """Looked at; more than 20 are never asked for."""
 
+_READ_CHARACTERS = 10 * CONTENT_CHARACTERS
+_HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
+"""How engines mark the words that were looked for."""
 _SCHEMES = ("http", "https")
 
 
@@ -33,11 +38,16 @@ def _read(results: Iterable[Any], title: str, url: str, content: str, score: str
             continue
         points = result.get(score)
         yield hit(
-            result.get(title),
+            _unmarked(result.get(title)),
             address,
-            result.get(content),
+            _unmarked(result.get(content)),
             points if isinstance(points, int | float) else None,
         )
+
+
+def _unmarked(text: Any) -> Any:
+    """Return what an engine wrote in HTML as text; code that a page shows is escaped there, and stays."""
+    return unescape(_HIGHLIGHT.sub("", text[:_READ_CHARACTERS])) if isinstance(text, str) else text
 
 
 def hit(title: Any, url: str, content: Any, score: float | None = None) -> SearchHit:

@@ -1,0 +1,19 @@
+"""What a model is told of an answer that is no page."""
+
+import pytest
+
+from maniple.crawler.failures import status_error
+
+
+@pytest.mark.parametrize(
+    ("seconds", "advice"),
+    [
+        (90.0, "asked again in 90 s;"),
+        (86_400.0, "in 86,400 s;"),
+        (2_300_880_828.0, "not to be asked again today;"),
+    ],
+)
+def test_who_wants_to_be_left_alone_for_years_is_not_asked_again_today(seconds: float, advice: str) -> None:
+    said = str(status_error("https://a.test/", 429, seconds))
+    assert advice in said
+    assert said.endswith("use another source until then." if seconds <= 86_400 else "use another source.")
