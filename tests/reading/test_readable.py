@@ -127,3 +127,18 @@ def test_links_that_are_buttons_count_as_links() -> None:
     stars = "".join(f'<a href="#">Give {n} stars</a> ' for n in range(1, 6))
     rating = f"<div>Rate this story with as many stars as you want to give it: {stars}<hr></div>"
     assert "Give 3 stars" not in read(f"<article>{paragraphs(6)}{rating}</article>")
+
+
+@pytest.mark.parametrize("around", ['{"@type": "NewsArticle", %s}', "[{}, {%s}]", '{"@graph": [{%s}]}'])
+def test_an_article_that_stands_in_the_data_for_search_engines_alone_is_read_there(around: str) -> None:
+    body = "The bridge opened, as the mayor said, on a cold day in May. " * 20
+    data = around % f'"articleBody": "{body}"'
+    sidebar = "<div id=app></div><ul>" + "<li><a href=/1>Most read</a>" * 20 + "</ul>"
+    page = f"{sidebar}<script type=application/ld+json>{data}</script>"
+    assert read(page) == body.strip()
+    assert "Most read" in read(page.replace("articleBody", "other"))
+
+
+def test_an_article_is_read_as_it_stands_on_the_page_where_it_does() -> None:
+    data = '<script type=application/ld+json>{"articleBody": "' + "Some other words. " * 20 + '"}</script>'
+    assert "Some other words" not in read(f"<article>{paragraphs(4)}</article>{data}")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from maniple.reading.attributes import clean_attributes, keep_first
+from maniple.reading.linked_data import article_body
 from maniple.reading.markdown import to_markdown
 from maniple.reading.readable import readable_part
 from maniple.reading.result import MAX_CHARACTERS, Reading, left_out
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 # Runs of blanks and endless tags say nothing, and the libraries below take quadratic time over them.
 _BLANKS = re.compile(r"\s{100,}")
+_LEAST_BODY = 200
+_LINK = re.compile(r"\[[^\[\]]{0,300}\]\([^()]{0,2000}\)")
 _ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
 
 
@@ -24,7 +27,13 @@ def read_html(text: str, url: str) -> Reading:
     page = parse(text)
     title, base = title_of(page), base_of(page, url)
     is_front = urlsplit(url).path in ("", "/")
-    return _reading(readable_part(lambda: parse(text), title, is_front), title, base)
+    reading = _reading(readable_part(lambda: parse(text), title, is_front), title, base)
+    body = article_body(page)
+    # A page that is written by its scripts: what stands around the article is all that there is of it.
+    if len(body) < _LEAST_BODY or len(body) < 2 * len(_LINK.sub("", reading.markdown)):
+        return reading
+    note = "" if len(body) <= MAX_CHARACTERS else left_out(MAX_CHARACTERS)
+    return Reading(title, body[:MAX_CHARACTERS], headed=False, note=note)
 
 
 def read_fragment(source: str, title: str, base: str) -> Reading:
