@@ -142,3 +142,27 @@ def test_an_article_that_stands_in_the_data_for_search_engines_alone_is_read_the
 def test_an_article_is_read_as_it_stands_on_the_page_where_it_does() -> None:
     data = '<script type=application/ld+json>{"articleBody": "' + "Some other words. " * 20 + '"}</script>'
     assert "Some other words" not in read(f"<article>{paragraphs(4)}</article>{data}")
+
+
+BESIDE = "<div class=sidebar><h3>Most read</h3><ul>" + "<li><a href=/1>Another story</a>" * 8 + "</ul></div>"
+
+
+@pytest.mark.parametrize("path", ["/", "/page"])
+def test_of_a_short_page_that_is_read_whole_the_links_beside_it_go(path: str) -> None:
+    page = f"<main><h1>Note</h1><p>Only one short line.</p></main>{BESIDE}"
+    assert read(page, path) == "# Note\n\nOnly one short line."
+    assert "Another story" in read(f"<h1>Stories</h1>{BESIDE}", path)
+
+
+@pytest.mark.parametrize(
+    "name", ["id=cookie-banner class='consent modal'", "class=gdpr", "id=onetrust-consent-sdk"]
+)
+@pytest.mark.parametrize("path", ["/", "/page"])
+def test_a_box_that_asks_to_agree_to_cookies_goes_from_pages_of_any_length(name: str, path: str) -> None:
+    ask = "We use cookies, and similar things, to measure and to sell, so please agree to all of them. " * 4
+    box = f"<div {name}><p>{ask}</p></div>"
+    for count in (0, 1, 3, 8):
+        text = read(f"{box}<article><p>The bridge is open.</p>{paragraphs(count)}</article>{BESIDE}", path)
+        assert "bridge is open" in text
+        assert "cookies" not in text
+    assert "cookies" in read(box, path)

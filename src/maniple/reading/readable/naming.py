@@ -24,6 +24,11 @@ _BAD = re.compile(
     "-ad-|banner|combx|comment|com-|contact|footer|gdpr|hidden|masthead|media|meta|outbrain|promo|related|scroll"
     r"|share|shoutbox|shopping|sidebar|skyscraper|sponsor|tags|widget|(?:^|\s)hid(?:\s|$)"
 )
+_CONSENT = re.compile(
+    "(?:cookie|consent|privacy)[-_]?(?:bar|banner|box|dialog|message|modal|notice|overlay|popup|prompt|wall)"
+    "|gdpr|onetrust|cookiebot|cookieconsent|consent[-_]?modal|didomi|qc-cmp"
+)
+_ASIDE = re.compile("sidebar|related|most[-_]?(?:read|popular)")
 _SHARE = re.compile(r"(?:\b|_)(?:share|sharedaddy|sharing|social)(?:\b|_)")
 _BYLINE = re.compile("byline|author|dateline|writtenby|p-author")
 
@@ -37,6 +42,16 @@ def is_unlikely(element: "HtmlElement") -> bool:
 def is_share(element: "HtmlElement") -> bool:
     """Whether the name is that of buttons to share the page."""
     return bool(_SHARE.search(_name(element)))
+
+
+def is_consent(element: "HtmlElement") -> bool:
+    """Whether the name is that of a box that asks to agree to cookies."""
+    return bool(_CONSENT.search(_name(element)))
+
+
+def is_aside(element: "HtmlElement") -> bool:
+    """Whether the name is that of what stands beside an article and leads to others."""
+    return bool(_ASIDE.search(_name(element)))
 
 
 def is_byline(element: "HtmlElement") -> bool:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from maniple.reading.readable.candidates import best, scores
 from maniple.reading.readable.measure import Measure, measure
-from maniple.reading.readable.pruning import blank, has_author, prune_article, prune_page, prune_unlikely
+from maniple.reading.readable.pruning import (
+    blank,
+    has_author,
+    prune_article,
+    prune_asides,
+    prune_consent,
+    prune_page,
+    prune_unlikely,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -38,8 +46,10 @@ def readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bool = 
         page = parse()
         byline = not has_author(page)
         body = _pruned_body(page)
-        if front or sum(1 for _ in body.iter()) > _MAX_ELEMENTS:
+        if sum(1 for _ in body.iter()) > _MAX_ELEMENTS:
             return _largest(body)
+        if front:
+            return _front(body)
         whole = max(whole, text_length(body))
         part = _article(body, title, evidence, byline)
         if (found := text_length(part)) > length:
@@ -48,7 +58,7 @@ def readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bool = 
         if length >= min(_ENOUGH, whole / 2):
             break
     if longest is None or (length < _TEASER and length * 5 < whole):
-        return _largest(_pruned_body(parse()))
+        return _front(_pruned_body(parse()))
     return longest
 
 
@@ -63,6 +73,14 @@ def _pruned_body(page: "HtmlElement") -> "HtmlElement":
     return page if body is None else body
 
 
+def _front(body: "HtmlElement") -> "HtmlElement":
+    """What is worth reading of a page that has no article."""
+    measures = measure(body)
+    prune_consent(measures)
+    prune_asides(measures)
+    return _largest(body)
+
+
 def _largest(body: "HtmlElement") -> "HtmlElement":
     # The first fifty, each of which is read whole: nested ones without a bound would take quadratic time.
     mains = body.xpath("(.//main|.//*[@role='main']|.//article)[position() <= 50]")
@@ -72,6 +90,9 @@ def _largest(body: "HtmlElement") -> "HtmlElement":
 
 def _article(body: "HtmlElement", title: str, evidence: set[str], byline: bool) -> "HtmlElement":
     measures = measure(body)
+    # Not `or`: both are to be done.
+    if prune_consent(measures) | prune_asides(measures):
+        measures = measure(body)
     if "names" in evidence and prune_unlikely(measures, byline):
         measures = measure(body)
     found = scores(measures, "weights" in evidence)

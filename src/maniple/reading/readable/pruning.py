@@ -4,9 +4,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from maniple.reading.readable.measure import Measure, close
-from maniple.reading.readable.naming import is_byline, is_share, is_unlikely, weight
+from maniple.reading.readable.naming import is_aside, is_byline, is_consent, is_share, is_unlikely, weight
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lxml.html import HtmlElement
 
 _NEVER_READ = (
@@ -27,6 +29,8 @@ _AUTHOR = (
 _CONDITIONAL = {"form", "fieldset", "table", "ul", "div"}
 _KEPT_BY_TAG = {"html", "body", "main", "article", "a"}
 _MAX_BYLINE = 100
+_MAX_CONSENT = 3_000
+_LEAST_PROSE = 10
 _MAX_SHARE = 500
 
 
@@ -73,6 +77,45 @@ def prune_unlikely(measures: "dict[HtmlElement, Measure]", byline: bool) -> "lis
     for element in emptied:
         blank(element)
     return emptied
+
+
+def prune_consent(measures: "dict[HtmlElement, Measure]") -> bool:
+    """Empty boxes that ask to agree to cookies, unless they are all of the page; returns whether any is."""
+    whole = max((own.characters for own in measures.values()), default=0)
+    return _emptied(
+        element
+        for element, own in measures.items()
+        if 0 < own.characters < min(_MAX_CONSENT, whole)
+        and element.tag not in _KEPT_BY_TAG
+        and is_consent(element)
+    )
+
+
+def prune_asides(measures: "dict[HtmlElement, Measure]") -> bool:
+    """Empty lists of links that are named as standing beside; returns whether any is.
+
+    Of a page that says nothing else they stay.
+    """
+    whole = max((_prose(own) for own in measures.values()), default=0)
+    return _emptied(
+        element
+        for element, own in measures.items()
+        if own.link_density > 0.5
+        and whole - _prose(own) >= _LEAST_PROSE
+        and element.tag not in _KEPT_BY_TAG
+        and is_aside(element)
+    )
+
+
+def _prose(own: Measure) -> float:
+    return own.characters - own.linked - own.in_headings
+
+
+def _emptied(elements: "Iterable[HtmlElement]") -> bool:
+    found = list(elements)
+    for element in found:
+        blank(element)
+    return bool(found)
 
 
 def prune_article(root: "HtmlElement", title: str) -> None:
