@@ -24,8 +24,8 @@ _ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
 def read_html(text: str, url: str) -> Reading:
     """The readable part of the page `text`, which is at `url`; may take seconds."""
     text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
-    page = parse(text)
-    title, base = title_of(page), base_of(page, url)
+    # Its tree is let go before the next is made: that of 5 MB of tags takes 250 MB.
+    title, base = _title_and_base(parse(text), url)
     is_front = urlsplit(url).path in ("", "/")
     reading = _reading(readable_part(lambda: parse(text), title, is_front), title, base)
     body = article_body(page)
@@ -46,6 +46,10 @@ def _reading(part: "HtmlElement", title: str, base: str) -> Reading:
     straighten(part)
     clean_attributes(part, base)
     return Reading(title, to_markdown(part), note="" if whole else left_out(MAX_CHARACTERS))
+
+
+def _title_and_base(page: "HtmlElement", url: str) -> tuple[str, str]:
+    return title_of(page), base_of(page, url)
 
 
 def parse(text: str) -> "HtmlElement":
