@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
@@ -50,7 +51,8 @@ def span():
 
 def extract(html: str, max_characters: int = 12_000) -> Article:
     document = Document("http://site.test/p", "text/html", None, html.encode())
-    return asyncio.run(read_article(document, max_characters))
+    with closing(isolated.Nursery()) as nursery:
+        return asyncio.run(read_article(document, max_characters, nursery))
 
 
 def test_text_links_tables_code_lists_and_images_stay_and_the_rest_goes() -> None:

@@ -1,8 +1,5 @@
-import asyncio
-import os
-import subprocess
-import time
 import zlib
+from contextlib import closing
 
 import pytest
 
@@ -11,6 +8,7 @@ from maniple.crawler.article import Article, Document
 from maniple.crawler.extract import read_article
 from maniple.errors import FetchError
 from maniple.reading import isolated
+from maniple.reading.isolated import Nursery
 from tests.reading.files import docx, paragraph, pdf
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +26,10 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><t
 
 async def read(body: bytes | str, media_type: str, name: str = "file", limit: int = 12_000) -> Article:
     body = body.encode() if isinstance(body, str) else body
-    return await read_article(Document(f"http://site.test/{name}", media_type, None, body), limit)
+    with closing(Nursery()) as nursery:
+        return await read_article(
+            Document(f"http://site.test/{name}", media_type, None, body), limit, nursery
+        )
 
 
 async def test_a_pdf_is_read_page_by_page_under_its_title() -> None:
@@ -162,17 +163,6 @@ async def test_markdown_is_parted_at_its_headings_and_plain_text_is_not() -> Non
     ]
 
 
-async def test_a_large_page_is_read_in_a_process_of_its_own() -> None:
-    page = "<title>T</title>" + "<p>The river, which was wide, ran past.</p>" * 10_000
-    reading = asyncio.create_task(read(page, "text/html"))
-    readers: list[str] = []
-    while not reading.done() and not readers:
-        readers = await asyncio.to_thread(_readers)
-    article = await reading
-    assert readers and _readers() == []
-    assert article.markdown.startswith("The river, which was wide, ran past.\n\nThe river")
-
-
 @pytest.mark.parametrize(
     ("body", "media_type"),
     [
@@ -186,9 +176,10 @@ async def test_where_it_is_read_makes_no_difference(
     body: str, media_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = Document("http://site.test/a", media_type, "windows-1251", body.encode("windows-1251"))
-    here = await read_article(document, 12_000)
-    monkeypatch.setattr(extract, "_LARGE_BYTES", 0)
-    assert await read_article(document, 12_000) == here
+    with closing(Nursery()) as nursery:
+        here = await read_article(document, 12_000, nursery)
+        monkeypatch.setattr(extract, "_LARGE_BYTES", 0)
+        assert await read_article(document, 12_000, nursery) == here
     assert "19" in here.markdown or "Мост длиной" in here.markdown
 
 
@@ -203,28 +194,3 @@ async def test_a_page_of_many_tags_is_read_elsewhere_however_small(
         return
     with pytest.raises(FetchError, match="takes too long"):
         await reading
-
-
-async def test_a_reader_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "_TIMEOUT_SECONDS", 0.01)
-    with pytest.raises(FetchError, match="takes too long"):
-        await read(pdf("x"), "application/pdf")
-    assert _readers() == []
-
-
-async def test_a_reading_that_is_cancelled_leaves_no_process() -> None:
-    reading = asyncio.create_task(read(pdf("x"), "application/pdf"))
-    deadline = time.monotonic() + 10
-    while not await asyncio.to_thread(_readers) and time.monotonic() < deadline:
-        assert not reading.done()
-    reading.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await reading
-    assert _readers() == []
-
-
-def _readers() -> list[str]:
-    """The command lines of the readers that this process has started."""
-    command = ["ps", "-o", "args=", "--ppid", str(os.getpid())]
-    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return [line for line in listed.splitlines() if "maniple.reading.worker" in line]

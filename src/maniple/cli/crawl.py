@@ -58,20 +58,23 @@ def crawl(
 async def _read(url: str, section: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
     from maniple.browser import open_browser
     from maniple.crawler import AddressGuard, Crawler
+    from maniple.reading.isolated import Nursery
     from maniple.runtime.rendering import rendering
     from maniple.search.folder import SCHEME
     from maniple.tools.documents import open_folder, with_documents
 
     # As with `maniple search --provider folder`, whoever sits here may read it, searched by the team or not.
-    folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}))
+    nursery = Nursery()
+    folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}), nursery)
     address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
     guard = AddressGuard(settings.fetch)
     async with AsyncExitStack() as stack:
+        stack.callback(nursery.close)
         if folder:
             await stack.enter_async_context(aclosing(folder))
         browser = await stack.enter_async_context(open_browser(settings.browser, guard.resolve))
-        crawler = Crawler(settings.fetch, rendering(browser))
-        article = await with_documents(settings, crawler, folder).crawl(address, section)
+        crawler = Crawler(settings.fetch, rendering(browser), nursery)
+        article = await with_documents(settings, crawler, folder, nursery).crawl(address, section)
     _print(article, screens, as_json=as_json)
     return 0
 

@@ -14,6 +14,7 @@ from maniple.crawler.jina import JinaReader
 from maniple.crawler.pictures import PagePictures
 from maniple.crawler.rendering import Render, may_need_scripts, said_characters
 from maniple.errors import FetchError, ToolFailure
+from maniple.reading.isolated import Nursery
 
 _RENDERED_AT_ONCE = 2
 _log = logging.getLogger(__name__)
@@ -22,17 +23,22 @@ _log = logging.getLogger(__name__)
 class Crawler:
     """Reads pages for the researcher, in one of three ways: by itself, in a browser, through Jina's reader.
 
-    `render` is the browser, for pages that are empty without scripts; without one they are refused.
+    `render` is the browser, for pages that are empty without scripts; without one they are refused. Large
+    pages and other documents are read in the processes of `nursery`, which its owner closes; without one,
+    in those of a nursery that ends with the crawler.
 
     Raises:
         ConfigError: an entry of `fetch.allow_private` is not a network.
     """
 
-    def __init__(self, settings: FetchSettings, render: Render | None = None) -> None:
+    def __init__(
+        self, settings: FetchSettings, render: Render | None = None, nursery: Nursery | None = None
+    ) -> None:
         self._settings = settings
         self._fetcher = Fetcher(settings, AddressGuard(settings))
         self._reader = JinaReader(settings)
         self._render = render
+        self._nursery = nursery or Nursery()
         self._pictures = PagePictures(self._fetcher.fetch)
         self._renders = asyncio.Semaphore(_RENDERED_AT_ONCE)
         # Reading is work for a processor: more at once would only keep threads from looking up names.
@@ -112,6 +118,6 @@ class Crawler:
     async def _read(self, document: Document, section: str) -> Article:
         try:
             async with self._readings, asyncio.timeout(self._settings.timeout_seconds):
-                return await read_article(document, self._settings.max_characters, section)
+                return await read_article(document, self._settings.max_characters, self._nursery, section)
         except TimeoutError as error:
             raise FetchError(f"{document.url} is too tangled to be read; use another source.") from error

@@ -10,7 +10,7 @@ from maniple.errors import FetchError
 from maniple.media_types import DOCX
 from maniple.reading.formats import ISOLATED, read_as
 from maniple.reading.frames import Framed, packed
-from maniple.reading.isolated import read_isolated
+from maniple.reading.isolated import Nursery
 from maniple.reading.pictures import PICTURES
 from maniple.reading.result import Reading, Unreadable
 from maniple.reading.sections import number_of, parts
@@ -31,23 +31,25 @@ _HEAD_BYTES = 2_000
 # A model that asks for a section is shown 12,000 characters: a longer part would never be read to its end.
 _PART_CHARACTERS = 10_000
 # What is larger is read in a process of its own: it may take a hundred times its size, and holds the
-# interpreter for as long as a library takes over a piece of it. Starting the process takes 0.2 s.
+# interpreter for as long as a library takes over a piece of it.
 _LARGE_BYTES = 300_000
 # An element costs as much as so many bytes of prose: 300 kB of nothing but tags take three seconds.
 _MANY_TAGS = 10_000
 
 
-async def read_article(document: Document, max_characters: int, section: str = "") -> Article:
+async def read_article(
+    document: Document, max_characters: int, nursery: Nursery, section: str = ""
+) -> Article:
     """About `max_characters` at most of the readable part of `document` as Markdown; may take seconds.
 
     `section` is a number or a heading of an earlier article's outline; without it, reading starts at the
-    beginning.
+    beginning. What takes long is read in a process of `nursery`.
 
     Raises:
         FetchError: there is nothing to read, or no such section.
     """
     try:
-        reading = await _read(document)
+        reading = await _read(document, nursery)
     except Unreadable as error:
         raise FetchError(f"{document.url} {error}; use another source.") from error
     if not reading.markdown.strip() or "\0" in reading.markdown:
@@ -55,13 +57,13 @@ async def read_article(document: Document, max_characters: int, section: str = "
     return await asyncio.to_thread(_article, reading, document.url, max_characters, section)
 
 
-async def _read(document: Document) -> Reading:
+async def _read(document: Document, nursery: Nursery) -> Reading:
     if document.frames:
         pages = [Framed(page.url, page.charset, page.body) for page in (document, *document.frames)]
-        return await read_isolated("frames", packed(pages), document.url, None)
+        return await nursery.read("frames", packed(pages), document.url, None)
     what = (_kind(document), document.body, document.url, document.charset)
     if what[0] in ISOLATED or _takes_long(document.body):
-        return await read_isolated(*what)
+        return await nursery.read(*what)
     return await asyncio.to_thread(read_as, *what)
 
 

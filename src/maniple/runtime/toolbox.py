@@ -11,6 +11,7 @@ from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.crawler import AddressGuard, Crawler
 from maniple.egress import Exit
+from maniple.reading.isolated import Nursery
 from maniple.runtime.mcp import open_mcp
 from maniple.runtime.own_tools import own_tools
 from maniple.runtime.rendering import rendering
@@ -58,7 +59,9 @@ class Equipment:
 
 async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
     """Open search, sandbox and browser on `stack`; none of them must be there."""
-    surroundings = Surroundings(run_key, locale, open_folder(settings.search))
+    nursery = Nursery()
+    stack.callback(nursery.close)
+    surroundings = Surroundings(run_key, locale, open_folder(settings.search, nursery))
     search = await stack.enter_async_context(open_search(settings.search, surroundings))
     resolve = AddressGuard(settings.fetch).resolve
     leads = Exit(resolve, asyncio.open_connection)
@@ -69,9 +72,9 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
-    crawler = Crawler(settings.fetch, render=rendering(browser))
+    crawler = Crawler(settings.fetch, rendering(browser), nursery)
     tools: dict[Worker, list[BaseTool]] = {
-        "researcher": [crawl_tool(with_documents(settings, crawler, surroundings.folder))],
+        "researcher": [crawl_tool(with_documents(settings, crawler, surroundings.folder, nursery))],
         "coder": [],
         "browser": [],
         "file_manager": [] if obstacle else _for_files(workspaces),
