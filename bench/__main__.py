@@ -20,6 +20,7 @@ AT_MOST = {
     "warm_call_over_exec_ms": 5,
     "sandboxes_32_mb": 1_200,
     "crawl_20_ratio": 3,
+    "crawl_20_pdf_ratio": 3,
     "crawl_5mb_mb": 100,
     "crawl_5mb_reader_mb": 1_000,
 }

@@ -1,4 +1,4 @@
-"""What reading pages costs: twenty at once beside the slowest of them, and the memory of large ones."""
+"""What reading costs: twenty pages or PDFs at once beside the slowest, and the memory of large pages."""
 
 import asyncio
 import random
@@ -16,6 +16,7 @@ from maniple.crawler import Crawler
 from maniple.errors import FetchError
 from maniple.reading.isolated import Nursery
 from tests.crawler.web import Reply, Send, open_site
+from tests.reading.files import pdf
 
 PAGES = 20
 ROUNDS = 3
@@ -54,14 +55,19 @@ async def measure() -> dict[str, float]:
     pages = {f"/{number}": _late(_page(CHARACTERS[number]), SECONDS[number]) for number in range(PAGES)}
     large = {f"/large/{name}": _monotonous(name) for name in PIECES}
     large["/large"] = Reply(_page(LARGE_CHARACTERS))
-    async with open_site(pages | large) as site:
+    pdfs = {f"/{number}.pdf": _late(_pdf(), SECONDS[number], "application/pdf") for number in range(PAGES)}
+    async with open_site(pages | pdfs | large) as site:
         crawler = Crawler(SETTINGS)
         urls = [f"{site.url}/{number}" for number in range(PAGES)]
         await crawler.crawl(urls[0])
         ratios = [await _ratio(crawler, urls) for _ in range(ROUNDS)]
+        documents = [f"{site.url}{path}" for path in pdfs]
+        await crawler.crawl(documents[0])
+        pdf_ratios = [await _ratio(crawler, documents) for _ in range(ROUNDS)]
         memory, reader = await _memory_of_another_process(urls[0], *(f"{site.url}{path}" for path in large))
     return {
         "crawl_20_ratio": round(statistics.median(ratios), 2),
+        "crawl_20_pdf_ratio": round(statistics.median(pdf_ratios), 2),
         "crawl_5mb_mb": memory,
         "crawl_5mb_reader_mb": reader,
     }
@@ -106,12 +112,19 @@ def _monotonous(name: str) -> Reply:
     return Reply(f"<table>{text}</table>" if name == "table" else text)
 
 
-def _late(page: str, seconds: float) -> Reply:
+def _pdf() -> bytes:
+    chance = random.Random(PAGES)
+    return pdf(*(" ".join(chance.choices(_WORDS, k=60)) for _ in range(8)))
+
+
+def _late(page: str | bytes, seconds: float, media_type: str = "text/html") -> Reply:
+    body = page.encode() if isinstance(page, str) else page
+
     async def send(data: Send) -> None:
         await asyncio.sleep(seconds)
-        await data(page.encode())
+        await data(body)
 
-    return Reply(stream=send)
+    return Reply(stream=send, content_type=media_type)
 
 
 async def _memory_of_another_process(small: str, *large: str) -> list[float]:
