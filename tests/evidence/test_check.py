@@ -59,6 +59,21 @@ async def test_what_was_not_read_is_found(text, what):
     assert await wrong(text) == [what]
 
 
+async def test_on_this_machine_too_an_address_of_a_page_must_have_been_read():
+    read = Read(("http://127.0.0.1:8765/a", "A", "The river rose."))
+    check = await SourceCheck.of(read)
+    text = (
+        "http://127.0.0.1:8765/a and http://localhost:8000 hold; http://127.0.0.1:8765/invented-page, "
+        "http://localhost:8765/, http://localhost:8000/docs and http://[::1]:8000/?q=1 do not"
+    )
+    assert [finding.citation.text for finding in await check.findings(text)] == [
+        "http://127.0.0.1:8765/invented-page",
+        "http://localhost:8765/",
+        "http://localhost:8000/docs",
+        "http://[::1]:8000/?q=1",
+    ]
+
+
 async def test_what_the_user_and_earlier_reports_said_is_not_invented_but_what_they_were_warned_of_is():
     said = ["look at https://c.test/x and “a saying of the user”", "see https://d.test [unverified]"]
     assert await wrong("https://c.test/x is it, “a saying of the user”", said=said) == []

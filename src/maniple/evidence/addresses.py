@@ -13,11 +13,31 @@ TRACKING = re.compile(
 
 URL_CHARACTERS = 4_000
 """Longer ones are no page's address."""
+_OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 
 
 def without_fragment(url: str) -> str:
     """Return an address without its `#part`."""
     return urldefrag(url.strip()).url if "#" in url else url.strip()
+
+
+def own_port(url: str) -> int:
+    """Return the port of an address on this machine; 0 for one elsewhere, and one that cannot be read."""
+    try:
+        parts = urlsplit(url)
+        is_own = (parts.hostname or "").casefold() in _OWN_HOSTS
+        return (parts.port or (443 if parts.scheme == "https" else 80)) if is_own else 0
+    except ValueError:
+        return 0
+
+
+def names_no_page(url: str) -> bool:
+    """Whether an address ends with its host and port."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.path in ("", "/") and not parts.query
 
 
 def comparable_url(url: str) -> str:

@@ -4,9 +4,8 @@ import asyncio
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-from maniple.evidence.addresses import comparable_url
+from maniple.evidence.addresses import comparable_url, names_no_page, own_port
 from maniple.evidence.citations import Citation, citations
 from maniple.evidence.excerpt import MOST_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
@@ -23,7 +22,6 @@ OVERLAP_CHARACTERS = 10_000
 """Of a long text's pieces, which are read one by one: more than a report quotes in one go."""
 _ON_THE_LOOP = 4_000
 _IDEOGRAPHS = re.compile("[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
-_OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class SourceCheck:
     """Checks the blocks of one report.
 
     Holds: an address that the run opened or found, or that stood in `said` (what the user and earlier
-    reports said); a number that a source has; a quotation of which every part stands in a source that its
+    reports said), or that names this machine, no page on it, and a port where nothing was read; a number that a source has; a quotation of which every part stands in a source that its
     sentence cites, or, where none is cited, in any source, in `said` or in `given` (results that are not from
     the web). Without any source nothing but addresses is checked, unless the run has `researched`: then what
     is cited or quoted all the same was made up.
@@ -62,6 +60,7 @@ class SourceCheck:
         self._numbers = {
             comparable_url(url): source.number for source in sources for url in (source.url, *source.also)
         }
+        self._ports_read = {own_port(url) for source in sources for url in (source.url, *source.also)}
         self._known: frozenset[str] | None = None
         self._wordings: dict[int, str] = {}
         self._elsewhere: str | None = None
@@ -128,11 +127,16 @@ class SourceCheck:
 
     def _is_known(self, url: str) -> bool:
         spellings = _spellings(url)
-        if self._number_of(url) or any(_host(one) in _OWN_HOSTS for one in spellings):
+        if self._number_of(url) or any(map(self._is_own, spellings)):
             return True
         if self._known is None:
             self._known = frozenset(_addresses(self._said))
         return any(comparable_url(one) in self._known for one in spellings)
+
+    def _is_own(self, url: str) -> bool:
+        """Whether an address says where the reader's own program answers, and not what was read there."""
+        port = own_port(url)
+        return port > 0 and port not in self._ports_read and names_no_page(url)
 
     def _number_of(self, url: str) -> int:
         found = (self._numbers.get(comparable_url(one)) for one in _spellings(url))
@@ -211,10 +215,3 @@ def _spellings(url: str) -> list[str]:
     scheme = "https:" if url.startswith("//") else "https://" if url.lower().startswith("www.") else ""
     found = _IDEOGRAPHS.search(url)
     return [scheme + url, scheme + url[: found.start()]] if found else [scheme + url]
-
-
-def _host(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "").casefold()
-    except ValueError:
-        return ""
