@@ -25,10 +25,10 @@ def own_port(url: str) -> int:
     """Return the port of an address on this machine; 0 for one elsewhere, and one that cannot be read."""
     try:
         parts = urlsplit(url)
-        is_own = (parts.hostname or "").casefold() in _OWN_HOSTS
-        return (parts.port or (443 if parts.scheme == "https" else 80)) if is_own else 0
+        port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
         return 0
+    return port if (parts.hostname or "").casefold() in _OWN_HOSTS else 0
 
 
 def names_no_page(url: str) -> bool:

@@ -37,7 +37,7 @@ class SourceCheck:
 
     Holds: an address that the run opened or found, or that stood in `said` (what the user and earlier
     reports said), or that names this machine, no page on it, and a port where nothing was read; a number that a source has; a quotation of which every part stands in a source that its
-    sentence cites, or, where none is cited, in any source, in `said` or in `given` (results that are not from
+    sentence cites, by number or by address, or, where none is cited, in any source, in `said` or in `given` (results that are not from
     the web). Without any source nothing but addresses is checked, unless the run has `researched`: then what
     is cited or quoted all the same was made up.
     """
@@ -82,7 +82,7 @@ class SourceCheck:
     async def findings(self, block: str) -> list[Finding]:
         """Return what in `block` does not hold, in order."""
         found = []
-        for one in await _read(block):
+        for one in await self._read(block):
             reason = await self._objection(one)
             if reason:
                 found.append(Finding(one, reason))
@@ -91,10 +91,8 @@ class SourceCheck:
     async def cited(self, block: str) -> set[int]:
         """Return the numbers of the sources that `block` cites, by number or by address."""
         numbers: set[int] = set()
-        for one in await _read(block):
-            if one.kind == "url":
-                numbers.add(self._number_of(one.text))
-            elif one.kind == "number":
+        for one in await self._read(block):
+            if one.kind != "quotation":
                 numbers.update(one.numbers)
         return numbers & self.sources.keys()
 
@@ -112,9 +110,18 @@ class SourceCheck:
                 room -= len(found[-1])
         return found
 
+    async def _read(self, block: str) -> list[Citation]:
+        if len(block) <= _ON_THE_LOOP:
+            return citations(block, self._number_of)
+        return await asyncio.to_thread(citations, block, self._number_of)
+
     async def _objection(self, one: Citation) -> str:
         if one.kind == "url":
-            return "" if self._is_known(one.text) else f"{one.text} was not opened or found in this run"
+            return (
+                ""
+                if one.numbers or self._is_known(one.text)
+                else f"{one.text} was not opened or found in this run"
+            )
         if not self.checks_words:
             return ""
         if one.kind == "number":
@@ -127,7 +134,7 @@ class SourceCheck:
 
     def _is_known(self, url: str) -> bool:
         spellings = _spellings(url)
-        if self._number_of(url) or any(map(self._is_own, spellings)):
+        if any(map(self._is_own, spellings)):
             return True
         if self._known is None:
             self._known = frozenset(_addresses(self._said))
@@ -182,12 +189,6 @@ def marked(block: str, findings: Iterable[Finding]) -> str:
             pieces.append(f" {MARK}")
         at = end
     return "".join((*pieces, block[at:]))
-
-
-async def _read(block: str) -> list[Citation]:
-    if len(block) <= _ON_THE_LOOP:
-        return citations(block)
-    return await asyncio.to_thread(citations, block)
 
 
 def _wordings(texts: Iterable[str]) -> str:

@@ -18,7 +18,8 @@ class Citation:
     text: str
     """The address (in full, where only `host/path` is written), the words, or the numbers as written."""
     numbers: tuple[int, ...] = ()
-    """Of a citation its numbers; of a quotation those that its sentence cites."""
+    """Of a citation its numbers, of an address that of its source; of a quotation those that its sentence
+    cites."""
 
 
 def covering(spans: Iterable[tuple[int, int]]) -> Callable[[int], int]:

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from maniple.evidence.blockquotes import blockquotes
@@ -24,31 +24,40 @@ _FOOTNOTE = re.compile(r"^[ >]{0,8}(\[)\^\d{1,4}\]:", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"”“»\[])|[。！？]|\n(?=[ \t]*(?:[-*+|]|\d+[.)]))|\|")
 _TERMINALS = frozenset(".!?。！？")
 _MOST_BEHIND = 10
-_LEADS_ON = re.compile(r"[\s\"”“»」』›’‘'）)*_.。!?！？]*")
+# Between words and what they are attributed to: marks, and what a link begins with.
+_LEADS_ON = re.compile(r"[\s\"”“»」』›’‘'）)*_.。!?！？—–]*[(（]?(?:\[[^\[\]\n]{0,300}|<(?:a\s{1,8})?)?")
 
 
-def citations(block: str) -> list[Citation]:
-    """Return what `block` cites, in order, fenced code left out. Takes linear time."""
+def citations(block: str, number_of: Callable[[str], int] = lambda _: 0) -> list[Citation]:
+    """Return what `block` cites, in order, fenced code left out. Takes linear time.
+
+    `number_of` tells the number of the source at an address, 0 where there is none.
+    """
     prose = Prose.of(block)
-    urls = links(prose)
+    urls = [replace(one, numbers=_known(number_of(one.text))) for one in links(prose)]
     numbers = list(_numbers(prose, urls))
+    cited = sorted((*numbers, *(one for one in urls if one.numbers)), key=lambda one: one.start)
     quoted = list(blockquotes(prose))
     end_of_other = covering((one.start, one.end) for one in (*urls, *quoted))
     marked = (one for one in quotations(prose) if not end_of_other(one.start))
-    quoted += [one for one in marked if _is_long(one) or _is_cited(one, prose.text, numbers)]
+    quoted += [one for one in marked if _is_long(one) or _is_cited(one, prose.text, cited)]
     return sorted(
-        (*urls, *numbers, *_attributed(prose.text, quoted, numbers)), key=lambda one: (one.end, one.start)
+        (*urls, *numbers, *_attributed(prose.text, quoted, cited)), key=lambda one: (one.end, one.start)
     )
+
+
+def _known(number: int) -> tuple[int, ...]:
+    return (number,) if number else ()
 
 
 def _is_long(one: Citation) -> bool:
     return words_in(one.text) >= LEAST_WORDS
 
 
-def _is_cited(one: Citation, prose: str, numbers: Sequence[Citation]) -> bool:
-    """Whether a number stands right behind a quotation: then it is one, and not a term or a name."""
-    behind = bisect_left(numbers, one.end, key=lambda number: number.start)
-    return behind < len(numbers) and _LEADS_ON.fullmatch(prose, one.end, numbers[behind].start) is not None
+def _is_cited(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
+    """Whether a source is cited right behind a quotation: then it is one, and not a term or a name."""
+    behind = bisect_left(cited, one.end, key=lambda each: each.start)
+    return behind < len(cited) and _LEADS_ON.fullmatch(prose, one.end, cited[behind].start) is not None
 
 
 def _numbers(prose: Prose, urls: Sequence[Citation]) -> Iterator[Citation]:
@@ -72,21 +81,21 @@ def _read(written: str) -> tuple[int, ...]:
     return tuple(numbers) if all(0 < number < 1_000 for number in numbers) else ()
 
 
-def _attributed(prose: str, quoted: list[Citation], numbers: list[Citation]) -> Iterator[Citation]:
-    """Yield the quotations with the numbers that stand in them, in their sentence, or right behind it."""
+def _attributed(prose: str, quoted: list[Citation], cited: list[Citation]) -> Iterator[Citation]:
+    """Yield the quotations with the numbers of what is cited in them, in their sentence, or right behind."""
     ends = [found.end() for found in _SENTENCE_END.finditer(prose)]
-    starts = [number.start for number in numbers]
+    starts = [each.start for each in cited]
     for one in quoted:
         before, behind = bisect_right(ends, one.start) - 1, bisect_right(ends, one.end)
         low = max(ends[before] if before >= 0 else 0, one.start - NEAR_CHARACTERS)
         high = min(ends[behind] if behind < len(ends) else len(prose), one.end + NEAR_CHARACTERS)
         if one.text.rstrip()[-1:] in _TERMINALS:
             high = one.end
-        within = numbers[bisect_left(starts, low) : bisect_left(starts, high)]
-        for number in numbers[(first := bisect_left(starts, high)) : first + _MOST_BEHIND]:
-            if _LEADS_ON.fullmatch(prose, high, number.start) is None:
+        within = cited[bisect_left(starts, low) : bisect_left(starts, high)]
+        for each in cited[(first := bisect_left(starts, high)) : first + _MOST_BEHIND]:
+            if _LEADS_ON.fullmatch(prose, high, each.start) is None:
                 break
-            within.append(number)
-            high = number.end
+            within.append(each)
+            high = each.end
         near = dict.fromkeys(number for each in within for number in each.numbers)
         yield replace(one, numbers=tuple(near))
