@@ -120,7 +120,9 @@ async def test_an_altered_quotation_is_found_wherever_it_stands(text):
     "quoted",
     [
         "the bridge […] by the king himself",
-        "the bridge was opened [in spring] in 1932",
+        "the bridge [of the north] opened in 1932",
+        "[The river’s oldest bridge] was opened in 1932 [sic] by the king himself",
+        "The bridge was opened in 1932 by the king himself [emphasis added]",
         "[it] was opened in 1932 [sic] by the king",
         "was opened (sic) in 1932",
         "the bridge was open\u00aded in\u00a01932 by the king himself.",
@@ -163,6 +165,30 @@ async def test_who_is_named_behind_a_block_quote_is_not_quoted(byline):
 )
 async def test_gaps_and_insertions_hide_no_other_words(quoted):
     assert await wrong(f"“{quoted}”") == [quoted]
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "the bridge was [never] opened in 1932",
+        "the bridge [did not] open in 1932 by the king",
+        "the bridge [was never] opened in 1932",
+        "the bridge was opened [again] in 1932 by the king",
+        "[Nobody knows whether] the bridge was opened in 1932",
+        "[Never] was opened in 1932 by the king",
+        "was opened in 1932 by the king [in 1944]",
+        "the bridge was opened in [May 1944] by the king",
+        "the final cost rose to [2,000] pounds",
+        "[5,000] people said the final cost rose to 1,000 pounds",
+        "大桥于1932年[没有]由国王亲自启用通车",
+    ],
+)
+async def test_words_in_brackets_deny_nothing_and_bring_no_figure_or_word_of_their_own(quoted):
+    assert await wrong(f"“{quoted}”") == [quoted]
+
+
+async def test_a_negation_in_brackets_may_stand_for_one_of_the_source():
+    assert await wrong("“It [was not] painted again, the dogs' owners said”") == []
 
 
 async def test_three_words_are_a_quotation_where_a_number_follows_them():

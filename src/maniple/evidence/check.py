@@ -36,10 +36,11 @@ class SourceCheck:
     """Checks the blocks of one report.
 
     Holds: an address that the run opened or found, or that stood in `said` (what the user and earlier
-    reports said), or that names this machine, no page on it, and a port where nothing was read; a number that a source has; a quotation of which every part stands in a source that its
-    sentence cites, by number or by address, or, where none is cited, in any source, in `said` or in `given` (results that are not from
-    the web). Without any source nothing but addresses is checked, unless the run has `researched`: then what
-    is cited or quoted all the same was made up.
+    reports said), or that names this machine, no page on it, and a port where nothing was read; a number that
+    a source has; a quotation of which every part stands in a source that its sentence cites, by number or by
+    address, or, where none is cited, in any source, in `said` or in `given` (results that are not from the
+    web). Without any source nothing but addresses is checked, unless the run has `researched`: then what is
+    cited or quoted all the same was made up.
     """
 
     def __init__(

@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from maniple.evidence.insertions import adds_nothing, is_backed
+
 LEAST_WORDS = 4
 """What is quoted word for word begins at so many; three Chinese, Japanese or Korean characters are a word."""
 LEAST_WORDS_CITED = 3
@@ -27,7 +29,12 @@ _PER_WORD = {"ideographs": CHARACTERS_PER_WORD, "thai": 6}
 _LINK_TARGET = re.compile(r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?: \"[^\"]{0,300}\")?\)")
 _REFERENCE = re.compile(r"[\[【]\^?\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,20}[\]】]")
 _ELLIPSIS = re.compile(r"[\[(]? ?(?:…+|\.(?: ?\.){2,}) ?[\])]?")
-_INSERTION = re.compile(r"[\[(](?:sic|!)[!.]?[\])]|\[[^\[\]\n]{0,80}[^\W\d][^\[\]\n]{0,80}\](?!\()")
+_INSERTION = re.compile(
+    r"[\[(](?:sic|!)[!.]?[\])]|\[[^\[\]\n]{0,80}[^\W\d][^\[\]\n]{0,80}\](?!\()|\[\d{1,3}(?:,\d{3})+\]"
+)
+# Of private use: one character stands for each insertion, in order. Those of a page are its font's icons.
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+_MOST_INSERTIONS = 2_000
 _BULLET = re.compile(r"^[ \t]{0,20}[-*+•][ \t]", re.MULTILINE)
 # What our reader of PDFs sets between pages, and hyphens that a typesetter put into a word.
 _PAGE_BREAK = re.compile(r"^## Page \d{1,6}$", re.MULTILINE)
@@ -40,7 +47,6 @@ _OWN_CAPITAL = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
 _WITHIN_WORDS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff*`\\\\]|~~")
 _DASHES = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d-]+(?: [\u2010-\u2015\u2212-]+)*")
 _NO_WORDING = re.compile("[\"'\u2018-\u201f\u2039\u203a\u00ab\u00bb\u300c-\u300f\u00b4#>|_\\[\\]]")
-_GAPS = {"…": GAP_CHARACTERS, "\ue001": INSERTION_CHARACTERS}
 _EDGES = " .,;:!?。，、；：！？-"
 
 
@@ -65,7 +71,7 @@ def searchable(text: str) -> str:
 
     Whether a hyphen at the end of a line is a part of the word nobody can see: both are looked through.
     """
-    words = wording(text)
+    words = wording(_PRIVATE.sub(" ", text))
     joint = "\n" * (GAP_CHARACTERS + 1)  # so wide that no ellipsis leads across
     return f"{words}{joint}{_HYPHEN.sub('', words)}" if _BROKEN_WORD.search(text) else words
 
@@ -78,26 +84,56 @@ def words_in(text: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class _Gap:
+    """What may stand between two parts of a quotation, before the first or behind the last."""
+
+    characters: int = 0
+    """Of the source, at most."""
+    inserted: tuple[str, ...] = ()
+    """What brackets say there, each as a `wording`."""
+
+    def joined(self, other: "_Gap") -> "_Gap":
+        return _Gap(max(self.characters, other.characters), self.inserted + other.inserted)
+
+    def admits(self, replaced: str, source: str, *, is_edge: bool = False) -> bool:
+        """Whether the brackets may stand for words of the source; at an edge they may stand for none."""
+        has_words = is_edge or any(map(str.isalnum, replaced))
+        return all(
+            adds_nothing(one) or (has_words and is_backed(one, replaced, source)) for one in self.inserted
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Quoted:
     """Words that are said to stand somewhere, in the parts that ellipses and insertions leave."""
 
     parts: tuple[str, ...]
-    gaps: tuple[int, ...] = ()
-    """How many characters of the source may stand before each part but the first."""
+    gaps: tuple[_Gap, ...]
+    """One before each part, and one behind the last."""
 
     @classmethod
     def of(cls, text: str) -> "Quoted":
         """Read the words between quotation marks, which may end in a mark that is the sentence's."""
-        text = _INSERTION.sub("\ue001", _OWN_CAPITAL.sub(r"\1", text.replace("\ue001", " ")))
-        parts, gaps, room = list[str](), list[int](), 0
-        for part in re.split("([…\ue001])", wording(text)):
-            if part in _GAPS:
-                room = max(room, _GAPS[part])
-            elif words := part.strip(_EDGES):
+        inserted: list[str] = []
+
+        def taken(found: re.Match[str]) -> str:
+            if len(inserted) == _MOST_INSERTIONS:
+                return found[0]
+            inserted.append(wording(found[0][1:-1]))
+            return chr(0xE000 + len(inserted))
+
+        text = _INSERTION.sub(taken, _PRIVATE.sub(" ", _OWN_CAPITAL.sub(r"\1", text)))
+        parts, gaps = list[str](), [_Gap()]
+        for piece in re.split("([…\ue001-\uf8ff])", wording(text)):
+            if piece == "…":
+                gaps[-1] = gaps[-1].joined(_Gap(GAP_CHARACTERS))
+            elif _PRIVATE.fullmatch(piece):
+                said = inserted[ord(piece) - 0xE001]
+                gaps[-1] = gaps[-1].joined(_Gap(INSERTION_CHARACTERS, (said,)))
+            elif words := piece.strip(_EDGES):
                 parts.append(f" {words} ")
-                gaps.append(room)
-                room = 0
-        return cls(tuple(parts), tuple(gaps[1:]))
+                gaps.append(_Gap())
+        return cls(tuple(parts), tuple(gaps))
 
     def occurs_in(self, source: str) -> bool:
         """Whether the parts stand in `source` (a `searchable`) whole, in order and near each other.
@@ -111,24 +147,29 @@ class Quoted:
         return any(_occur(parts, self.gaps, source) for parts in dict.fromkeys((self.parts, unhyphened)))
 
 
-def _occur(parts: Sequence[str], gaps: Sequence[int], source: str) -> bool:
+def _occur(parts: Sequence[str], gaps: Sequence[_Gap], source: str) -> bool:
     if not parts:
         return True
-    first, *rest = parts
-    start = source.find(first)
+    start = source.find(parts[0])
     for _ in range(_MOST_BEGINNINGS):
         if start < 0:
             return False
-        if _follow(rest, gaps, source, start + len(first) - 1):
+        before = source[max(start - INSERTION_CHARACTERS, 0) : start]
+        if gaps[0].admits(before, source, is_edge=True) and _follow(parts, gaps[1:], source, start):
             return True
-        start = source.find(first, start + 1)
+        start = source.find(parts[0], start + 1)
     return False
 
 
-def _follow(parts: Sequence[str], gaps: Sequence[int], source: str, start: int) -> bool:
-    for part, gap in zip(parts, gaps, strict=True):
-        found = source.find(part, start, start + gap + len(part))
+def _follow(parts: Sequence[str], gaps: Sequence[_Gap], source: str, start: int) -> bool:
+    """Whether the parts behind the first, which begins at `start`, stand where their gaps let them."""
+    end = start + len(parts[0]) - 1
+    for part, gap in zip(parts[1:], gaps[:-1], strict=True):
+        limit = end + gap.characters + len(part)
+        found = source.find(part, end, limit)
+        while found >= 0 and not gap.admits(source[end:found], source):
+            found = source.find(part, found + 1, limit)
         if found < 0:
             return False
-        start = found + len(part) - 1
-    return True
+        end = found + len(part) - 1
+    return gaps[-1].admits(source[end : end + INSERTION_CHARACTERS], source, is_edge=True)
