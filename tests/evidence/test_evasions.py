@@ -198,6 +198,39 @@ async def test_three_words_are_a_quotation_where_a_number_follows_them():
 
 
 @pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("It “closed early” [1].", "closed early"),
+        ("It “closed early” ([A](https://a.test/page)).", "closed early"),
+        ("It didn’t say that “trains paid” [1].", "trains paid"),
+        ("“closed for years” was its verdict [1].", "closed for years"),
+        ("Of course, “built in 1931” says [1].", "built in 1931"),
+        ("A bridge of “1931” [1].", "1931"),
+        ("市长说“我们一直想要桥”[2]。", "我们一直想要桥"),
+        ("据[2]，大桥“于1933年”通车。", "于1933年"),
+    ],
+)
+async def test_few_words_or_a_figure_are_a_quotation_where_their_sentence_cites(text, what):
+    assert await wrong(text) == [what]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It “rose to” a cost [1].",
+        "It “nobody complained” [1], and “opened in 1932” as well.",
+        "The “race to nowhere” of now, the so-called “beautiful game” [1].",
+        "Its “echo chamber” [1], dubbed “winner takes all” by some [1]; “junk DNA” [1].",
+        "It was “closed early”. It opened [1].",
+        "“built in 1931”. It opened [1].",
+        "市长说“一直想要桥”。所谓“我们一直想要桥”[2]。",
+    ],
+)
+async def test_terms_and_names_and_few_words_that_stand_there_hold(text):
+    assert await wrong(text) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "It's the dogs' and the cats' matter, isn't it, in '90s style of rock 'n' roll they'd say.",

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from maniple.evidence.blockquotes import blockquotes
@@ -10,7 +10,8 @@ from maniple.evidence.citation import Citation, Kind, covering
 from maniple.evidence.links import DEFINITION, links
 from maniple.evidence.prose import Prose
 from maniple.evidence.quotations import quotations
-from maniple.evidence.wording import LEAST_WORDS, words_in
+from maniple.evidence.terms import is_term
+from maniple.evidence.wording import LEAST_WORDS, LEAST_WORDS_BEFORE, LEAST_WORDS_CITED, wording, words_in
 
 __all__ = ["NEAR_CHARACTERS", "Citation", "Kind", "citations"]
 
@@ -40,18 +41,27 @@ def citations(block: str, number_of: Callable[[str], int] = lambda _: 0) -> list
     quoted = list(blockquotes(prose))
     end_of_other = covering((one.start, one.end) for one in (*urls, *quoted))
     marked = (one for one in quotations(prose) if not end_of_other(one.start))
-    quoted += [one for one in marked if _is_long(one) or _is_cited(one, prose.text, cited)]
-    return sorted(
-        (*urls, *numbers, *_attributed(prose.text, quoted, cited)), key=lambda one: (one.end, one.start)
-    )
+    said = (one for one in _attributed(prose.text, marked, cited) if _is_said(one, prose.text, cited))
+    quoted = [*_attributed(prose.text, quoted, cited), *said]
+    return sorted((*urls, *numbers, *quoted), key=lambda one: (one.end, one.start))
 
 
 def _known(number: int) -> tuple[int, ...]:
     return (number,) if number else ()
 
 
-def _is_long(one: Citation) -> bool:
-    return words_in(one.text) >= LEAST_WORDS
+def _is_said(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
+    """Whether what stands between marks is said to stand in a source, and is not a term or a name."""
+    words = words_in(one.text)
+    if words >= LEAST_WORDS or not one.numbers:
+        return words >= LEAST_WORDS
+    if any(map(str.isdecimal, wording(one.text))):
+        return True
+    is_cited = _is_cited(one, prose, cited)
+    if words >= LEAST_WORDS_CITED and is_cited:
+        return True
+    least = LEAST_WORDS_BEFORE if is_cited else LEAST_WORDS_CITED
+    return words >= least and not is_term(one.text, prose[max(one.start - NEAR_CHARACTERS, 0) : one.start])
 
 
 def _is_cited(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
@@ -81,7 +91,7 @@ def _read(written: str) -> tuple[int, ...]:
     return tuple(numbers) if all(0 < number < 1_000 for number in numbers) else ()
 
 
-def _attributed(prose: str, quoted: list[Citation], cited: list[Citation]) -> Iterator[Citation]:
+def _attributed(prose: str, quoted: Iterable[Citation], cited: list[Citation]) -> Iterator[Citation]:
     """Yield the quotations with the numbers of what is cited in them, in their sentence, or right behind."""
     ends = [found.end() for found in _SENTENCE_END.finditer(prose)]
     starts = [each.start for each in cited]

@@ -17,7 +17,7 @@ _NEGATION = re.compile(
     r"\w{2,7}n t|failed|fails|refused|refuses|denied|denies|"
     r"nicht|nichts|nie|niemals|niemand|ohne|kein\w{0,2}|ne|pas|jamais|sans|aucune?|rien|"
     r"nunca|jamás|sin|ningun\w|ningún|non|mai|senza|nessun\w?|não|sem|nenhum\w?|niet|nooit|geen|zonder|"
-    r"inte|aldrig|ikke|aldri|nigdy|bez|не|нет|никогда|никто|без)\b|[不没沒未非无無莫勿别]|な い|ま せ ん|않|못"
+    r"inte|aldrig|ikke|aldri|nigdy|bez|не|нет|никогда|без)\b|[不没沒未非无無莫勿别]|な い|ま せ ん|않|못"
 )
 _FIGURE = re.compile(r"\d+(?: [.,] \d+)*")
 

@@ -8,7 +8,7 @@ from html import unescape
 from maniple.evidence.citation import Citation, covering
 from maniple.evidence.links import without_addresses
 from maniple.evidence.prose import Prose, Span, Unescaped
-from maniple.evidence.wording import LEAST_WORDS_CITED, words_in
+from maniple.evidence.wording import LEAST_WORDS_BEFORE, words_in
 
 _CLOSING = {
     "“": '”"',
@@ -41,6 +41,7 @@ _SURE_CLOSINGS = frozenset("”」』")
 _EITHER = frozenset("\"'’‘”»›＂`")
 _APOSTROPHES = frozenset("'’")
 _MOST_OPEN = 8
+_FIGURE = re.compile(r"\d")
 _TAG = re.compile(r"<(/?)(q|blockquote)(?:\s[^<>]{0,1000})?>", re.IGNORECASE)
 _VALUE = re.compile(r"<[a-zA-Z][^<>]{0,1000}?=(\"[^\"<>]*\"|'[^'<>]*')")
 _ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,1000}>")
@@ -57,7 +58,7 @@ class _Open:
 
 
 def quotations(prose: Prose) -> Iterator[Citation]:
-    """Yield the outermost quotations of three words at least, in order; takes linear time.
+    """Yield the outermost quotations of two words at least, or of a figure, in order; takes linear time.
 
     One that does not end goes to the end of its paragraph, list item or cell, and one that does not begin
     from there on: neither hides what it says.
@@ -70,7 +71,8 @@ def quotations(prose: Prose) -> Iterator[Citation]:
     for start, end in _outermost(one for one in found if not end_of_value(one[0])):
         first, last = clear.raw(start), clear.raw(end)
         words = untagged(shown.text[shown.clear(first) : shown.clear(last)]).strip(_MARKS).strip()
-        if words_in(without_addresses(words)) >= LEAST_WORDS_CITED:
+        said = without_addresses(words)
+        if words_in(said) >= LEAST_WORDS_BEFORE or _FIGURE.search(said):
             yield Citation("quotation", first, last, words)
 
 

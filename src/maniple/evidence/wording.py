@@ -10,8 +10,10 @@ from maniple.evidence.insertions import adds_nothing, is_backed
 LEAST_WORDS = 4
 """What is quoted word for word begins at so many; three Chinese, Japanese or Korean characters are a word."""
 LEAST_WORDS_CITED = 3
-"""In a block quote, or with a number right behind it."""
+"""In a block quote, or where its sentence cites a source."""
 CHARACTERS_PER_WORD = 3
+LEAST_WORDS_BEFORE = 5 / CHARACTERS_PER_WORD
+"""Where the citation stands right behind it: two words, or five of those characters."""
 GAP_CHARACTERS = 1_500
 """How much of the source an ellipsis may stand for."""
 INSERTION_CHARACTERS = 150
