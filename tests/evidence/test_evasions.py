@@ -145,6 +145,7 @@ async def test_a_right_quotation_may_differ_in_how_it_is_set(quoted, marks):
         "\n>\n> ——《日报》[1]",
         "\n> Source: [the page](https://a.test/page)",
         " — The king",
+        " [Source 1]",
         " (King, 1932)",
         " [1]\n> ([source](https://a.test/page))",
         "\nSource: [1]",

@@ -30,6 +30,17 @@ async def reported(text: str) -> str:
         ("[1] [3]", "13"),
         ("[1, 2-3]", "123"),
         ("[1;3]", "13"),
+        ("[ 1 ]", "1"),
+        ("\\[1\\]", "1"),
+        ("[1 and 3]", "13"),
+        ("[1 & 3]", "13"),
+        ("[1和3]", "13"),
+        ("[Source 1]", "1"),
+        ("[Source 1, Source 3]", "13"),
+        ("[S1]", "1"),
+        ("[#1]", "1"),
+        ("<sup>1</sup>", "1"),
+        ("<sup>1,3</sup>", "13"),
     ],
 )
 async def test_each_source_of_a_citation_is_resolved_and_listed(cited: str, listed: str) -> None:
@@ -50,6 +61,12 @@ async def test_each_source_of_a_citation_is_resolved_and_listed(cited: str, list
         ("[1][4]", "[1][4] [unverified]", "1"),
         ("[4][1]", "[4] [unverified][1]", "1"),
         ("[1-900]", "[1-900] [unverified]", "1"),
+        ("[1] [ 9 ]", "[1] [ 9 ] [unverified]", "1"),
+        ("[1] \\[9\\]", "[1] \\[9\\] [unverified]", "1"),
+        ("[1 and 9]", "[1 and 9] [unverified]", "1"),
+        ("[1] [Source 9]", "[1] [Source 9] [unverified]", "1"),
+        ("[1] [S9] [#9]", "[1] [S9] [unverified] [#9] [unverified]", "1"),
+        ("[1], so.<sup>9</sup>", "[1], so.<sup>9</sup> [unverified]", "1"),
     ],
 )
 async def test_a_citation_with_a_number_that_no_source_has_is_marked(
@@ -60,6 +77,8 @@ async def test_a_citation_with_a_number_that_no_source_has_is_marked(
     assert [line[3] for line in sources.splitlines()] == [*listed]
 
 
-@pytest.mark.parametrize("words", ["[2026-11-22]", "[1-2-3]", "[2026]", "[0, 1]"])
-async def test_a_date_a_year_or_an_interval_in_brackets_is_no_citation(words: str) -> None:
+@pytest.mark.parametrize(
+    "words", ["[2026-11-22]", "[1-2-3]", "[2026]", "[0, 1]", "m<sup>9</sup>", "10<sup>9</sup>", "[s]"]
+)
+async def test_a_date_a_year_an_interval_or_an_exponent_is_no_citation(words: str) -> None:
     assert (await reported(f"Tea is cheap {words} [1].\n")).startswith(f"Tea is cheap {words} [1].\n")

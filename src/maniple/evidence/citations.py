@@ -17,10 +17,17 @@ __all__ = ["NEAR_CHARACTERS", "Citation", "Kind", "citations"]
 
 NEAR_CHARACTERS = 400
 """How far from a quotation its citation may stand."""
+_JOINTS = r"[,;、，–&-]|and|und|et|y|和|及"
+_NUMBER = r"(?:(?:sources?|来源|來源|s|#) ?)?\^?\d{1,4}"
+_SEVERAL = rf"{_NUMBER}(?: ?(?:{_JOINTS}) ?{_NUMBER}){{0,30}}"
+# What is raised behind a unit or another short word is an exponent.
 _NUMBERS = re.compile(
-    r"[\[【［]\^?(\d{1,4}(?: ?[,;、，–-] ?\^?\d{1,4}){0,30})"
-    r"(?:†[^\]】］\n]{0,80})?[\]】］]"
+    rf"\\?[\[【［] ?({_SEVERAL}) ?(?:†[^\]】］\n]{{0,80}})?\\?[\]】］]"
+    rf"|(?:(?<=[.,;:!?)\]”\"。，；])|(?<=[^\W\d_]{{4}})) ?<sup>({_SEVERAL})</sup>",
+    re.IGNORECASE,
 )
+_BETWEEN = re.compile(r"[,;、，&]|and|und|et|y|和|及")
+_NO_NUMBER = re.compile(r"[^\d-]")
 _FOOTNOTE = re.compile(r"^[ >]{0,8}(\[)\^\d{1,4}\]:", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"”“»\[])|[。！？]|\n(?=[ \t]*(?:[-*+|]|\d+[.)]))|\|")
 _TERMINALS = frozenset(".!?。！？")
@@ -74,15 +81,15 @@ def _numbers(prose: Prose, urls: Sequence[Citation]) -> Iterator[Citation]:
     defined = {found.start(1) for form in (DEFINITION, _FOOTNOTE) for found in form.finditer(prose.shown)}
     end_of_address = covering((one.start, one.end) for one in urls)
     for found in _NUMBERS.finditer(prose.text):
-        numbers = _read(found[1])
+        numbers = _read(found[1] or found[2])
         if numbers and not end_of_address(found.start()) and found.start() not in defined:
             yield Citation("number", found.start(), found.end(), found[0], numbers)
 
 
 def _read(written: str) -> tuple[int, ...]:
     numbers: list[int] = []
-    for part in re.split(r"[,;、，]", written.replace("^", "")):
-        ends = [int(end) for end in re.sub(r"\s", "", part).replace("–", "-").split("-")]
+    for part in _BETWEEN.split(written.casefold()):
+        ends = [int(end) for end in _NO_NUMBER.sub("", part.replace("–", "-")).split("-")]
         if len(ends) > 2:  # a date
             return ()
         span = range(min(ends), max(ends) + 1)

@@ -29,10 +29,16 @@ _UNSPACED = re.compile(
 )
 _PER_WORD = {"ideographs": CHARACTERS_PER_WORD, "thai": 6}
 _LINK_TARGET = re.compile(r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?: \"[^\"]{0,300}\")?\)")
-_REFERENCE = re.compile(r"[\[【]\^?\d{1,3}(?: ?[,;–-] ?\d{1,3}){0,20}[\]】]")
+_SOURCE_WORD = r"(?:(?:sources?|来源|來源|s|#) ?)?"
+_REFERENCE = re.compile(
+    rf"[\[【] ?{_SOURCE_WORD}\^?\d{{1,3}}(?: ?(?:[,;–&-]|and) ?{_SOURCE_WORD}\d{{1,3}}){{0,20}} ?[\]】]",
+    re.IGNORECASE,
+)
 _ELLIPSIS = re.compile(r"[\[(]? ?(?:…+|\.(?: ?\.){2,}) ?[\])]?")
 _INSERTION = re.compile(
-    r"[\[(](?:sic|!)[!.]?[\])]|\[[^\[\]\n]{0,80}[^\W\d][^\[\]\n]{0,80}\](?!\()|\[\d{1,3}(?:,\d{3})+\]"
+    rf"[\[(](?:sic|!)[!.]?[\])]|\[(?! ?{_SOURCE_WORD}\d{{1,3}} ?[],;])[^\[\]\n]{{0,80}}[^\W\d][^\[\]\n]{{0,80}}\](?!\()"
+    r"|\[\d{1,3}(?:,\d{3})+\]",
+    re.IGNORECASE,
 )
 # Of private use: one character stands for each insertion, in order. Those of a page are its font's icons.
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
