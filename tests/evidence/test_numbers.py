@@ -61,6 +61,7 @@ async def test_each_source_of_a_citation_is_resolved_and_listed(cited: str, list
         ("[1][4]", "[1][4] [unverified]", "1"),
         ("[4][1]", "[4] [unverified][1]", "1"),
         ("[1-900]", "[1-900] [unverified]", "1"),
+        ("[7](https://e.test/b)", "[7](https://e.test/b) [unverified]", "2"),
         ("[1] [ 9 ]", "[1] [ 9 ] [unverified]", "1"),
         ("[1] \\[9\\]", "[1] \\[9\\] [unverified]", "1"),
         ("[1 and 9]", "[1 and 9] [unverified]", "1"),

@@ -83,7 +83,9 @@ def _numbers(prose: Prose, urls: Sequence[Citation]) -> Iterator[Citation]:
     for found in _NUMBERS.finditer(prose.text):
         numbers = _read(found[1] or found[2])
         if numbers and not end_of_address(found.start()) and found.start() not in defined:
-            yield Citation("number", found.start(), found.end(), found[0], numbers)
+            # Within the text of a link a mark would break it.
+            end = end_of_address(found.end() - 1) or found.end()
+            yield Citation("number", found.start(), end, found[0], numbers)
 
 
 def _read(written: str) -> tuple[int, ...]:
