@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -67,8 +67,12 @@ class Ears:
 
     async def heard(self, number: int) -> None:
         """Wait until so much was heard."""
+        await self.agree(lambda: self.count >= number)
+
+    async def agree(self, on: Callable[[], bool]) -> None:
+        """Wait until something holds that what is heard can change."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self.count >= number)
+            await self._changed.wait_for(on)
 
 
 class Site:

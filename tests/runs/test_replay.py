@@ -13,6 +13,8 @@ from tests.serving import environment
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 STREAMS, DROPS, KILLS, PIECES, SEED = 20, 132, 3, 290, 7
+BEFORE_THE_REPORT = 40
+"""Events at most; whoever is killed with its code at work waits for a person's word."""
 
 
 class Follower:
@@ -89,6 +91,7 @@ async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(tmp
             async with asyncio.TaskGroup() as group:
                 for follower in followers:
                     group.create_task(follower.follow(server))
+                await ears.agree(lambda: all(len(one.heard) > BEFORE_THE_REPORT for one in followers))
                 for kill in range(KILLS):
                     await ears.heard((kill + 1) * STREAMS * PIECES // (KILLS + 2))
                     await server.kill()

@@ -27,7 +27,6 @@ from maniple.runs.rules import Rules, Telemetry, Workplace
 from maniple.runs.slots import FairSlots
 from maniple.runs.turns import ThreadTurns
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
-from maniple.sandbox import Sandbox
 from maniple.store import RunChange, RunRecord, Store
 from maniple.store.redacted_ledger import RedactedLedger
 from maniple.store.waiting import to_the_end
@@ -116,6 +115,7 @@ class Driver:
                     async for made in harvest.last():
                         yield made
                 yield event
+                self.workplace.hear(event, active.record.thread_id)
                 if isinstance(event, ToolReturned):
                     if harvest:
                         harvest.look()
@@ -209,9 +209,9 @@ class Driver:
         try:
             await self.recorder.settled()
             if active.log.failure is None and (active.ended or not active.suspended):
-                if self.workplace.sandbox is not None:
+                if active.status == "cancelled" and self.workplace.sandbox is not None:
                     # Before its end is kept: from then on the next run on the thread may begin.
-                    await _leave_sandbox(self.workplace.sandbox, active)
+                    await self.workplace.sandbox.stop(active.record.thread_id)
                 await self._keep_end(active)
         except StoreError as error:
             active.log.close(error)
@@ -252,11 +252,3 @@ class Driver:
         for event in (*translator.open(), *translator.close("failed", error)):
             await active.note(event, self.recorder)
         await self._leave(active)
-
-
-async def _leave_sandbox(sandbox: Sandbox, active: ActiveRun) -> None:
-    """Stop what a cancelled run left working; any other may be followed by one that wants its variables."""
-    if active.status == "cancelled":
-        await sandbox.stop(active.record.thread_id)
-    else:
-        sandbox.rest(active.record.thread_id)

@@ -9,6 +9,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from maniple.agents.budget import Budget, Prices, prices_of
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
+from maniple.events import AgentEnded, Event
 from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox, Workspaces
 
@@ -43,9 +44,14 @@ class Workplace:
     workspaces: Workspaces | None = None
     """What a run leaves in its thread's is kept as artifacts."""
     sandbox: Sandbox | None = None
-    """Is told when a thread's run is over, and stops what a cancelled or deleted one left working."""
+    """Is told when a thread's step is over, and stops what a cancelled or deleted run left working."""
     warning: str = ""
     """What the log says of it at each run's beginning."""
+
+    def hear(self, event: Event, thread_id: str) -> None:
+        """Give the thread's place in the sandbox free for others when its step is over."""
+        if isinstance(event, AgentEnded) and self.sandbox is not None:
+            self.sandbox.rest(thread_id)
 
 
 @dataclass(frozen=True, slots=True)
