@@ -21,6 +21,7 @@ CANARIES = {
             *("Tavily", "TavilyUrl", "Brave", "SearxngUrl", "Jina", "Proxy", "ProxyUrl"),
             *("OtlpBearer", "OtlpPlain", "OtlpUrl", "LangSmith", "LangSmithUrl"),
             *("Daytona", "DaytonaUrl", "DockerUrl", "E2b"),
+            *("McpArgument", "McpVariable", "McpUrl", "McpHeader", "McpClient"),
         )
     )
 }
@@ -49,6 +50,18 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
             "proxy_password": CANARIES["Proxy"],
         },
         "embedded": {"hub_url": f"{site_url}/?token={CANARIES['HubUrl']}"},
+        "mcpServers": {
+            "program": {
+                "command": "/nowhere/server",
+                "args": ["--key", "${MCP_ARGUMENT}"],
+                "env": {"SERVER_TOKEN": CANARIES["McpVariable"]},
+            },
+            "address": {
+                "url": "${MCP_URL}",
+                "headers": {"Authorization": f"Bearer {CANARIES['McpHeader']}"},
+                "oauth": {"issuer": site_url, "client_id": "team", "client_secret": CANARIES["McpClient"]},
+            },
+        },
         "runs": {"approval": ["bash_tool"]},
         "sandbox": {"docker_host": _with_user("tcp://127.0.0.1:9", "DockerUrl")},
         "logging": {"level": "DEBUG", "format": "json"},
@@ -78,6 +91,8 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
         DAYTONA_API_KEY=CANARIES["Daytona"],
         DAYTONA_API_URL=_with_user(site_url, "DaytonaUrl"),
         E2B_API_KEY=CANARIES["E2b"],
+        MCP_ARGUMENT=CANARIES["McpArgument"],
+        MCP_URL=_with_user(site_url, "McpUrl"),
     )
 
 
@@ -104,11 +119,17 @@ def _kinds(annotation: Any) -> Iterator[type]:
 
 def value_at(settings: BaseModel, name: str) -> str:
     """Return the text of the secret called `name`; of a mapping, all of them."""
-    value: Any = settings
+    values: list[Any] = [settings]
     for part in name.split("."):
-        value = getattr(value, part)
-    ones = value.values() if isinstance(value, dict) else [value]
-    return " ".join(one.get_secret_value() for one in ones if one is not None)
+        values = [inner for value in values for inner in _ones(getattr(value, part))]
+    return " ".join(one.get_secret_value() if isinstance(one, SecretStr) else str(one) for one in values)
+
+
+def _ones(value: Any) -> list[Any]:
+    """Return what a setting has in it, be it one thing, a list or a mapping."""
+    if isinstance(value, dict | tuple):
+        return list(value.values() if isinstance(value, dict) else value)
+    return [] if value is None else [value]
 
 
 def found_in(content: bytes | str) -> set[str]:

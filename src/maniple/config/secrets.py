@@ -40,6 +40,7 @@ def _found(value: Any) -> Iterator[str]:
     match value:
         case SecretStr():
             yield from _bare(value.get_secret_value())
+            yield from _in_url(value.get_secret_value())
         case BaseModel():
             yield from _found([one for _, one in value])
         case dict():

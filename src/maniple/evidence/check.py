@@ -144,7 +144,7 @@ class SourceCheck:
     def _is_own(self, url: str) -> bool:
         """Whether an address says where the reader's own program answers, and not what was read there."""
         port = own_port(url)
-        return port > 0 and port not in self._ports_read and names_no_page(url)
+        return port > 0 and port not in self._ports_read and (names_no_page(url) or not self.checks_words)
 
     def _number_of(self, url: str) -> int:
         found = (self._numbers.get(comparable_url(one)) for one in _spellings(url))

@@ -25,10 +25,9 @@ def read_html(text: str, url: str) -> Reading:
     """The readable part of the page `text`, which is at `url`; may take seconds."""
     text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
     # Its tree is let go before the next is made: that of 5 MB of tags takes 250 MB.
-    title, base = _title_and_base(parse(text), url)
+    title, base, body = _told(parse(text), url)
     is_front = urlsplit(url).path in ("", "/")
     reading = _reading(readable_part(lambda: parse(text), title, is_front), title, base)
-    body = article_body(page)
     # A page that is written by its scripts: what stands around the article is all that there is of it.
     if len(body) < _LEAST_BODY or len(body) < 2 * len(_LINK.sub("", reading.markdown)):
         return reading
@@ -48,8 +47,9 @@ def _reading(part: "HtmlElement", title: str, base: str) -> Reading:
     return Reading(title, to_markdown(part), note="" if whole else left_out(MAX_CHARACTERS))
 
 
-def _title_and_base(page: "HtmlElement", url: str) -> tuple[str, str]:
-    return title_of(page), base_of(page, url)
+def _told(page: "HtmlElement", url: str) -> tuple[str, str, str]:
+    """Return what a page tells of itself: its title, its base and the article for machines."""
+    return title_of(page), base_of(page, url), article_body(page)
 
 
 def parse(text: str) -> "HtmlElement":
