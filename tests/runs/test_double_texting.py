@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.graph import RunOptions
-from maniple.runs import RunRequest, ThreadBusy, open_engine
+from maniple.runs import RunRequest, ThreadBusy, inprocess, open_engine
 from maniple.store import open_store
 from tests.openai_server import BRIEF
 from tests.runs.test_recovery import told
@@ -54,6 +54,29 @@ async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, paus
             assert said.count("second") == (0 if refused else 1)
         runs = await store.runs.list("", limit=1_000)
     assert {run.status for run in runs} <= ENDS[policy]
+
+
+@pytest.mark.parametrize("policy", ["interrupt", "rollback"])
+async def test_a_run_that_pauses_before_it_can_be_ended_is_answered_by_the_message(
+    tmp_path, policy, monkeypatch
+):
+    async with (
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
+        scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer, models=PATIENT) as it,
+        open_engine(it.team, store, kind="server") as engine,
+    ):
+        first = (await engine.submit(_request("first", "t", pauses=True))).run.run_id
+
+        async def paused_meanwhile(*_):
+            async with asyncio.timeout(20):
+                await told(engine, first)
+
+        monkeypatch.setattr(inprocess, "refuse_elsewhere", paused_meanwhile)
+        second = (await engine.submit(_request("accept", "t", policy))).run.run_id
+        async with asyncio.timeout(20):
+            await told(engine, second)
+        assert second == first
+        assert (await engine.status(first)).status == "completed"
 
 
 async def _answered(engine, run_id):

@@ -48,10 +48,9 @@ class InProcessEngine:
         async with self._admission.admit(request.owner), self._deciding.take(thread_id):
             thread = await self._thread(thread_id, request)
             await self._take_up(thread_id, lambda _: request.ends_others)
-            waiting = await self._waiting_run(thread_id)
+            waiting = await self._waiting_run(thread_id) or await self._make_way(thread_id, request.when_busy)
             if waiting is not None:
                 return await self._answer(waiting, request.messages[-1].text)
-            await self._make_way(thread_id, request.when_busy)
             if not thread.title:
                 await self._store.threads.touch(thread_id, self._title(request))
             return Accepted(await self._add(run_id, thread_id, request), after=0)
@@ -208,22 +207,26 @@ class InProcessEngine:
         if active.status is not None and active.task is not None:
             await asyncio.wait([active.task], timeout=CANCEL_SECONDS)
 
-    async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> None:
+    async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> RunRecord | None:
+        """End the runs that are in the way, if any; return one that came to its pause before it could be."""
         if when_busy == "enqueue":
-            return
+            return None
         await refuse_elsewhere(self._store, thread_id)
-        if not (busy := self._busy(thread_id)):
-            return
-        if when_busy == "reject":
+        busy = self._busy(thread_id)
+        if busy and when_busy == "reject":
             raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
         for active in busy:
             await active.end()
         await refuse_elsewhere(self._store, thread_id)  # the end may have taken a while
+        waiting = await self._waiting_run(thread_id)
+        if waiting is not None or not busy:
+            return waiting
         if when_busy == "interrupt":
             asked = [run.request.messages[-1] for run in busy]
             await remember(self._driver.team, thread_id, asked)
         else:
             await self._roll_back(thread_id, busy)
+        return None
 
     async def _roll_back(self, thread_id: str, runs: Sequence[ActiveRun]) -> None:
         """Put the thread back to what the first of the cancelled runs found; what was completed stays."""
