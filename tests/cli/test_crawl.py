@@ -43,7 +43,7 @@ async def test_a_long_page_is_read_on_at_a_section(tmp_path: Path, site: Site) -
     )
     arguments = ("crawl", f"{site.url}/long", "--section")
     _, output, _ = await maniple(*arguments, "Part e", folder=tmp_path, env=env(tmp_path))
-    assert "5. Part e" in output and "Words of e." in output and "Words of a." not in output
+    assert "Sections 5 to 6 of 6." in output and "Words of e." in output and "Words of a." not in output
     status, output, notes = await maniple(*arguments, "Part z", folder=tmp_path, env=env(tmp_path))
     assert (status, output) == (1, "")
     assert "has no section 'Part z'" in notes

@@ -87,8 +87,10 @@ def _print(article: "Article", screens: "Screens", *, as_json: bool) -> None:
 
         from maniple.cli.view import json_line
 
-        # What is shown, without the rest of a long document.
-        print(json_line({name: value for name, value in asdict(article).items() if name != "whole"}))
+        # What is shown, without the rest of a long document and what only the outline wants to know.
+        told = asdict(article)
+        del told["whole"], told["was_named"]
+        print(json_line(told))
         return
     text = clean(article.text)
     if screens.is_live:
