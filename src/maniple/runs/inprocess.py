@@ -217,13 +217,13 @@ class InProcessEngine:
             raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
         for active in busy:
             await active.end()
-        await refuse_elsewhere(self._store, thread_id)  # the end may have taken a while
+        if busy:  # the end may have taken a while
+            await refuse_elsewhere(self._store, thread_id)
         waiting = await self._waiting_run(thread_id)
         if waiting is not None or not busy:
             return waiting
         if when_busy == "interrupt":
-            asked = [run.request.messages[-1] for run in busy]
-            await remember(self._driver.team, thread_id, asked)
+            await remember(self._driver.team, thread_id, [run.request.messages[-1] for run in busy])
         else:
             await self._roll_back(thread_id, busy)
         return None
