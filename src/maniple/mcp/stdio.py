@@ -57,9 +57,9 @@ async def stdio_transport(pipes: Pipes) -> AsyncIterator[TransportStreams]:
                 yield read, write
             finally:
                 tasks.cancel_scope.cancel()
-    except Exception:
+    except Exception:  # what broke is told below by its cause, where that is known
         if not ended:
-            raise  # else what broke is told below by its cause
+            raise
     finally:
         for stream in (read, write, read_writer, write_reader):
             stream.close()
