@@ -1,7 +1,7 @@
 """Middleware: whoever calls a tool with wrong arguments is shown what was wrong, and what the tool takes."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from langgraph.types import Command
 from maniple.agents.task import shortened
 from maniple.agents.tool_arguments import misfits
 from maniple.agents.tool_failures import failed
+from maniple.agents.wrapping import ToolAnswer, ToolHandler
 
 SCHEMA_CHARACTERS = 3_000
 ARGUMENT_CHARACTERS = 200
@@ -25,11 +26,7 @@ _MISFIT_CHARACTERS = 1_000
 class ArgumentErrors(AgentMiddleware[Any, Any]):
     """Puts these words in the place of LangGraph's, which repeat the arguments in full and show no schema."""
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         tool, arguments = request.tool, request.tool_call["args"]
         if tool is None or tool.handle_validation_error:
             return await handler(request)

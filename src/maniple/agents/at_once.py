@@ -1,31 +1,25 @@
 """How many of the calls that a model makes in one answer are run together."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
-from langchain_core.messages import ToolMessage
-from langgraph.types import Command
 
 from maniple.agents.call_order import keeps_order
+from maniple.agents.step_values import held
+from maniple.agents.wrapping import ToolAnswer, ToolHandler
 
 TOOLS_AT_ONCE = 5
 """How many calls of one step are run together; the others wait."""
 _PLACES: ContextVar[asyncio.Semaphore | None] = ContextVar("maniple_tool_places", default=None)
 
 
-@contextmanager
-def tool_places() -> Iterator[None]:
+def tool_places() -> AbstractContextManager[None]:
     """Give what is done within its own places for `TOOLS_AT_ONCE` calls."""
-    token = _PLACES.set(asyncio.Semaphore(TOOLS_AT_ONCE))
-    try:
-        yield
-    finally:
-        _PLACES.reset(token)
+    return held(_PLACES, asyncio.Semaphore(TOOLS_AT_ONCE))
 
 
 class ToolsAtOnce(AgentMiddleware[Any, Any]):
@@ -37,11 +31,7 @@ class ToolsAtOnce(AgentMiddleware[Any, Any]):
     behind the coroutines that wait for it, which Python then warns of.
     """
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         if keeps_order(request.tool):
             return await handler(request)
         async with _PLACES.get() or nullcontext():

@@ -1,6 +1,6 @@
 """Bound how often an agent may ask its model for one step."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -8,6 +8,7 @@ from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage
 
 from maniple.agents.task import StepFailed
+from maniple.agents.wrapping import ModelHandler
 
 
 class Answers(AgentState[Any]):
@@ -36,9 +37,7 @@ class ModelCallLimit(AgentMiddleware[Any, Any]):
         super().__init__()
         self._most = most
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if answers_in(request.state) >= self._most:
             raise StepFailed(f"the limit of {self._most} model calls for one step was reached")
         return await handler(request)

@@ -4,18 +4,20 @@ LangGraph begins all of them at once, and whichever comes first through what it 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
-from langgraph.types import Command
+
+from maniple.agents.step_values import held
+from maniple.agents.wrapping import ModelHandler, ToolAnswer, ToolHandler
 
 _GATHERING_SECONDS = 0.2
 """How long a call waits for those before it in an answer that is gone through again."""
@@ -72,14 +74,9 @@ class _Order:
 _ORDER: ContextVar[_Order | None] = ContextVar("maniple_call_order", default=None)
 
 
-@contextmanager
-def ordered() -> Iterator[None]:
+def ordered() -> AbstractContextManager[None]:
     """Keep the calls that are made within in order, answer by answer."""
-    token = _ORDER.set(_Order())
-    try:
-        yield
-    finally:
-        _ORDER.reset(token)
+    return held(_ORDER, _Order())
 
 
 async def turn_of(request: ToolCallRequest, is_approved: bool) -> None:
@@ -102,20 +99,14 @@ def calls_before(request: ToolCallRequest) -> list[str]:
 class CallOrder(AgentMiddleware[Any, Any]):
     """Notes which calls there are, when each is over, and which one waits for people."""
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         response = await handler(request)
         if (order := _ORDER.get()) is not None:
             calls = [call for one in response.result if isinstance(one, AIMessage) for call in one.tool_calls]
             order.begin([str(call["id"]) for call in calls])
         return response
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         if (order := _ORDER.get()) is None:
             return await handler(request)
         call = order.call(str(request.tool_call["id"]))

@@ -10,7 +10,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict, messages_from_dict
 from langgraph.types import Command, Send
 
-Answer = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
+from maniple.agents.wrapping import ToolAnswer
+
+Answer = ToolAnswer | list[ToolAnswer]
 """What LangGraph takes from a tool."""
 
 SAID_BY = "said_by"

@@ -1,18 +1,18 @@
 """Several middlewares as one, for what each of them costs LangChain."""
 
 import types
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langgraph.types import Command
 
-ModelHandler = Callable[[ModelRequest], Awaitable[ModelResponse]]
-ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+from maniple.agents.wrapping import ModelHandler, ToolAnswer, ToolHandler
+
 _NODES = ("before_agent", "before_model", "after_model", "after_agent")
 
 
@@ -49,9 +49,7 @@ class Chain(AgentMiddleware[Any, Any]):
             raise TypeError("Only one middleware of a chain may update the agent's state in a model call.")
         return ExtendedModelResponse(model_response=response, command=updates[0])
 
-    async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: ToolHandler
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         for one in reversed(self._around_tool):
             handler = partial(one.awrap_tool_call, handler=handler)
         return await handler(request)

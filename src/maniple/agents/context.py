@@ -31,6 +31,7 @@ from langgraph.types import Command
 from maniple.agents.call_limit import Answers, answers_in
 from maniple.agents.fitting import fitted, newest, task_length
 from maniple.agents.tool_call_limit import calls_in
+from maniple.agents.wrapping import ModelHandler
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
 from maniple.llms.overflow import is_overflow, window_told
@@ -117,7 +118,7 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         self._scale = 1.0
 
     async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
+        self, request: ModelRequest, handler: ModelHandler
     ) -> ModelResponse | ExtendedModelResponse:
         # Not before the model, in a node of its own: that is one step of the graph more for each call.
         if self._count(request.messages) <= TRIGGER_SHARE * self._room:
@@ -144,9 +145,7 @@ class ContextWindow(AgentMiddleware[Any, Any]):
                 head = first + 1
         return fitted(short, int(TARGET_SHARE * self._room), kept=head, count=self._count)
 
-    async def _asked(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def _asked(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         async def first() -> ModelResponse:
             return self._noted(request, await handler(request))
 

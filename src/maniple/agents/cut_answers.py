@@ -1,11 +1,11 @@
 """An answer that the endpoint cut at its limit of tokens says so."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage
 
+from maniple.agents.wrapping import ModelHandler
 from maniple.text import without_thoughts
 
 CUT_NOTE = "[This answer was cut at the model's output limit.]"
@@ -25,9 +25,7 @@ def marked(answer: AIMessage) -> str:
 class CutAnswers(AgentMiddleware[Any, Any]):
     """Mark answers in words; a tool call that was cut is the affair of `TextToolCalls`."""
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         response = await handler(request)
         result = [_noted(message) for message in response.result]
         return ModelResponse(result=result, structured_response=response.structured_response)

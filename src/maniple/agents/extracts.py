@@ -6,18 +6,17 @@ Clients hear each result as the tool gave it; what enters the conversation, and 
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
-from langgraph.types import Command
 
 from maniple.agents.task import current_task
+from maniple.agents.wrapping import ChangedResults
 from maniple.evidence import Extract, extract
-from maniple.llms.windows import room_of, text_tokens
+from maniple.llms.windows import characters_within, room_of
 
 PAGE_CHARACTERS = 6_000
 SECTION_CHARACTERS = 12_000
@@ -32,33 +31,24 @@ _CHOSEN = "An extract of {:,} characters, chosen for your step"
 _BEGINNING = "The beginning of {:,} characters"
 
 
-class Extracts(AgentMiddleware[Any, Any]):
+class Extracts(ChangedResults):
     """Shortens the results of the tools that search and read the web; others pass."""
 
     def __init__(self, model: BaseChatModel) -> None:
         super().__init__()
         self._tokens = int(WINDOW_SHARE * room_of(model))
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
-        answer = await handler(request)
-        if (
-            not isinstance(answer, ToolMessage)
-            or answer.status == "error"
-            or not isinstance(answer.content, str)
-        ):
-            return answer
+    async def changed(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
+        if result.status == "error" or not isinstance(result.content, str):
+            return result
         shorten = {_SEARCH: self._hits, "crawl_tool": self._page, "browser": self._opened}.get(
-            answer.name or ""
+            result.name or ""
         )
         if shorten is None:
-            return answer
+            return result
         # In a thread: ranking a long page takes its time.
-        content = await asyncio.to_thread(shorten, answer.content, request)
-        return answer.model_copy(update={"content": content})
+        content = await asyncio.to_thread(shorten, result.content, request)
+        return result.model_copy(update={"content": content})
 
     def _hits(self, content: str, request: ToolCallRequest) -> str:
         """Shorten what each hit says; say so when the agent has seen every one of them before."""
@@ -91,9 +81,7 @@ class Extracts(AgentMiddleware[Any, Any]):
         return json.dumps(shown, ensure_ascii=False)
 
     def _extract(self, text: str, asked: str, characters: int) -> Extract:
-        # A character of Chinese is as many tokens as four of English.
-        most = int(self._tokens * len(text) / max(text_tokens(text), 1))
-        return extract(text, asked, min(characters, most))
+        return extract(text, asked, min(characters, characters_within(self._tokens, text)))
 
 
 def _asked(request: ToolCallRequest) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 
+from maniple.agents.wrapping import ModelHandler
+
 
 class FileTools(AgentMiddleware[Any, Any]):
     """Keeps the tools of these `names` back while the current thread's workspace is empty."""
@@ -17,9 +19,7 @@ class FileTools(AgentMiddleware[Any, Any]):
         self._names = frozenset(names)
         self._has_files = has_files
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         """Send the request with the tools that are of use now."""
         if await self._has_files():
             return await handler(request)

@@ -3,14 +3,14 @@
 An agent is built once, with the tools that it always has; what there is beside them is asked at each call.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
-from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
-from langgraph.types import Command
+
+from maniple.agents.wrapping import ModelHandler, ToolAnswer, ToolHandler
 
 
 class Offer(Protocol):
@@ -32,17 +32,11 @@ class OfferedTools(AgentMiddleware[Any, Any]):
         super().__init__()
         self._offer = offer
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         """Send the request with the tools that there are now."""
         return await handler(request.override(tools=[*request.tools, *self._offer.offered()]))
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         """Run the call of a tool that the agent was not built with."""
         if request.tool is None and (tool := self._offer.find(request.tool_call["name"])):
             request = request.override(tool=tool)

@@ -1,15 +1,15 @@
 """Keep what an agent has found when its step ends in the middle."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langgraph.types import Command
 
 from maniple.agents.fencing import between_marks
 from maniple.agents.task import RESULT_CHARACTERS, StepFailed, shortened
+from maniple.agents.wrapping import ModelHandler, ToolAnswer, ToolHandler
 from maniple.errors import BudgetExhausted
 from maniple.types import SUMMARY_SOURCE
 
@@ -17,9 +17,7 @@ from maniple.types import SUMMARY_SOURCE
 class PartialWork(AgentMiddleware[Any, Any]):
     """Give `BudgetExhausted` and `StepFailed` what the agent said and its tools returned before it."""
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         try:
             return await handler(request)
         except BudgetExhausted as error:
@@ -29,11 +27,7 @@ class PartialWork(AgentMiddleware[Any, Any]):
             found = found_in(request.messages)
             raise StepFailed(f"{failure}\nUntil then:\n{found}" if found else str(failure)) from None
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         try:
             return await handler(request)
         except BudgetExhausted as error:

@@ -16,6 +16,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from maniple.agents.fencing import between_marks
+from maniple.agents.wrapping import ModelHandler
 from maniple.errors import FileError, ModelError
 from maniple.llms import capabilities_of
 from maniple.reading.pictures import picture_of
@@ -76,9 +77,7 @@ class Pictures(AgentMiddleware[Any, Any]):
         super().__init__()
         self._gallery = gallery
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if not capabilities_of(request.model).has("vision"):
             return await handler(request)
         parts = await self._parts(request.messages)

@@ -3,14 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import ToolMessage
-from langgraph.types import Command
 
+from maniple.agents.wrapping import ChangedResults
 from maniple.errors import FileError
-from maniple.llms.windows import room_of, text_tokens
+from maniple.llms.windows import characters_within, room_of
 
 CAP_CHARACTERS = 24_000
 """More than a page of a file has, which tells how to read on (`maniple.tools.page`)."""
@@ -21,7 +20,7 @@ KeepResult = Callable[[str, str], Awaitable[str]]
 """Keeps a tool's text under a name made of the tool's, and returns its path; raises `FileError`."""
 
 
-class ResultCap(AgentMiddleware[Any, Any]):
+class ResultCap(ChangedResults):
     """Cuts texts in their middles. What is kept becomes an artifact of the run, as all new files do."""
 
     def __init__(self, model: BaseChatModel, keep: KeepResult | None = None) -> None:
@@ -29,28 +28,17 @@ class ResultCap(AgentMiddleware[Any, Any]):
         self._tokens = int(WINDOW_SHARE * room_of(model))
         self._keep = keep
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
-        answer = await handler(request)
-        if not isinstance(answer, ToolMessage):
-            return answer
-        text = _text(answer.content)
-        most = self._most(text)
+    async def changed(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
+        text = _text(result.content)
+        # By its head: one character of Chinese is as many tokens as four others.
+        most = min(CAP_CHARACTERS, characters_within(self._tokens, text[:CAP_CHARACTERS]))
         if len(text) <= most:
-            return answer
+            return result
         half = most // 2
         left_out = f"{len(text) - 2 * half:,} of {len(text):,} characters left out"
-        where = await self._kept(answer.name or "tool", text)
+        where = await self._kept(result.name or "tool", text)
         short = f"{text[:half]}\n[… {left_out}; {where} …]\n{text[len(text) - half :]}"
-        return answer.model_copy(update={"content": _with(answer.content, short)})
-
-    def _most(self, text: str) -> int:
-        """Return how many characters of a text are shown: one of Chinese is as many tokens as four others."""
-        head = text[:CAP_CHARACTERS]
-        return min(CAP_CHARACTERS, int(self._tokens * len(head) / max(text_tokens(head), 1)))
+        return result.model_copy(update={"content": _with(result.content, short)})
 
     async def _kept(self, name: str, text: str) -> str:
         if self._keep is None:

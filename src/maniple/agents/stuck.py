@@ -1,7 +1,7 @@
 """Middleware: who goes round in circles is told, and then the step ends with what was found until then."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -10,8 +10,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from maniple.agents.fitting import grouped
 from maniple.agents.observations import Observed
+from maniple.agents.step_values import held
 from maniple.agents.stuck_detector import Stuck, StuckDetector
 from maniple.agents.task import StepFailed
+from maniple.agents.wrapping import ModelHandler
 
 _NUDGE = (
     "[From maniple, not from the user] You are going round in circles: {words}. Doing it once more will not "
@@ -48,14 +50,9 @@ class _Watch:
 _WATCH: ContextVar[_Watch | None] = ContextVar("maniple_stuck_watch", default=None)
 
 
-@contextmanager
-def watched() -> Iterator[None]:
+def watched() -> AbstractContextManager[None]:
     """Watch what is done within as one step."""
-    token = _WATCH.set(_Watch())
-    try:
-        yield
-    finally:
-        _WATCH.reset(token)
+    return held(_WATCH, _Watch())
 
 
 class StuckDetection(AgentMiddleware[Any, Any]):
@@ -64,9 +61,7 @@ class StuckDetection(AgentMiddleware[Any, Any]):
     Nothing of it stays in the conversation. Outside of `watched` it judges by the conversation alone.
     """
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         # Those of the request may have been shortened, and then differ from what was seen of them before.
         stuck = (_WATCH.get() or _Watch()).after(request.state["messages"])
         if stuck is None:

@@ -1,14 +1,15 @@
 """What a worker is handed, and what it hands back."""
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
+from maniple.agents.step_values import held
 from maniple.prompts import render
 
 RESULT_CHARACTERS = 6_000
@@ -61,14 +62,9 @@ class Task:
 _CURRENT: ContextVar[Task] = ContextVar("maniple_task")
 
 
-@contextmanager
-def working_on(task: Task) -> Iterator[None]:
+def working_on(task: Task) -> AbstractContextManager[None]:
     """Make `task` the current one of everything that is done within."""
-    token = _CURRENT.set(task)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return held(_CURRENT, task)
 
 
 def current_task() -> Task:

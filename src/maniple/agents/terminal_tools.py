@@ -1,6 +1,6 @@
 """Middleware: a tool whose `metadata` says `is_terminal` ends its agent's step with its result."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from maniple.agents.call_results import SAID_BY
 from maniple.agents.fencing import between_marks
+from maniple.agents.wrapping import ModelHandler
 
 
 class TerminalTools(AgentMiddleware[Any, Any]):
@@ -17,9 +18,7 @@ class TerminalTools(AgentMiddleware[Any, Any]):
     LangChain's `return_direct` ends no step beside another call, and ends it when the arguments were wrong.
     """
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         terminal = {
             tool.name: tool
             for tool in request.tools

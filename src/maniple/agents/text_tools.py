@@ -8,7 +8,7 @@ calls and results are shown as text, and its JSON is read as the call.
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
@@ -26,6 +26,7 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.agents.cut_answers import is_cut
 from maniple.agents.tool_arguments import storable
+from maniple.agents.wrapping import ModelHandler
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 
@@ -42,9 +43,7 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "act
 class TextToolCalls(AgentMiddleware[Any, Any]):
     """Read tool calls out of text, and write tools into it where the endpoint has none."""
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if not request.tools:
             return await handler(request)
         capabilities = capabilities_of(request.model)

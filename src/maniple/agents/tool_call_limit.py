@@ -1,16 +1,16 @@
 """Middleware: bound how many calls of tools an agent may make for one step."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
-from langgraph.types import Command
 
 from maniple.agents.call_limit import Answers
 from maniple.agents.call_order import calls_before
 from maniple.agents.call_results import SAID_BY
+from maniple.agents.wrapping import ToolAnswer, ToolHandler
 
 _BEYOND = (
     "Not run: the limit of {most} tool calls for one step was reached. Answer now with what you have found, "
@@ -36,11 +36,7 @@ class ToolCallLimit(AgentMiddleware[Any, Any]):
         super().__init__()
         self._most = most
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         if calls_in(request.state) + len(calls_before(request)) < self._most:
             return await handler(request)
         call = request.tool_call

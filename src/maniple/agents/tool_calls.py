@@ -10,7 +10,7 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
-from langgraph.types import Command, interrupt
+from langgraph.types import interrupt
 
 from maniple.agents.answers import Edited, Rejected, stand_in, verdict_of, wants_repetition
 from maniple.agents.argument_errors import in_words
@@ -20,6 +20,7 @@ from maniple.agents.call_results import SAID_BY, Answer, restored
 from maniple.agents.scope import run_scope
 from maniple.agents.tool_arguments import wrong_arguments
 from maniple.agents.tool_failures import failed
+from maniple.agents.wrapping import ToolHandler
 from maniple.errors import ToolFailure
 
 Arguments = Mapping[str, Any]
@@ -188,11 +189,7 @@ class _Call:
 class ToolCallsOnce(AgentMiddleware[Any, Any]):
     """Every tool call of an agent goes through `call_once`; outside of what turns failures into messages."""
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> Any:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Any:
         """Return the call's `Answer`: LangChain's type leaves out the lists, which LangGraph takes."""
         call = request.tool_call
         if request.tool is None:

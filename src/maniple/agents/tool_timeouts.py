@@ -2,16 +2,15 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
-from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
-from langgraph.types import Command
 
+from maniple.agents.wrapping import ToolAnswer, ToolHandler
 from maniple.errors import ToolFailure
 
 TIMEOUT_KEY = "timeout_seconds"
@@ -29,11 +28,7 @@ class ToolTimeouts(AgentMiddleware[Any, Any]):
         super().__init__()
         self._default_seconds = default_seconds
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         tool = request.tool
         seconds = (tool.metadata or {}).get(TIMEOUT_KEY, self._default_seconds) if tool else None
         if seconds is None:

@@ -1,6 +1,6 @@
 """Middleware of the reporter: it is shown its sources, and what it writes is checked on them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from maniple.agents.report.model import CheckedModel
 from maniple.agents.report.repair import Repair
 from maniple.agents.report.uncited import UncitedDraft
 from maniple.agents.task import Task, current_task
+from maniple.agents.wrapping import ModelHandler
 from maniple.evidence.check import SourceCheck
 from maniple.evidence.source_list import listed
 from maniple.tools.evidence import current_evidence
@@ -25,9 +26,7 @@ _READ_HERE = ("researcher", "browser")
 class CheckedReport(AgentMiddleware[Any, Any]):
     """Ask for the report with the sources at hand, and let only checked words out. Must be the innermost."""
 
-    async def awrap_model_call(
-        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]
-    ) -> ModelResponse:
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         task = current_task()
         check = await check_for(task)
         messages = [*request.messages]
