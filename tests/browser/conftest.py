@@ -4,7 +4,7 @@ import pytest
 
 from maniple.browser import Browser, Unavailable, open_browser
 from maniple.config.settings import BrowserSettings, FetchSettings
-from maniple.crawler import AddressGuard
+from maniple.egress import AddressGuard
 from tests.crawler.allowed import ALLOWED, canary, site
 
 __all__ = ["ALLOWED", "canary", "site"]

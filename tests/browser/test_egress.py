@@ -6,7 +6,7 @@ import pytest
 
 from maniple.browser import Browser, Unavailable, open_browser
 from maniple.config.settings import BrowserSettings, FetchSettings
-from maniple.crawler import AddressGuard
+from maniple.egress import AddressGuard
 from maniple.errors import BrowserError, FetchError
 from tests.crawler.web import Canary, Reply, Site, open_canary, redirect
 

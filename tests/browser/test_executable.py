@@ -5,7 +5,7 @@ import pytest
 from maniple.browser import Unavailable, open_browser
 from maniple.browser.executable import find_executable
 from maniple.config.settings import BrowserSettings
-from maniple.crawler import AddressGuard
+from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from maniple.browser import Browser, Link, Unavailable, open_browser
 from maniple.config.settings import BrowserSettings
-from maniple.crawler import AddressGuard
+from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
 from tests.crawler.web import Reply, Send, Site, redirect
 

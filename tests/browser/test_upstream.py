@@ -9,8 +9,7 @@ from pydantic import SecretStr
 
 from maniple.browser.upstream import dial
 from maniple.config.settings import BrowserSettings
-from maniple.crawler import AddressGuard
-from maniple.egress import open_socks_proxy
+from maniple.egress import AddressGuard, open_socks_proxy
 from maniple.errors import ConfigError
 from tests.egress.test_socks import NAME, ask, connected
 

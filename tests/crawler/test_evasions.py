@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from maniple.config.settings import FetchSettings
-from maniple.crawler import AddressGuard, Crawler
+from maniple.crawler import Crawler
+from maniple.egress import AddressGuard
 from maniple.errors import FetchError
 from tests.crawler.web import Canary, Reply, Site, open_canary, open_site, redirect
 

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from maniple.config import FetchSettings
-from maniple.crawler import AddressGuard, Crawler
+from maniple.crawler import Crawler
 from maniple.crawler.fetch import Fetcher
+from maniple.egress import AddressGuard
 from maniple.errors import FetchError
 from tests.crawler.web import Reply, Site, open_site, redirect
 

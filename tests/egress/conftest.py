@@ -1,7 +1,7 @@
 import pytest
 
 from maniple.config.settings import FetchSettings
-from maniple.crawler import AddressGuard
+from maniple.egress import AddressGuard
 from tests.crawler.allowed import ALLOWED, canary, site
 
 __all__ = ["ALLOWED", "canary", "site"]

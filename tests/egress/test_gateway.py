@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.crawler import AddressGuard
-from maniple.egress import AllowedHosts, Exit, Limits, open_gateway
+from maniple.egress import AddressGuard, AllowedHosts, Exit, Limits, open_gateway
 from tests.crawler.web import Canary, Reply, Send, Site, redirect
 from tests.egress.conftest import ALLOWED
 

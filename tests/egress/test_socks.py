@@ -7,8 +7,7 @@ from struct import pack
 
 import pytest
 
-from maniple.crawler import AddressGuard
-from maniple.egress import open_socks_proxy
+from maniple.egress import AddressGuard, open_socks_proxy
 from tests.crawler.web import Canary, Reply, Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]

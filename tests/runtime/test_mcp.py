@@ -15,8 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
-from maniple.crawler import AddressGuard
-from maniple.egress import Exit
+from maniple.egress import AddressGuard, Exit
 from maniple.runtime.compose import open_runtime
 from maniple.runtime.mcp import McpEquipment, open_mcp
 from maniple.runtime.stream import stream_run

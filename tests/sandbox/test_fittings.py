@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.config.settings import FetchSettings, SandboxSettings
-from maniple.crawler import AddressGuard
-from maniple.egress import Exit
+from maniple.egress import AddressGuard, Exit
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.sandbox.environment import find_environment
 from maniple.sandbox.installation import install

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from maniple.config.settings import FetchSettings, SandboxSettings
-from maniple.crawler import AddressGuard
-from maniple.egress import Exit
+from maniple.egress import AddressGuard, Exit
 from maniple.sandbox import Completed, Sandbox, Unavailable, Workspace, open_sandbox
 from tests.crawler.web import Canary, Reply, Site, open_canary, open_site, redirect
 from tests.sandbox.nobody import home_of_nobody

@@ -8,8 +8,7 @@ import pytest
 
 from maniple.config import Settings
 from maniple.config.settings import FetchSettings, SandboxSettings
-from maniple.crawler import AddressGuard
-from maniple.egress import Exit
+from maniple.egress import AddressGuard, Exit
 from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
 from maniple.sandbox.environment import find_environment, installed_packages
 from tests.crawler.web import Reply, Site, open_site

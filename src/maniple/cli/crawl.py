@@ -57,7 +57,8 @@ def crawl(
 
 async def _read(url: str, section: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
     from maniple.browser import open_browser
-    from maniple.crawler import AddressGuard, Crawler
+    from maniple.crawler import Crawler
+    from maniple.egress import AddressGuard
     from maniple.reading.isolated import Nursery
     from maniple.runtime.rendering import rendering
     from maniple.search.folder import SCHEME

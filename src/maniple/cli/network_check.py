@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from maniple.cli.findings import Finding
 from maniple.config import Settings
-from maniple.crawler import AddressGuard
+from maniple.egress import AddressGuard
 from maniple.errors import FetchError
 
 _NAME = "sandbox network"

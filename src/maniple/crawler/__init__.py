@@ -2,7 +2,6 @@
 
 from maniple.crawler.article import Article, Document
 from maniple.crawler.crawl import Crawler
-from maniple.crawler.guard import AddressGuard
 from maniple.crawler.rendering import Render
 
-__all__ = ["AddressGuard", "Article", "Crawler", "Document", "Render"]
+__all__ = ["Article", "Crawler", "Document", "Render"]

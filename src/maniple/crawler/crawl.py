@@ -7,12 +7,11 @@ import os
 from maniple.config.fetch_settings import FetchSettings
 from maniple.crawler.article import Article, Document
 from maniple.crawler.extract import read_article
-from maniple.crawler.failures import FinalError
 from maniple.crawler.fetch import Fetcher
-from maniple.crawler.guard import AddressGuard
 from maniple.crawler.jina import JinaReader
 from maniple.crawler.pictures import PagePictures
 from maniple.crawler.rendering import Render, may_need_scripts, said_characters
+from maniple.egress import AddressGuard, FinalError
 from maniple.errors import FetchError, ToolFailure
 from maniple.reading.isolated import Nursery
 

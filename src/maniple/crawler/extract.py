@@ -4,8 +4,8 @@ import asyncio
 import re
 
 from maniple.crawler.article import Article, Document, Section
-from maniple.crawler.failures import FinalError
 from maniple.crawler.media_types import HTML, PDF
+from maniple.egress import FinalError
 from maniple.errors import FetchError
 from maniple.media_types import DOCX
 from maniple.reading.formats import ISOLATED, read_as

@@ -10,12 +10,11 @@ from maniple.config.fetch_settings import FetchSettings
 from maniple.crawler.agent import agent_name
 from maniple.crawler.article import Document
 from maniple.crawler.body import ENCODINGS
-from maniple.crawler.failures import FinalError, fetch_error
-from maniple.crawler.guard import AddressGuard
 from maniple.crawler.pages import Pages
 from maniple.crawler.robots import Robots
 from maniple.crawler.transport import GuardedTransport
 from maniple.crawler.visit import Visit, Ways, require_web_address
+from maniple.egress import AddressGuard, FinalError, fetch_error
 from maniple.errors import FetchError
 
 _HEADERS = {

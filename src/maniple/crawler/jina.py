@@ -8,9 +8,8 @@ import httpx
 from maniple.config.fetch_settings import FetchSettings
 from maniple.crawler.article import Document
 from maniple.crawler.body import ENCODINGS, read_body
-from maniple.crawler.failures import fetch_error
-from maniple.crawler.guard import AddressGuard
 from maniple.crawler.visit import require_web_address
+from maniple.egress import AddressGuard, fetch_error
 from maniple.errors import FetchError
 
 _ADVICE = {

@@ -2,7 +2,7 @@
 
 import re
 
-from maniple.crawler.failures import FinalError
+from maniple.egress import FinalError
 from maniple.media_types import DOCX
 from maniple.reading.encoding import without_mark
 from maniple.reading.pictures import PICTURES, picture_of

@@ -11,7 +11,8 @@ from cachetools import TTLCache
 
 from maniple.crawler.agent import TOKEN
 from maniple.crawler.body import read_body
-from maniple.crawler.failures import FinalError, status_error
+from maniple.crawler.failures import status_error
+from maniple.egress import FinalError
 
 _PARSED_BYTES = 500 * 1024  # what the RFC wants to be read at least
 _KEPT_BYTES = 5_000_000

@@ -4,7 +4,7 @@ import ssl
 
 import httpx
 
-from maniple.crawler.guard import AddressGuard
+from maniple.egress import AddressGuard
 from maniple.errors import FetchError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}

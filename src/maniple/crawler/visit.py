@@ -8,17 +8,12 @@ import httpx
 
 from maniple.crawler.article import Document
 from maniple.crawler.body import read_body
-from maniple.crawler.failures import (
-    FinalError,
-    broken_redirect,
-    fetch_error,
-    status_error,
-    too_many_redirects,
-)
+from maniple.crawler.failures import broken_redirect, status_error, too_many_redirects
 from maniple.crawler.leads import leads_of
 from maniple.crawler.media_types import require_readable, sniffed
 from maniple.crawler.pages import Pages
 from maniple.crawler.robots import Robots
+from maniple.egress import FinalError, fetch_error
 from maniple.errors import FetchError
 from maniple.retry_after import retry_after_seconds
 

@@ -13,8 +13,7 @@ from maniple.agents import Agent, ReactAgent
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
-from maniple.crawler import AddressGuard
-from maniple.egress import Exit
+from maniple.egress import AddressGuard, Exit
 from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.services import Service, Services, open_services, start_unprotected

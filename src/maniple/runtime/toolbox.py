@@ -9,8 +9,8 @@ from langchain_core.tools import BaseTool
 from maniple.browser import open_browser
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
-from maniple.crawler import AddressGuard, Crawler
-from maniple.egress import Exit
+from maniple.crawler import Crawler
+from maniple.egress import AddressGuard, Exit
 from maniple.reading.isolated import Nursery
 from maniple.runtime.mcp import open_mcp
 from maniple.runtime.own_tools import own_tools

@@ -9,7 +9,7 @@ from drawbridge import DrawbridgeError, Policy
 from drawbridge._validator import resolve_and_validate
 
 from maniple.config.fetch_settings import FetchSettings
-from maniple.crawler.failures import fetch_error
+from maniple.egress.failures import fetch_error
 from maniple.errors import ConfigError
 
 # What drawbridge's own list leaves open: the metadata address of Azure, 6to4 relays, the second range
