@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from maniple.browser import Browser, Unavailable, open_browser
-from maniple.config.settings import BrowserSettings, FetchSettings
+from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from tests.crawler.allowed import ALLOWED, canary, site
 

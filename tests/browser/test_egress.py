@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from maniple.browser import Browser, Unavailable, open_browser
-from maniple.config.settings import BrowserSettings, FetchSettings
+from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError, FetchError
 from tests.crawler.web import Canary, Reply, Site, open_canary, redirect

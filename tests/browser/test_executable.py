@@ -4,7 +4,7 @@ import pytest
 
 from maniple.browser import Unavailable, open_browser
 from maniple.browser.executable import find_executable
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
 

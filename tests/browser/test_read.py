@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from maniple.browser import Browser, Link, Unavailable, open_browser
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
 from tests.crawler.web import Reply, Send, Site, redirect

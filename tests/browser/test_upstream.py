@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from maniple.browser.upstream import dial
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard, open_socks_proxy
 from maniple.errors import ConfigError
 from tests.egress.test_socks import NAME, ask, connected

@@ -1,7 +1,27 @@
-"""A real browser for pages that need one."""
+"""A real browser: for pages that need one, and for agents that work in it."""
 
+from maniple.browser.actions import ACTIONS, Action, ActionName, ActionResult
 from maniple.browser.launch import open_browser
-from maniple.browser.page import Browser, Link, PageSource, PageText
+from maniple.browser.page import Aids, Browser, Found, Link, Page, PageSource, PageText
+from maniple.browser.state import BrowserState, Element, ScrollInfo, Tab
 from maniple.types import Unavailable
 
-__all__ = ["Browser", "Link", "PageSource", "PageText", "Unavailable", "open_browser"]
+__all__ = [
+    "ACTIONS",
+    "Action",
+    "ActionName",
+    "ActionResult",
+    "Aids",
+    "Browser",
+    "BrowserState",
+    "Element",
+    "Found",
+    "Link",
+    "Page",
+    "PageSource",
+    "PageText",
+    "ScrollInfo",
+    "Tab",
+    "Unavailable",
+    "open_browser",
+]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.types import Unavailable
 
 # The shell first: half the memory of the whole browser, and it asks Google for nothing.

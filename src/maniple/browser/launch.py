@@ -7,7 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from maniple.browser.drivers.playwright import PlaywrightBrowser
 from maniple.browser.executable import find_executable
 from maniple.browser.page import Browser
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.egress import Resolve
 from maniple.types import Unavailable
 

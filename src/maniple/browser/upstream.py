@@ -4,7 +4,7 @@ import asyncio
 from base64 import b64encode
 from urllib.parse import urlsplit
 
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.egress import Dial, Streams
 from maniple.errors import ConfigError
 

@@ -11,6 +11,7 @@ from typing import Any
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from maniple.config.browser_settings import BrowserSettings
 from maniple.config.fetch_settings import FetchSettings
 from maniple.config.mcp_settings import McpSettings, prefix_of
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
@@ -22,27 +23,10 @@ from maniple.config.section import Section
 from maniple.config.team_settings import TeamSettings, known, mistake
 from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
 from maniple.config.tool_settings import MAX_TOOLS, SkillSettings, ToolSettings
-from maniple.config.values import (
-    OptionalSecret,
-    OptionalText,
-    UserPath,
-    is_loopback,
-)
+from maniple.config.values import UserPath, is_loopback
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 """The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
-
-
-class BrowserSettings(Section):
-    """The browser worker's Chromium."""
-
-    enabled: bool = True
-    executable: UserPath | None = None
-    headless: bool = True
-    proxy_server: OptionalText = None
-    proxy_username: OptionalText = None
-    proxy_password: OptionalSecret = None
-    timeout_seconds: float = Field(default=30, gt=0)
 
 
 class ServerSettings(Section):
@@ -95,6 +79,14 @@ class Settings(Section):
     """The embedded model (1.1 GB) and what was learned about endpoints; may be deleted at any time."""
     _notices: tuple[str, ...] = PrivateAttr(())
     _origin: Origin = PrivateAttr(Origin())
+
+    @model_validator(mode="after")
+    def _browser_opens_what_may_be_fetched(self) -> "Settings":
+        if self.browser.allow_private is None:
+            allowed = {"allow_private": self.fetch.allow_private}
+            # The tree is frozen for its users; here it is still being made.
+            object.__setattr__(self, "browser", self.browser.model_copy(update=allowed))
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.upstream import dial
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.egress import Resolve, open_socks_proxy
 from maniple.errors import BrowserError
 

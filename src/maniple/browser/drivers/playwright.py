@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from maniple.browser.drivers.chromium import Chromium
 from maniple.browser.page import Link, PageSource, PageText
-from maniple.config.settings import BrowserSettings
+from maniple.config import BrowserSettings
 from maniple.egress import Resolve
 from maniple.errors import BrowserError, FetchError
 

@@ -1,0 +1,121 @@
+"""The 17 actions of `browser_use`: one model for all, which says in the contract's words what is missing.
+
+Source: OpenManus's browser tool (the texts); `docs/browser.md` lists them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from maniple.errors import BrowserError
+
+ActionName = Literal[
+    "go_to_url",
+    "open_tab",
+    "go_back",
+    "refresh",
+    "web_search",
+    "click_element",
+    "input_text",
+    "scroll_down",
+    "scroll_up",
+    "scroll_to_text",
+    "send_keys",
+    "get_dropdown_options",
+    "select_dropdown_option",
+    "extract_content",
+    "switch_tab",
+    "close_tab",
+    "wait",
+]
+ACTIONS: tuple[ActionName, ...] = get_args(ActionName)
+
+_NEEDS: Mapping[ActionName, tuple[str, ...]] = {
+    "go_to_url": ("url",),
+    "open_tab": ("url",),
+    "web_search": ("query",),
+    "click_element": ("index",),
+    "input_text": ("index", "text"),
+    "scroll_to_text": ("text",),
+    "send_keys": ("keys",),
+    "get_dropdown_options": ("index",),
+    "select_dropdown_option": ("index", "text"),
+    "extract_content": ("goal",),
+    "switch_tab": ("tab_id",),
+}
+_SPOKEN = {"url": "URL is", "tab_id": "Tab ID is", "keys": "Keys are"}
+# These may be "" on purpose: it empties a field.
+_MAY_BE_EMPTY = {("input_text", "text")}
+
+
+def _number(value: Any) -> Any:
+    """Models write numbers as text, too, and tell an index with its brackets."""
+    return value.strip().strip("[]*") if isinstance(value, str) else value
+
+
+_Number = Annotated[int, BeforeValidator(_number)]
+
+
+class Action(BaseModel):
+    """One thing to do in the browser, with what it needs; keys that an action does not use are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    action: ActionName
+    url: str | None = None
+    index: _Number | None = Field(default=None, ge=0)
+    text: str | None = None
+    scroll_amount: _Number | None = Field(default=None, ge=0)
+    """CSS pixels; default: one window."""
+    tab_id: _Number | None = None
+    query: str | None = None
+    goal: str | None = None
+    keys: str | None = None
+    seconds: float = Field(default=3, ge=0, allow_inf_nan=False)
+
+    @classmethod
+    def of(cls, given: "Mapping[str, Any] | Action") -> "Action":
+        """Return the action that `given` names.
+
+        Raises:
+            BrowserError: there is no such action, something is missing or of a wrong kind; in the words
+                that models know.
+        """
+        if isinstance(given, Action):
+            return given
+        name = given.get("action")
+        if name not in ACTIONS:
+            raise BrowserError(f"Unknown action: {name}")
+        if missing := [key for key in _NEEDS.get(name, ()) if _is_missing(name, key, given.get(key))]:
+            raise BrowserError(_required(name, missing))
+        try:
+            return cls.model_validate({key: value for key, value in given.items() if value is not None})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise BrowserError(f"Browser action '{name}' failed: {where}: {first['msg']}") from error
+
+
+def _is_missing(action: str, key: str, value: Any) -> bool:
+    return value is None or (value == "" and (action, key) not in _MAY_BE_EMPTY)
+
+
+def _required(action: ActionName, missing: list[str]) -> str:
+    if _NEEDS[action] == ("index", "text"):
+        return f"Index and text are required for '{action}' action"
+    key = missing[0]
+    return f"{_SPOKEN.get(key, f'{key.capitalize()} is')} required for '{action}' action"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """What came of an action that succeeded; one that fails raises `BrowserError`."""
+
+    text: str
+    """The contract's words, such as `Clicked element at index 3 - Downloaded file to report.pdf`."""
+    changed: bool = True
+    """Whether the page may be another now, so that indexes shown before are not to be used."""
+    downloads: tuple[Path, ...] = ()
