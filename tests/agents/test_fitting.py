@@ -99,5 +99,10 @@ def test_the_task_is_what_comes_before_the_first_answer(messages, length):
     assert task_length(messages) == length
 
 
+def test_answers_of_a_conversation_that_goes_on_are_part_of_the_task():
+    conversation = [*TASK, AIMessage("An earlier answer."), HumanMessage("The question.")]
+    assert task_length([*conversation, *turn(1)], given=len(conversation)) == len(conversation)
+
+
 def test_results_belong_to_the_answer_that_asked_for_them():
     assert [len(group) for group in grouped([*TASK, *turn(1, calls=3), *turn(2)])] == [1, 1, 1, 4, 2]

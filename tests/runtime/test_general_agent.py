@@ -23,9 +23,12 @@ ALONE = RunOptions(agent="manus")
 
 
 @asynccontextmanager
-async def general(script: dict[str, Any], folder: Any) -> AsyncIterator[tuple[Runtime, Any]]:
+async def general(
+    script: dict[str, Any], folder: Any, team: dict[str, Any] = TEAM, **model: Any
+) -> AsyncIterator[tuple[Runtime, Any]]:
     with serving(script) as server:
-        settings: Settings = settings_of(server.base_url, folder, team=TEAM)
+        basic = {"base_url": server.base_url, "model": "gpt-4o", "api_key": "x", **model}
+        settings: Settings = settings_of(server.base_url, folder, team=team, models={"basic": basic})
         async with open_runtime(settings, checkpointer=InMemorySaver()) as runtime:
             yield runtime, server
 
@@ -62,6 +65,48 @@ async def test_the_general_agent_remembers_the_conversation(tmp_path):
         await ask(runtime, "And one more?")
     shown = [(one["role"], one["content"]) for one in server.requests[-1]["messages"][1:]]
     assert shown == [("user", "1+3=?"), ("assistant", "It is 4."), ("user", "And one more?")]
+
+
+async def test_a_conversation_may_have_more_turns_than_a_step_has_answers(tmp_path):
+    team = {**TEAM, "max_model_calls_per_step": 2}
+    async with general({"manus": [reply("It is 4.")]}, tmp_path, team) as (runtime, server):
+        for _ in range(4):
+            frames = await ask(runtime, "1+3=?")
+    assert (status(frames), len(server.requests)) == ("completed", 4)
+
+
+async def test_what_was_found_before_the_limit_is_of_this_step_alone(tmp_path):
+    team = {**TEAM, "max_model_calls_per_step": 2}
+    script = {"manus": [reply("It is 4."), *[call("list_files")] * 3]}
+    async with general(script, tmp_path, team) as (runtime, _):
+        await ask(runtime, "1+3=?")
+        frames = await ask(runtime, "Which files are there?")
+    answer = data(frames, "final_session_state")[0]["messages"][-1]["content"]
+    assert "limit of 2 model calls" in answer
+    assert "It is 4." not in answer
+
+
+async def test_the_question_stays_when_the_work_on_it_is_shortened(tmp_path):
+    long = " ".join(f"word{number}" for number in range(900))
+    turns = [call("write_file", path=f"{number}.txt", content=long) for number in range(8)]
+    script = {"manus": [reply("Hello."), *turns, reply("Done.")], "other": [reply("Files were written.")]}
+    async with general(script, tmp_path, context_tokens=16_000) as (runtime, server):
+        await ask(runtime, "Good morning!")
+        await ask(runtime, "Write eight files.")
+    shortened = [one for one in server.requests if "shorten the record" in str(one["messages"][0])]
+    others = [one for one in server.requests[1:] if one not in shortened]
+    assert shortened
+    assert all({"role": "user", "content": "Write eight files."} in one["messages"] for one in others)
+
+
+async def test_of_a_long_conversation_the_newest_part_is_told(tmp_path):
+    async with general({"manus": [reply("Yes.")]}, tmp_path, context_tokens=16_000) as (runtime, server):
+        for number in range(12):
+            await ask(runtime, f"{number}: " + "How are you, and how is everybody at home? " * 60)
+        await ask(runtime, "Good night!")
+    told = server.requests[-1]["messages"]
+    assert told[-1] == {"role": "user", "content": "Good night!"}
+    assert sum(len(str(one["content"])) for one in told[1:]) < 30_000
 
 
 async def test_what_the_general_agent_cannot_do_ends_the_run_with_its_reasons(tmp_path):

@@ -14,13 +14,16 @@ from maniple.agents.wrapping import ModelHandler
 class Answers(AgentState[Any]):
     """An agent's messages, and how many answers and results of calls are not among them any more."""
 
+    given: NotRequired[int]
+    """How many messages were there before the step began: they may hold answers to earlier requests."""
     answers_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
     calls_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
 
 
 def answers_in(state: Mapping[str, Any]) -> int:
     """Return how often the model has answered in this step, shortened records included."""
-    kept = sum(isinstance(message, AIMessage) for message in state["messages"])
+    own = state["messages"][state.get("given", 0) :]
+    kept = sum(isinstance(message, AIMessage) for message in own)
     return kept + state.get("answers_left_out", 0)
 
 

@@ -123,17 +123,19 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         # Not before the model, in a node of its own: that is one step of the graph more for each call.
         if self._count(request.messages) <= TRIGGER_SHARE * self._room:
             return await self._asked(request, handler)
-        short = await self._compacted(request.messages)
+        given = request.state.get("given", 0)
+        short = await self._compacted(request.messages, given)
+        shown = {"messages": short, "given": given}
         response = await self._asked(request.override(messages=short), handler)
         left_out = {
-            "answers_left_out": answers_in(request.state) - answers_in({"messages": short}),
-            "calls_left_out": calls_in(request.state) - calls_in({"messages": short}),
+            "answers_left_out": answers_in(request.state) - answers_in(shown),
+            "calls_left_out": calls_in(request.state) - calls_in(shown),
         }
         kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
         return ExtendedModelResponse(response, Command(update={"messages": kept, **left_out}))
 
-    async def _compacted(self, messages: Sequence[BaseMessage]) -> list[Any]:
-        head = task_length(messages)
+    async def _compacted(self, messages: Sequence[BaseMessage], given: int) -> list[Any]:
+        head = task_length(messages, given)
         start = head + newest(messages[head:], int(NEWEST_SHARE * self._room), self._count)
         short: list[Any] = list(messages)
         if start > head:
@@ -151,7 +153,8 @@ class ContextWindow(AgentMiddleware[Any, Any]):
 
         def shorter(error: Exception) -> list[Any]:
             self._room = _smaller(self._model, self._room, self._count(request.messages), error)
-            room, kept = int(TARGET_SHARE * self._room), task_length(request.messages)
+            room = int(TARGET_SHARE * self._room)
+            kept = task_length(request.messages, request.state.get("given", 0))
             return fitted(request.messages, room, kept=kept, count=self._count)
 
         async def send(messages: list[Any]) -> ModelResponse:

@@ -14,9 +14,13 @@ SHORTEST_CHARACTERS = 400
 Count = Callable[[Sequence[BaseMessage]], int]
 
 
-def task_length(messages: Sequence[BaseMessage]) -> int:
-    """Return how many messages come before the first answer: the prompt and the task, which always stay."""
-    return next((n for n, one in enumerate(messages) if isinstance(one, AIMessage)), len(messages))
+def task_length(messages: Sequence[BaseMessage], given: int = 0) -> int:
+    """Return how many messages come before the first answer: the prompt and the task, which always stay.
+
+    Answers among the first `given` messages are part of the task: a conversation that goes on.
+    """
+    own = enumerate(messages[given:], given)
+    return next((n for n, one in own if isinstance(one, AIMessage)), len(messages))
 
 
 def grouped(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:

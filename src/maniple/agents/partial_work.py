@@ -1,6 +1,6 @@
 """Keep what an agent has found when its step ends in the middle."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -21,18 +21,22 @@ class PartialWork(AgentMiddleware[Any, Any]):
         try:
             return await handler(request)
         except BudgetExhausted as error:
-            error.done_before = found_in(request.messages)
+            error.done_before = found_in(_own(request.messages, request.state))
             raise
         except StepFailed as failure:
-            found = found_in(request.messages)
+            found = found_in(_own(request.messages, request.state))
             raise StepFailed(f"{failure}\nUntil then:\n{found}" if found else str(failure)) from None
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         try:
             return await handler(request)
         except BudgetExhausted as error:
-            error.done_before = found_in(request.state["messages"])
+            error.done_before = found_in(_own(request.state["messages"], request.state))
             raise
+
+
+def _own(messages: Sequence[BaseMessage], state: Mapping[str, Any]) -> Sequence[BaseMessage]:
+    return messages[state.get("given", 0) :]
 
 
 def found_in(messages: Sequence[BaseMessage]) -> str:

@@ -19,6 +19,7 @@ from maniple.agents.chain import chained
 from maniple.agents.context import ContextWindow
 from maniple.agents.extracts import Extracts
 from maniple.agents.fencing import Fencing
+from maniple.agents.fitting import fitted
 from maniple.agents.limits import StepLimits
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.partial_work import PartialWork
@@ -40,7 +41,11 @@ from maniple.agents.tool_calls import ToolCallsOnce
 from maniple.agents.tool_failures import tool_failures
 from maniple.agents.tool_timeouts import ToolTimeouts
 from maniple.llms import broke_off
+from maniple.llms.windows import room_of
 from maniple.text import without_thoughts
+
+CONVERSATION_SHARE = 0.25
+"""Of the prompt's room: what an agent that answers alone is given of the conversation, the newest of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +55,13 @@ class ReactAgent:
     role: Role
     has_tools: bool
     graph: CompiledStateGraph[Any, Any, Any, Any]
+    room: int
+    """Tokens that a prompt of its model may have."""
 
     async def work(self, task: Task) -> str:
         with working_on(task), tool_places(), ordered(), watched():
-            result = await self.graph.ainvoke({"messages": self._messages(task)})
+            messages = self._messages(task)
+            result = await self.graph.ainvoke({"messages": messages, "given": len(messages)})
         return _answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:
@@ -62,7 +70,8 @@ class ReactAgent:
             tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
         )
         if task.conversation:
-            return [SystemMessage(prompt + fenced(task.caller) + given(task.files)), *task.conversation]
+            said = fitted(task.conversation, int(CONVERSATION_SHARE * self.room))
+            return [SystemMessage(prompt + fenced(task.caller) + given(task.files)), *said]
         return [
             SystemMessage(prompt),
             HumanMessage(f"Request: {task.request}"),
@@ -110,4 +119,4 @@ def build_react_agent(
         ToolTimeouts(limits.tool_seconds),
     ]
     graph = create_agent(model, list(tools), middleware=chained(stack), name=role.name)
-    return ReactAgent(role, bool(tools) or offered is not None, graph)
+    return ReactAgent(role, bool(tools) or offered is not None, graph, room_of(model))
