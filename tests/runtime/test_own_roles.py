@@ -111,6 +111,7 @@ def test_a_mistake_in_a_role_or_a_tool_is_named_with_its_line(folder, before, af
         ),
         ("conf.yaml", CONF.replace("my_tools:c", "no_such:c"), "line 9: tools.0: no_such:count_words cannot"),
         ("conf.yaml", f"{CONF}  - a:count_words", "line 10: tools.1: there is another tool called count_wo"),
+        ("my_tools.py", "raise SystemExit(3)", "cannot be used as a tool: SystemExit: 3"),
         ("my_tools.py", "count_words = 3", "cannot be used as a tool: TypeError: it is neither a function"),
         ("my_tools.py", "def count_words(text: str): ...", "ValueError: Function must have a docstring"),
         ("roles/poet.md", "{% if tools %}\n{% oops %}", "poet.md, line 2: "),
@@ -162,14 +163,15 @@ def test_doctor_names_a_package_whose_tool_cannot_be_loaded(folder):
     assert check_own(Settings()) == []
 
 
-async def test_a_function_that_is_not_async_runs_in_a_thread_and_a_langchain_tool_stays_itself():
+async def test_a_function_that_is_not_async_runs_in_a_thread_and_a_langchain_tool_keeps_what_it_says():
     def where(text: str) -> str:
         """Say who works."""
         return threading.current_thread().name
 
     assert await as_tool(where, "where").ainvoke({"text": ""}) != threading.current_thread().name
     made = as_tool(where, "where")
-    assert as_tool(made, "where") is made
+    again = as_tool(made, "where")
+    assert (again.name, again.description, again.args) == (made.name, made.description, made.args)
     assert as_tool(made, "place").name == "place"
 
 

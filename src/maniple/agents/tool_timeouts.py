@@ -12,6 +12,7 @@ from langchain_core.tools import StructuredTool
 
 from maniple.agents.wrapping import ToolAnswer, ToolHandler
 from maniple.errors import ToolFailure
+from maniple.tools.guests import in_thread
 
 TIMEOUT_KEY = "timeout_seconds"
 """What a tool's `metadata` may say; `None` is for one that bounds itself, as the sandbox does."""
@@ -43,8 +44,7 @@ def _bounded(tool: StructuredTool, seconds: float) -> StructuredTool:
     """Return the tool with the bound inside: what fails in there, LangChain tells as the end of the call."""
     run, blocking = tool.coroutine, tool.func
     if run is None and blocking is not None:
-        run = functools.partial(asyncio.to_thread, blocking)
-        functools.update_wrapper(run, blocking)
+        run = in_thread(blocking)
     if run is None:
         return tool
     unbounded = run

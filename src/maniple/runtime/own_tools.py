@@ -8,7 +8,7 @@ import difflib
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from maniple.config import Settings
 from maniple.config.run_settings import TOOLS
 from maniple.config.sources import Keys
 from maniple.errors import ConfigError
+from maniple.tools.guests import in_thread, staying
 from maniple.types import Worker
 
 GROUP = "maniple.tools"
@@ -48,13 +49,21 @@ def as_tool(found: Any, name: str) -> BaseTool:
 
     A function that is not async runs in a thread. Raises `TypeError` or `ValueError` with what it lacks.
     """
+    if isinstance(found, StructuredTool) and (run := _awaitable(found)):
+        return found.model_copy(update={"name": name, "coroutine": run})
     if isinstance(found, BaseTool):
         return found if found.name == name else found.model_copy(update={"name": name})
     if inspect.iscoroutinefunction(found):
-        return StructuredTool.from_function(coroutine=found, name=name)
+        return StructuredTool.from_function(coroutine=staying(found), name=name)
     if inspect.isfunction(found):
-        return StructuredTool.from_function(found, name=name)
+        return StructuredTool.from_function(coroutine=in_thread(found), name=name)
     raise TypeError("it is neither a function nor a LangChain tool")
+
+
+def _awaitable(tool: StructuredTool) -> Callable[..., Awaitable[Any]] | None:
+    if tool.coroutine is not None:
+        return staying(tool.coroutine)
+    return in_thread(tool.func) if tool.func is not None else None
 
 
 class _Known:
@@ -81,7 +90,7 @@ class _Known:
             raise self._mistake(keys, f"there is another tool called {name}; rename this one")
         try:
             self._tools[name] = tool = as_tool(load(), name)
-        except Exception as error:  # what is not ours may fail in any way
+        except (Exception, SystemExit) as error:  # what is not ours may fail in any way
             words = f"{source} cannot be used as a tool: {type(error).__name__}: {error}"
             raise self._mistake(keys, words) from error
         return tool
