@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
 
 from maniple.errors import ManipleError, StoreError
@@ -26,7 +26,7 @@ class KeyWatch:
 
     async def pages(
         self, owner: str, told: AsyncIterator[Sequence[EventRecord]]
-    ) -> AsyncIterator[Sequence[EventRecord]]:
+    ) -> AsyncGenerator[Sequence[EventRecord]]:
         """Yield what is `told`; raises `KeyRevoked` within two seconds of the revocation of `owner`'s key."""
         if not owner:
             async for page in told:

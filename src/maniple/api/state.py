@@ -39,14 +39,19 @@ class Service:
 
 
 @asynccontextmanager
-async def open_service(settings: Settings, progress: Progress | None = None) -> AsyncIterator[Service]:
-    """Open store, team and engine, and close them again; raises the `ManipleError` that keeps one shut."""
+async def open_service(
+    settings: Settings, progress: Progress | None = None, *, alone: bool = True
+) -> AsyncIterator[Service]:
+    """Open store, team and engine, and close them again; raises the `ManipleError` that keeps one shut.
+
+    `alone` wants to be the one server of its database; others stand beside that one.
+    """
     metrics = Metrics()
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     rules = _rules(settings)
     async with (
         open_tracing(settings.telemetry, rules.redactor) as tracing,
-        open_configured_store(settings, server=True) as store,
+        open_configured_store(settings, server=alone) as store,
         open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
         open_reach(runtime) as reach,
         open_engine(

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maniple.cli.mcp_serve import serve_mcp
 from maniple.cli.options import ConfigOption, finish, read_settings
 
 if TYPE_CHECKING:
     from maniple.config import Settings
     from maniple.mcp import McpServers, ServerState
 
-mcp = typer.Typer(name="mcp", no_args_is_help=True, help="MCP servers: tools from elsewhere.")
+mcp = typer.Typer(
+    name="mcp", no_args_is_help=True, help="MCP servers: tools from elsewhere, and the team as one."
+)
+mcp.command("serve")(serve_mcp)
 
 ServerName = Annotated[str, typer.Argument(metavar="SERVER", help="As mcp.servers in conf.yaml names it.")]
 

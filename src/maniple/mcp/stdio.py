@@ -47,12 +47,12 @@ async def stdio_transport(pipes: Pipes) -> AsyncIterator[TransportStreams]:
     async def reading() -> None:
         nonlocal ended
         async with read_writer:
-            ended = await _read_lines(pipes.reader, read_writer)
+            ended = await read_messages(pipes.reader, read_writer)
 
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(reading)
-            tasks.start_soon(_write_lines, pipes.writer, write_reader)
+            tasks.start_soon(write_messages, pipes.writer, write_reader)
             try:
                 yield read, write
             finally:
@@ -70,10 +70,10 @@ async def stdio_transport(pipes: Pipes) -> AsyncIterator[TransportStreams]:
         raise McpError(pipes.reason or f"{ended}{f', and said: {said[-500:]}' if said else ''}")
 
 
-async def _read_lines(
+async def read_messages(
     reader: asyncio.StreamReader, messages: MemoryObjectSendStream[SessionMessage | Exception]
 ) -> str:
-    """Hand each message on until there is none; return why."""
+    """Hand each message of a program on until there is none; return why, for people."""
     while True:
         try:
             line = await reader.readline()
@@ -95,9 +95,10 @@ async def _read_lines(
             return ""
 
 
-async def _write_lines(
+async def write_messages(
     writer: asyncio.StreamWriter, messages: MemoryObjectReceiveStream[SessionMessage]
 ) -> None:
+    """Write each message as a line, until nobody reads them."""
     async with messages:
         async for message in messages:
             line = message.message.model_dump_json(by_alias=True, exclude_unset=True)

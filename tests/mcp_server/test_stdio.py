@@ -1,0 +1,195 @@
+"""`maniple mcp serve` as hosts start it: a process whose output carries the protocol alone."""
+
+import asyncio
+import json
+import signal
+import sqlite3
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from maniple.errors import McpError
+from maniple.mcp.stdio import stdio_transport
+from tests.cli.processes import MANIPLE, environment, maniple, start
+from tests.mcp_server.hosts import ERAS, HANGING, Host
+from tests.openai_server import SIMPLE, OpenAIServer, serving
+from tests.serving import ROOT
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+QUESTION = {"question": "1+3=?"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "0"},
+    },
+}
+
+
+@pytest.fixture
+def model() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as server:
+        yield server
+
+
+class Pipes:
+    """The server's ends, as the client's transport wants them."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        self.process = process
+        self.reader, self.writer = process.stdout, process.stdin
+        self.reason = ""
+
+    def last_words(self) -> str:
+        return ""
+
+    async def stop(self) -> None:
+        """End it as hosts do: its input ends."""
+        self.writer.close()
+        await self.process.wait()
+
+
+async def begun(model: OpenAIServer, home: Path, **more: str) -> Process:
+    env = environment(home, model.base_url, MANIPLE_SANDBOX__BACKEND="off", PYTHONPATH=str(ROOT), **more)
+    return await start(MANIPLE, "mcp", "serve", folder=home, env=env, stdin=PIPE)
+
+
+@asynccontextmanager
+async def hosted(model: OpenAIServer, home: Path, mode: Any = "auto") -> AsyncIterator[tuple[Host, Process]]:
+    process = await begun(model, home)
+    try:
+        async with Client(stdio_transport(Pipes(process)), mode=mode) as client:
+            yield Host(client), process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_host_asks_the_team_and_hears_of_its_work(model, tmp_path, mode):
+    async with hosted(model, tmp_path, mode) as (host, process):
+        run = await host.run(**QUESTION)
+        assert "The answer is **4**." in run["answer"]
+        assert "coder begins" in host.told
+        assert not (await host.call("ask_team")).structured_content
+    assert process.returncode == 0
+
+
+async def test_a_run_whose_server_was_killed_goes_on_with_the_next_one(model, tmp_path):
+    model.reset(HANGING)
+    hears = asyncio.Event()
+    with pytest.raises(McpError, match="its program ended"):
+        async with hosted(model, tmp_path) as (host, process):
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                if message == "coder begins":
+                    hears.set()
+
+            asking = asyncio.ensure_future(
+                host.client.call_tool("ask_team", QUESTION, progress_callback=hear)
+            )
+            await hears.wait()
+            process.kill()
+            await asking
+    run_id = newest_run(tmp_path)
+    model.reset(SIMPLE)
+    async with hosted(model, tmp_path) as (host, _):
+        for _ in range(1_000):
+            run = await host.run("get_run", run_id=run_id)
+            if run["status"] not in ("queued", "running"):
+                break
+            host.told.clear()
+            await asyncio.sleep(0.02)
+    assert run["status"] == "completed"
+    assert "The answer is **4**." in run["answer"]
+    assert not any("You are the planner" in str(one) for one in model.requests)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None], ids=str)
+async def test_a_server_that_is_ended_leaves_its_run_to_go_on_later(model, tmp_path, number):
+    model.reset(HANGING)
+    process = await begun(model, tmp_path)
+    pipes = Pipes(process)
+    await said(pipes, HELLO)
+    call = {"name": "ask_team", "arguments": QUESTION, "_meta": {"progressToken": 7}}
+    pipes.writer.write(line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+    pipes.writer.write(line({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}))
+    while (await heard(pipes))["params"]["message"] != "coder begins":
+        pass
+    if number is None:
+        pipes.writer.close()
+    else:
+        process.send_signal(number)
+    async with asyncio.timeout(30):
+        rest, log = await process.communicate()
+    assert process.returncode == 0, log.decode()
+    assert all(json.loads(one)["jsonrpc"] for one in rest.splitlines())
+    assert statuses(tmp_path) == ["running"]
+
+
+async def test_the_output_carries_messages_alone_and_odd_input_ends_nothing(model, tmp_path):
+    process = await begun(model, tmp_path, MANIPLE_LOGGING__LEVEL="DEBUG")
+    pipes = Pipes(process)
+    for odd in (b"\n", b"not json\n", b'{"jsonrpc": "2.0"}\n', b"[1]\n", b"\xff\xfe\n", b"{" * 5_000 + b"\n"):
+        pipes.writer.write(odd)
+    answer = await said(pipes, HELLO)
+    assert answer["result"]["serverInfo"]["name"] == "maniple"
+    pipes.writer.write(line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+    call = {"name": "ask_team", "arguments": QUESTION}
+    answer = await said(pipes, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+    assert (answer["id"], answer["result"]["isError"]) == (2, False)
+    pipes.writer.close()
+    async with asyncio.timeout(30):
+        rest, log = await process.communicate()
+    assert (process.returncode, rest) == (0, b"")
+    assert b"The run begins" in log
+    assert b"sk-canary" not in log
+
+
+async def test_without_a_model_the_reason_is_told_beside_the_protocol(model, tmp_path):
+    env = environment(tmp_path, model.base_url, MANIPLE_EMBEDDED__ENABLED="false")
+    env = {name: value for name, value in env.items() if not name.startswith("BASIC_")}
+    env["MANIPLE_EMBEDDED__DISCOVER"] = "false"
+    status, output, notes = await maniple("mcp", "serve", folder=tmp_path, env=env)
+    assert (status, output) == (1, "")
+    assert "No model is configured" in notes
+
+
+def line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+async def heard(pipes: Pipes) -> dict[str, Any]:
+    async with asyncio.timeout(60):
+        return json.loads(await pipes.reader.readline())
+
+
+async def said(pipes: Pipes, message: dict[str, Any]) -> dict[str, Any]:
+    """Send a request, and return the answer: with no token there is nothing else."""
+    pipes.writer.write(line(message))
+    return await heard(pipes)
+
+
+def newest_run(home: Path) -> str:
+    with sqlite3.connect(home / "data/maniple.db") as database:
+        [(run_id,)] = database.execute("SELECT run_id FROM runs").fetchall()
+    database.close()
+    return run_id
+
+
+def statuses(home: Path) -> list[str]:
+    with sqlite3.connect(home / "data/maniple.db") as database:
+        found = [status for (status,) in database.execute("SELECT status FROM runs")]
+    database.close()
+    return found

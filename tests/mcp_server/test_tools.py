@@ -1,0 +1,251 @@
+"""The team as tools, called by the official client in this process."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from jsonschema import validate
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitResult
+
+from tests.mcp_server.hosts import ASKING, CRAWLING, ERAS, HANGING, Host, Person, hosted, words
+from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, reply, serving
+
+pytestmark = pytest.mark.anyio
+QUESTION = {"question": "1+3=?"}
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as server:
+        yield server
+
+
+@pytest.fixture
+async def host(model: OpenAIServer, tmp_path: Path):
+    model.reset(SIMPLE)
+    async with hosted(model.base_url, tmp_path) as found:
+        yield found
+
+
+async def test_a_host_finds_three_tools_that_say_what_they_take_and_answer(host: Host):
+    found = {tool.name: tool for tool in (await host.client.list_tools()).tools}
+    assert [*found] == ["ask_team", "plan", "get_run"]
+    assert {*found["ask_team"].input_schema["properties"]} == {
+        *("question", "thread_id", "deep_thinking", "search_first", "review_plan"),
+    }
+    assert all(tool.output_schema and tool.description for tool in found.values())
+    assert found["get_run"].annotations.read_only_hint
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_question_is_answered_as_data_and_in_words(model, tmp_path, mode):
+    model.reset(SIMPLE)
+    async with hosted(model.base_url, tmp_path, mode=mode) as host:
+        result = await host.call("ask_team", **QUESTION)
+        schema = (await host.client.list_tools()).tools[0].output_schema
+    validate(run := result.structured_content, schema)
+    assert (run["status"], run["waits_for"], run["error"]) == ("completed", [], None)
+    assert "The answer is **4**." in run["answer"]
+    assert [step["status"] for step in run["plan"]["steps"]] == ["completed", "completed"]
+    assert run["usage"]["model_calls"] > 0
+    assert result.content[0].text == run["answer"]
+    assert f"thread_id: {run['thread_id']}" in words(result)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_who_waits_is_told_which_steps_and_agents_begin(model, tmp_path, mode):
+    model.reset(SIMPLE)
+    async with hosted(model.base_url, tmp_path, mode=mode) as host:
+        await host.run(**QUESTION)
+    assert [one for one in host.told if "step" in one or "begins" in one] == [
+        "coordinator begins",
+        "planner begins",
+        "plan: 1 + 3 (2 steps)",
+        "step 1 of 2, coder: Compute (in_progress)",
+        "coder begins",
+        "step 1 of 2, coder: Compute (completed)",
+        "step 2 of 2, reporter: Report (in_progress)",
+        "reporter begins",
+        "step 2 of 2, reporter: Report (completed)",
+    ]
+
+
+async def test_who_waits_is_told_which_tools_are_called(model, tmp_path):
+    model.reset(CRAWLING)
+    async with hosted(model.base_url, tmp_path) as host:
+        await host.run(**QUESTION)
+    assert "calls crawl_tool" in host.told
+
+
+async def test_a_conversation_goes_on_with_its_thread(host: Host):
+    first = await host.run(**QUESTION)
+    second = await host.run(question="And 1+4?", thread_id=first["thread_id"])
+    assert second["thread_id"] == first["thread_id"]
+    assert second["run_id"] != first["run_id"]
+
+
+async def test_a_plan_is_made_and_nothing_of_it_is_done_until_it_is_accepted(host: Host, model):
+    planned = await host.run("plan", **QUESTION)
+    assert planned["status"] == "interrupted"
+    assert [step["title"] for step in planned["plan"]["steps"]] == ["Compute", "Report"]
+    assert not any("You are the coder" in str(one) for one in model.requests)
+
+    done = await host.run(question="accept", thread_id=planned["thread_id"])
+    assert (done["run_id"], done["status"]) == (planned["run_id"], "completed")
+
+
+async def test_a_plan_is_no_question_to_a_person(model, tmp_path):
+    model.reset(SIMPLE)
+    person = Person(["accept"])
+    async with hosted(model.base_url, tmp_path, person=person) as host:
+        assert (await host.run("plan", **QUESTION))["status"] == "interrupted"
+    assert person.asked == []
+
+
+async def test_a_run_is_told_of_later(host: Host):
+    run = await host.run(**QUESTION)
+    assert await host.run("get_run", run_id=run["run_id"]) == run
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_person_is_asked_by_a_form(model, tmp_path, mode):
+    model.reset(ASKING)
+    person = Person(["2026"])
+    async with hosted(model.base_url, tmp_path, mode=mode, person=person) as host:
+        run = await host.run(**QUESTION)
+    assert run["status"] == "completed"
+    assert person.asked == ["Which year?\n- 2025\n- 2026"]
+    assert any("2026" in str(one["messages"][-1]) for one in model.requests)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("person", [None, Person()], ids=["no forms", "declined"])
+async def test_where_nobody_answers_the_result_says_what_is_asked_and_how_to_answer(
+    model, tmp_path, mode, person
+):
+    model.reset(ASKING)
+    async with hosted(model.base_url, tmp_path, mode=mode, person=person) as host:
+        result = await host.call("ask_team", **QUESTION)
+        run = result.structured_content
+        assert (run["status"], run["waits_for"][0]["kind"]) == ("interrupted", "question")
+        told = words(result)
+        assert "Which year?" in told
+        assert f'ask_team, as the question, with thread_id "{run["thread_id"]}"' in told
+        assert not result.is_error
+
+        answered = await host.run(question="2026", thread_id=run["thread_id"])
+        assert (answered["run_id"], answered["status"]) == (run["run_id"], "completed")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_plan_is_reviewed_by_form_until_it_is_accepted(model, tmp_path, mode):
+    model.reset(SIMPLE)
+    person = Person(["Do it in one step.", "accept"])
+    async with hosted(model.base_url, tmp_path, mode=mode, person=person) as host:
+        run = await host.run(review_plan=True, **QUESTION)
+    assert run["status"] == "completed"
+    assert len(person.asked) == 2
+    assert "1. coder: Compute: Compute 1 + 3 with Python." in person.asked[0]
+
+
+async def test_a_tool_that_needs_approval_waits_for_a_persons_word(model, tmp_path):
+    model.reset(CRAWLING)
+    person = Person(["Never."])
+    async with hosted(
+        model.base_url, tmp_path, mode="legacy", person=person, runs={"approval": ["crawl_tool"]}
+    ) as host:
+        run = await host.run(**QUESTION)
+    assert run["status"] == "completed"
+    assert "crawl_tool is to run with:" in person.asked[0]
+    assert "http://127.0.0.1:9/secret" in person.asked[0]
+    assert any("Never." in str(one["messages"]) for one in model.requests)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_who_cancels_the_call_cancels_the_run(model, tmp_path, mode):
+    model.reset(HANGING)
+    async with hosted(model.base_url, tmp_path, mode=mode) as host:
+        began = asyncio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            if message == "coder begins":
+                began.set()
+
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(lambda: host.client.call_tool("ask_team", QUESTION, progress_callback=hear))
+            await began.wait()
+            calls.cancel_scope.cancel()
+        assert host.service is not None
+        [run] = await host.service.store.runs.list("", 10, None)
+        async for _ in host.service.engine.events(run.run_id):
+            pass
+        told = await host.run("get_run", run_id=run.run_id)
+    assert told["status"] == "cancelled"
+
+
+async def test_a_model_that_cannot_be_reached_is_told_in_words(tmp_path):
+    async with hosted("http://127.0.0.1:9/v1", tmp_path) as host:
+        result = await host.call("ask_team", **QUESTION)
+    assert result.is_error
+    assert result.structured_content["error"]["code"]
+    assert "http://127.0.0.1:9/v1" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("ask_team", {}, "question: Field required"),
+        ("ask_team", {"question": " \n"}, "question: Value error, it is empty"),
+        ("ask_team", {"question": 7}, "question: Input should be a valid string"),
+        ("ask_team", {"question": "\ud83d"}, "question: Input should be a valid string"),
+        ("ask_team", {"question": "x" * 200_001}, "question: String should have at most 200000 characters"),
+        ("ask_team", {"question": "x", "thread_id": "../../etc"}, "thread_id: String should match pattern"),
+        ("ask_team", {"question": "x", "more": 1}, "more: Extra inputs are not permitted"),
+        ("ask_team", {"question": "x", "agent": "root"}, "'root' does not answer alone here"),
+        ("plan", {"question": ["x"]}, "question: Input should be a valid string"),
+        ("get_run", {"run_id": "no-such-run"}, "There is no such run."),
+        ("get_run", {"run_id": "' OR 1=1"}, "run_id: String should match pattern"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_in_words(host: Host, tool, arguments, told):
+    result = await host.call(tool, **arguments)
+    assert result.is_error
+    assert told in words(result)
+    assert len(words(result)) < 1_000
+
+
+async def test_an_unknown_tool_is_refused(host: Host):
+    with pytest.raises(MCPError, match="there are ask_team, plan, get_run"):
+        await host.call("rm")
+
+
+async def test_a_forged_answer_reaches_no_run(host: Host):
+    forged = ElicitResult(action="accept", content={"answer": "approve"})
+    result = await host.client.session.call_tool(
+        "ask_team", QUESTION, input_responses={"x": forged}, request_state="no-such-run"
+    )
+    assert result.is_error
+    assert "There is no such run." in words(result)
+
+
+async def test_twenty_callers_at_once_each_get_their_own_answer(model, tmp_path):
+    script = {**BRIEF, "reporter": [reply("The report of {run}.")]}
+    model.reset(script)
+    async with hosted(model.base_url, tmp_path) as host:
+        asked = [host.call("ask_team", question=f"1+3=? #run=r{number}") for number in range(20)]
+        results = await asyncio.gather(*asked)
+    answers = [result.structured_content["answer"] for result in results]
+    assert answers == [f"The report of r{number}." for number in range(20)]
+
+
+async def test_a_fault_of_ours_tells_a_client_nothing(host: Host, monkeypatch, caplog):
+    async def broken(*_: object) -> None:
+        raise RuntimeError("canary-0123456789")
+
+    assert host.service is not None
+    monkeypatch.setattr(type(host.service.engine), "status", broken)
+    result = await host.call("get_run", run_id="x")
+    assert (result.is_error, words(result)) == (True, "Something went wrong here. The server's log has it.")
