@@ -1,0 +1,30 @@
+"""The guide to MCP: what a host is told to start is what there is."""
+
+import json
+import re
+
+from typer.testing import CliRunner
+
+from maniple.cli.app import app
+from maniple.config.mcp_file import read_servers
+from maniple.mcp_server.arguments import AskTeam, GetRun, MakePlan
+from tests.serving import ROOT
+
+GUIDE = (ROOT / "docs/mcp.md").read_text(encoding="utf-8")
+
+
+def test_the_hosts_json_starts_a_command_that_exists():
+    shown = [json.loads(one) for one in re.findall(r"^```json\n(.*?)^```", GUIDE, re.S | re.M)]
+    assert len(shown) == 2
+    for one in shown:
+        (server,) = read_servers(one).values()
+        *command, config, _ = server["args"]
+        assert server["command"].endswith("/bin/maniple")
+        told = CliRunner().invoke(app, [*command, "--help"]).stdout
+        assert config in told
+
+
+def test_the_tools_and_their_arguments_are_those_that_there_are():
+    for name, takes in (("ask_team", AskTeam), ("plan", MakePlan), ("get_run", GetRun)):
+        optional = {key: "" if field.is_required() else "?" for key, field in takes.model_fields.items()}
+        assert f"`{name}({', '.join(f'{key}{mark}' for key, mark in optional.items())})`" in GUIDE
