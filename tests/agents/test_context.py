@@ -2,12 +2,13 @@
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_core.tools import tool
+from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
 from maniple.agents.budget import Budget
 from maniple.agents.context import ContextWindow, summary_of, within_window
 from maniple.agents.meter import Meter
+from maniple.agents.offered_tools import OfferedTools
 from maniple.errors import ModelError
 from maniple.llms import ask
 from maniple.types import AGENT_MARK
@@ -103,6 +104,43 @@ async def test_a_summary_is_made_once_and_not_at_every_call():
     last = str(prompts(server)[-1])
     assert 2 <= summaries <= 12, "24 pages of 1,000 tokens in a room of 8,000"
     assert last.count("What was done before") == 1, "an earlier summary goes into the new one"
+
+
+class Offer:
+    """One tool of a server that explains itself at length."""
+
+    def __init__(self, characters: int) -> None:
+        self.tools = [StructuredTool.from_function(coroutine=told, name="told", description="x" * characters)]
+
+    def offered(self):
+        return self.tools
+
+    def find(self, name):
+        return None
+
+
+async def told() -> str:
+    """Say nothing."""
+    return ""
+
+
+@pytest.mark.parametrize(("described", "summaries"), [(0, 0), (20_000, 1)])
+async def test_tools_that_come_and_go_take_their_part_of_the_window(described, summaries):
+    with serving(loop(3)) as server:
+        async with model_at(server, window=10_000) as model:
+            agent = agent_with(model, [read], OfferedTools(Offer(described)), ContextWindow(model, [read]))
+            await agent.graph.ainvoke({"messages": agent._messages(TASK)})
+    assert sum("You shorten the record" in str(body["messages"][0]) for body in server.requests) == summaries
+
+
+@pytest.mark.parametrize("window", [5_500, 3_000])
+async def test_tools_that_fill_the_window_leave_a_part_of_it_to_the_conversation(window):
+    with serving(loop(6)) as server:
+        async with model_at(server, window=window) as model:
+            agent = agent_with(model, [read], OfferedTools(Offer(20_000)), ContextWindow(model, [read]))
+            result = await agent.graph.ainvoke({"messages": agent._messages(TASK)})
+    assert result["messages"][-1].text == "All read."
+    assert all("read page after page" in str(messages) for messages in prompts(server))
 
 
 @pytest.mark.parametrize("streaming", [True, False])

@@ -31,6 +31,7 @@ from langgraph.types import Command
 from maniple.agents.call_limit import Answers, answers_in
 from maniple.agents.fitting import fitted, newest, task_length
 from maniple.agents.tool_call_limit import calls_in
+from maniple.agents.tool_tokens import ToolTokens
 from maniple.agents.wrapping import ModelHandler
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
@@ -47,6 +48,8 @@ TARGET_SHARE = 0.5
 """What it is compacted to, so that the loop can go on for a while."""
 NEWEST_SHARE = 0.25
 """What stays word for word."""
+LEAST_SHARE = 0.25
+"""Of what messages may have: that much stays theirs however long the descriptions of the tools are."""
 LEARNED_SHARE = 0.8
 """Of a prompt that was refused as too long: what is taken for the room from then on."""
 
@@ -113,7 +116,7 @@ class ContextWindow(AgentMiddleware[Any, Any]):
     def __init__(self, model: BaseChatModel, tools: Sequence[BaseTool] = ()) -> None:
         super().__init__()
         self._model = model
-        self._tool_tokens = count_tokens((), tools)
+        self._tools = ToolTokens(tools)
         self._room = room_of(model)
         self._scale = 1.0
 
@@ -121,12 +124,12 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         self, request: ModelRequest, handler: ModelHandler
     ) -> ModelResponse | ExtendedModelResponse:
         # Not before the model, in a node of its own: that is one step of the graph more for each call.
-        if self._count(request.messages) <= TRIGGER_SHARE * self._room:
-            return await self._asked(request, handler)
-        given = request.state.get("given", 0)
-        short = await self._compacted(request.messages, given)
-        shown = {"messages": short, "given": given}
-        response = await self._asked(request.override(messages=short), handler)
+        tools = self._tools.of(request.tools)
+        if self._count(request.messages, tools) <= TRIGGER_SHARE * self._room:
+            return await self._asked(request, handler, tools)
+        short = await self._compacted(request, tools)
+        response = await self._asked(request.override(messages=short), handler, tools)
+        shown = {"messages": short, "given": _given(request)}
         left_out = {
             "answers_left_out": answers_in(request.state) - answers_in(shown),
             "calls_left_out": calls_in(request.state) - calls_in(shown),
@@ -134,9 +137,10 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
         return ExtendedModelResponse(response, Command(update={"messages": kept, **left_out}))
 
-    async def _compacted(self, messages: Sequence[BaseMessage], given: int) -> list[Any]:
-        head = task_length(messages, given)
-        start = head + newest(messages[head:], int(NEWEST_SHARE * self._room), self._count)
+    async def _compacted(self, request: ModelRequest, tools: int) -> list[Any]:
+        messages = request.messages
+        head = task_length(messages, _given(request))
+        start = head + newest(messages[head:], self._left(NEWEST_SHARE, tools), self._count)
         short: list[Any] = list(messages)
         if start > head:
             # An earlier summary goes into the new one.
@@ -145,16 +149,15 @@ class ContextWindow(AgentMiddleware[Any, Any]):
                 told = HumanMessage(_SUMMARY_IS + summary, additional_kwargs={"lc_source": SUMMARY_SOURCE})
                 short = [*messages[:first], told, *messages[start:]]
                 head = first + 1
-        return fitted(short, int(TARGET_SHARE * self._room), kept=head, count=self._count)
+        return fitted(short, self._left(TARGET_SHARE, tools), kept=head, count=self._count)
 
-    async def _asked(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+    async def _asked(self, request: ModelRequest, handler: ModelHandler, tools: int) -> ModelResponse:
         async def first() -> ModelResponse:
-            return self._noted(request, await handler(request))
+            return self._noted(request, await handler(request), tools)
 
         def shorter(error: Exception) -> list[Any]:
-            self._room = _smaller(self._model, self._room, self._count(request.messages), error)
-            room = int(TARGET_SHARE * self._room)
-            kept = task_length(request.messages, request.state.get("given", 0))
+            self._room = _smaller(self._model, self._room, self._count(request.messages, tools), error)
+            room, kept = self._left(TARGET_SHARE, tools), task_length(request.messages, _given(request))
             return fitted(request.messages, room, kept=kept, count=self._count)
 
         async def send(messages: list[Any]) -> ModelResponse:
@@ -162,17 +165,26 @@ class ContextWindow(AgentMiddleware[Any, Any]):
 
         return await _sent(self._model, first(), shorter, send)
 
-    def _count(self, messages: Sequence[BaseMessage]) -> int:
-        return int(self._scale * (count_tokens(messages) + self._tool_tokens))
+    def _count(self, messages: Sequence[BaseMessage], tools: int = 0) -> int:
+        return int(self._scale * (count_tokens(messages) + tools))
 
-    def _noted(self, request: ModelRequest, response: ModelResponse) -> ModelResponse:
+    def _left(self, share: float, tools: int) -> int:
+        """Return what `share` leaves to messages beside the tools, which a server may have many of."""
+        room = share * self._room
+        return int(max(room - self._scale * tools * share / TARGET_SHARE, LEAST_SHARE * room))
+
+    def _noted(self, request: ModelRequest, response: ModelResponse, tools: int) -> ModelResponse:
         """Compare our estimate with the endpoint's count: code and tables have more tokens than prose."""
         answer = response.result[0] if response.result else None
         usage = answer.usage_metadata if isinstance(answer, AIMessage) else None
         if usage is not None:
-            estimate = count_tokens(request.messages) + self._tool_tokens
+            estimate = count_tokens(request.messages) + tools
             self._scale = max(self._scale, min(2.0, usage["input_tokens"] / max(estimate, 1)))
         return response
+
+
+def _given(request: ModelRequest) -> int:
+    return request.state.get("given", 0)
 
 
 async def _sent(
