@@ -12,6 +12,9 @@ LONG_CHARACTERS = 80
 _FEW = 2
 """So many times and ids in a result are those of the call; more of them are what it found."""
 _ECHOED_CHARACTERS = 3
+_SENTENCE_CHARACTERS = 10
+_SAYING_CHARACTERS = 10
+"""A call that is longer than its sentence by more than this does more than to say it."""
 _LOOKED_THROUGH_CHARACTERS = 50_000
 _VOLATILE = re.compile(
     r"""\[took\ [\d.]+\ s\]
@@ -36,6 +39,11 @@ _ACTS = re.compile(
     r"(?<![a-z])(?:add|bash|click|copy|create|delete|edit|exec\w*|fill|insert|make|move|post|press|put|python"
     r"|remove|run|save|send|set|shell|store|submit|type|update|upload|write)(?![a-z])"
 )
+_PROGRAM = frozenset({"code", "cmd", "command", "script"})
+"""Arguments that hold a program."""
+_COMMENT = re.compile(r"(?:^|(?<=\s))#[^'\"\n]{0,200}$", re.M)
+_ANCHOR = re.compile(r"\A(https?://[^\s#]+)#(?![/!])\S*\Z", re.I)
+"""Part of a page; what begins with a slash or an exclamation mark is a page of its own."""
 _WAITING_TOOL = re.compile(r"(?<![a-z])(?:sleep|wait|poll|status|progress)(?![a-z])")
 _WAITING_ARGUMENT = re.compile(r"(?<![a-z])(?:sleep|wait)(?![a-z])")
 _WAITING_RESULT = re.compile(
@@ -65,12 +73,15 @@ class Observed:
     def found(self) -> frozenset[str]:
         """Return what the result says, a digest for each thing that counts by itself.
 
-        Of a list of hits these are the addresses; of code that raised, what it raised; else it is one text.
+        Of a list of hits these are the addresses; of code that raised, what it raised; of a sentence that the
+        call was given and that comes back, none; else it is one text.
         Times and ids that each call has anew do not count, nor does what a failure repeats of the arguments.
         Longer ones than any that a conversation holds, such as pictures, are compared as they are.
         """
         if len(self.result) > _LOOKED_THROUGH_CHARACTERS:
             return frozenset({_digest(self.result)})
+        if self._only_repeats():
+            return frozenset()
         if addresses := _addresses(self.result):
             return frozenset(map(_digest, addresses))
         text = self.result
@@ -84,13 +95,21 @@ class Observed:
 
         The words with which a tool confirms that it did something are always the same.
         """
-        if self.failed:
+        if self.failed or self._only_repeats():
             return True
         if _ACTS.search(self.name.casefold()):
             return False
         if len(self.result) < LONG_CHARACTERS and not _addresses(self.result):
             return _EMPTY.fullmatch(self.result) is not None
         return True
+
+    def _only_repeats(self) -> bool:
+        """Say whether the call did no more than say a sentence, as `echo` does."""
+        text, given = self.result.strip(), [value for value in self.arguments.values() if value is not None]
+        if len(given) != 1 or not isinstance(given[0], str):
+            return False
+        is_sentence = len(text) >= _SENTENCE_CHARACTERS and " " in text
+        return is_sentence and text in given[0] and len(given[0]) <= len(text) + _SAYING_CHARACTERS
 
     def waits(self) -> bool:
         """Say whether it looks after something that takes its time."""
@@ -103,9 +122,12 @@ class Observed:
 
 
 def _plain(value: Any) -> Any:
-    """Return arguments without what makes no difference: blanks, case, empty ones, kinds of numbers."""
+    """Return arguments without what makes no difference.
+
+    That is: blanks, case, empty ones, kinds of numbers, comments of programs, which part of a page is named.
+    """
     if isinstance(value, Mapping):
-        plain = {str(name): _plain(one) for name, one in value.items()}
+        plain = {str(name): _plain(_without_comments(str(name), one)) for name, one in value.items()}
         return {name: one for name, one in plain.items() if one not in ("", None, [], {})}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
@@ -113,7 +135,11 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, int | float):
         return f"{value:g}" if abs(value) < 1e6 else str(value)
-    return " ".join(str(value).casefold().split())
+    return " ".join(_ANCHOR.sub(r"\1", str(value)).casefold().split())
+
+
+def _without_comments(name: str, value: Any) -> Any:
+    return _COMMENT.sub("", value) if name in _PROGRAM and isinstance(value, str) else value
 
 
 def _addresses(text: str) -> set[str]:
