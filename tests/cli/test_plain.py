@@ -101,6 +101,14 @@ async def test_a_failed_step_says_why_below_it() -> None:
     assert "  ✘  1 coder     Compute\n    ↳ a ⏎ b\n  –  2 reporter  Report\n" in notes
 
 
+async def test_a_blocked_step_is_told_and_its_reason_once() -> None:
+    failed = plan("failed", "not_started", reasons=("no price", ""))
+    blocked = plan("blocked", "not_started", reasons=("no price", ""))
+    _, notes = await shown([plan("in_progress", "not_started"), failed, blocked])
+    assert "  ✘  1 coder     Compute\n    ↳ no price\n  !  1 coder     Compute\n" in notes
+    assert notes.count("no price") == 1
+
+
 async def test_a_broken_answer_is_said_to_be_void_and_is_not_in_the_output() -> None:
     broken, right = model("reporter", "It is five."), model("reporter", "\n\nIt is four.")
     renamed = right[1].model_copy(update={"message_id": "again"})

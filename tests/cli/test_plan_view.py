@@ -21,7 +21,10 @@ def test_steps_tick_off() -> None:
 
 @pytest.mark.parametrize(
     ("status", "mark"),
-    [("not_started", "☐"), ("in_progress", "▶"), ("completed", "✔"), ("failed", "✘"), ("skipped", "–")],
+    [
+        *(("not_started", "☐"), ("in_progress", "▶"), ("blocked", "!")),
+        *(("completed", "✔"), ("failed", "✘"), ("skipped", "–")),
+    ],
 )
 def test_each_status_has_its_mark(status: str, mark: str) -> None:
     view = PlanView()

@@ -122,6 +122,14 @@ async def test_a_failed_step_says_why_in_one_safe_line() -> None:
     assert "✘  1 coder     Compute\n    ↳ ValueError: no number\n  –  2 reporter  Report" in shown
 
 
+async def test_a_blocked_step_stays_on_the_screen_and_its_reason_is_said_once() -> None:
+    failed = plan("failed", "not_started", reasons=("NEEDS: the price", ""))
+    blocked = plan("blocked", "not_started", reasons=("NEEDS: the price", ""))
+    shown = await screen([plan("in_progress", "not_started"), failed, blocked])
+    assert "✘  1 coder     Compute\n    ↳ NEEDS: the price\n  !  1 coder     Compute\n" in shown
+    assert shown.count("NEEDS") == 1
+
+
 async def test_an_agents_name_stands_above_its_first_word_while_that_is_written() -> None:
     file = io.StringIO()
     console = Console(file=file, width=80, height=20, force_terminal=True, no_color=True)

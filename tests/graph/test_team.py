@@ -170,6 +170,14 @@ async def test_another_member_may_help_and_the_step_is_tried_again():
         frames = await it.run()
         assert "The price is 3." in it.prompts("coder")[1]
     assert agents(frames) == ["coordinator", "planner", "coder", "researcher", "coder", "reporter"]
+    # The list begins with the help once there is one.
+    blocked = [one["steps"] for one in data(frames, "plan") if one["steps"][-2]["status"] == "blocked"]
+    assert [[one["status"] for one in steps] for steps in blocked] == [
+        ["in_progress", "blocked", "not_started"],
+        ["completed", "blocked", "not_started"],
+    ]
+    assert {steps[1]["reason"] for steps in blocked} == {"NEEDS: the price"}
+    assert "reason" not in data(frames, "plan")[-1]["steps"][1]
 
 
 async def test_a_supervisor_that_always_sends_somebody_else_ends_all_the_same():

@@ -97,7 +97,7 @@ class PlainView:
             changed = self._plan.steps
         for step in changed:
             self.say(f"  {self._plan.line(step).plain.rstrip()}")
-            if step.reason:
+            if step.reason and step.status != "blocked":  # it was said when it failed
                 self.say(f"    {reason_line(step.reason, _LONGEST_LINE)}")
 
     def _call_tool(self, event: ToolCalled) -> None:

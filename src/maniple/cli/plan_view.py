@@ -17,6 +17,7 @@ AGENT_STYLES = {
 _STEP_STYLES = {
     "not_started": "dim",
     "in_progress": "bold",
+    "blocked": "yellow",
     "completed": "green",
     "failed": "red",
     "skipped": "dim",

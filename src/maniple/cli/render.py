@@ -155,9 +155,9 @@ class TerminalView:
             self._transcript.line(Text(f"Plan: {one_line(event.title)}", style="bold"))
         for step in changed:
             last = step is self._plan.steps[-1]
-            if step.status in ("failed", "skipped") or (step.status == "completed" and not last):
+            if step.status in ("failed", "blocked", "skipped") or (step.status == "completed" and not last):
                 self._transcript.line(self._plan.line(step))
-            if step.reason:
+            if step.reason and step.status != "blocked":  # it was said when it failed
                 self._transcript.line(Text(f"  {reason_line(step.reason)}", style="red"))
 
     def _call_tool(self, event: ToolCalled) -> None:

@@ -10,6 +10,7 @@ from maniple.types import RunStatus
 STEP_MARKS: Mapping[str, str] = {
     "not_started": "☐",
     "in_progress": "▶",
+    "blocked": "!",
     "completed": "✔",
     "failed": "✘",
     "skipped": "–",

@@ -259,7 +259,7 @@ def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
 def _step_view(step: Mapping[str, Any]) -> PlanStepView:
     known = {name: step[name] for name in PlanStepView.model_fields if name != "reason"}
     # A checkpoint of an older version has no reasons.
-    reason = step.get("reason") if step["status"] in ("failed", "skipped") else None
+    reason = step.get("reason") if step["status"] in ("failed", "blocked", "skipped") else None
     return PlanStepView(**known, reason=whole(reason) or None)
 
 

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from maniple.types import StepStatus
 
-OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress"})
+OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
+TO_BEGIN: frozenset[StepStatus] = frozenset({"not_started", "blocked"})
 
 
 class PlannedStep(BaseModel):
@@ -45,7 +46,7 @@ class Plan(BaseModel):
 class TrackedStep(PlannedStep):
     """A step with how it went. `attempts` counts the times its worker was sent.
 
-    `reason` says in a line why a step failed or was skipped; it is empty otherwise. `needs` are ids here.
+    `reason` says in a line why a step failed, is blocked or was skipped; it is empty otherwise. `needs` are ids here.
     """
 
     id: int
@@ -103,7 +104,7 @@ class Progress(BaseModel):
     def given_up(self, step: TrackedStep) -> bool:
         """Say whether the run has gone on without `step`: nothing after it is still to be begun."""
         later = self.steps[self.steps.index(step) + 1 :]
-        return step.settled or (bool(later) and all(other.status != "not_started" for other in later))
+        return step.settled or (bool(later) and all(other.status not in TO_BEGIN for other in later))
 
     def with_step(self, step_id: int, **changes: Any) -> "Progress":
         """Return the plan with one step changed; a reason that is not given again is forgotten."""

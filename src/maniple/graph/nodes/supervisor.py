@@ -154,7 +154,7 @@ def _mended(progress: Progress, failed: TrackedStep, choice: str | None) -> Prog
     """Apply the model's answer to a step that failed."""
     if failed.agent_name != "reporter" and choice in ("reporter", FINISH):
         return progress.skipped_to_report(f"{failed.title!r} could not be done")
-    again = progress.with_step(failed.id, status="not_started")
+    again = progress.with_step(failed.id, status="blocked", reason=failed.reason)
     if choice in (None, FINISH, failed.agent_name):
         return again
     help_step = PlannedStep(

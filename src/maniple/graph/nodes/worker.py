@@ -13,7 +13,7 @@ from maniple.agents import Agent, Result, Role, StepFailed, Task, written_by
 from maniple.agents.scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
-from maniple.graph.plan import PlannedStep, Progress, TrackedStep
+from maniple.graph.plan import TO_BEGIN, PlannedStep, Progress, TrackedStep
 from maniple.graph.state import (
     RunOptions,
     State,
@@ -99,7 +99,7 @@ def _task(state: State, progress: Progress, step: TrackedStep, role: Role, team:
     results = [
         Result(one.agent_name, one.title, _shown(one), one.status == "completed")
         for one in progress.given_to(step)
-        if one.status != "not_started"
+        if one.status not in TO_BEGIN
     ]
     return Task(
         request=request_of(state),
