@@ -35,7 +35,7 @@ Profile = Literal["standard", "compact"]
 """How a model is talked to: `compact` is for models of a few billion parameters at most."""
 
 StepStatus = Literal["not_started", "in_progress", "blocked", "completed", "failed", "skipped"]
-"""Of a step of the plan. One that is blocked has failed once and waits for what it lacks, to be tried again."""
+"""Of a step of the plan. A blocked one has failed and waits for what it lacks, to be tried again."""
 RunStatus = Literal["completed", "failed", "cancelled", "interrupted", "budget_exhausted"]
 RunState = Literal["queued", "running", "interrupted", "completed", "failed", "cancelled", "budget_exhausted"]
 """A run as it is stored; the first three are not its end."""

@@ -8,6 +8,7 @@ from langchain_core.tools import tool
 
 from maniple.agents.compact import examples_for
 from maniple.config import SandboxSettings
+from maniple.graph import TeamRules
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.tools.code import code_tools
@@ -64,9 +65,13 @@ async def test_a_program_that_prints_nothing_is_told_so(sandboxed):
         assert "print" in it.server.requests[3]["messages"][-1]["content"]
 
 
-async def test_two_failures_reach_the_report_without_asking_the_small_supervisor(sandboxed):
+@pytest.mark.parametrize("retries", [0, 2])
+async def test_two_failures_reach_the_report_without_asking_the_small_supervisor_or_planner(
+    sandboxed, retries
+):
+    rules = TeamRules(step_retries=retries)
     script = small(sort("coder"), reply("print(1/0)"), reply("print(1/0)"), reply("It failed."))
-    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed, rules=rules) as it:
         frames = await it.run()
         assert it.server.stats["calls"] == 4, "no model is asked to report what nobody found"
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]

@@ -147,7 +147,7 @@ async def test_wrong_arguments_are_told_to_the_model_and_in_the_same_words_to_th
 
 async def test_a_step_that_fails_is_tried_twice_more_and_the_reporter_is_told():
     failing = {**WORK, "coder": [reply("STEP FAILED: no data")], "supervisor": [reply('{"next": "coder"}')]}
-    async with scripted_team(failing) as it:
+    async with scripted_team(failing, rules=TeamRules(max_plan_adaptations=0)) as it:
         frames = await it.run()
         assert len(it.prompts("coder")) == 3
         assert "An earlier try failed: no data" in it.prompts("coder")[1]

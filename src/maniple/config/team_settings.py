@@ -29,6 +29,8 @@ class TeamSettings(Section):
     tool_timeout_seconds: float = Field(default=600, gt=0)
     """Of one call of a tool that says no time of its own; the sandbox and the web have shorter ones."""
     max_plan_steps: int = Field(default=12, gt=0, le=50)
+    max_plan_adaptations: int = Field(default=1, ge=0, le=5)
+    """How often the planner writes the rest of a plan anew that does not work; 0 turns it off."""
     max_clarifications: int = Field(default=1, ge=0, le=5)
     """How often the coordinator may ask back before the team begins; 0 turns it off."""
     max_questions: int = Field(default=3, ge=0, le=20)

@@ -38,7 +38,8 @@ class ChatMessage(BaseModel):
 class PlanStepView(BaseModel):
     """One step of the plan, with where it stands.
 
-    `reason` says in a line why a step failed, is blocked or was skipped; otherwise the wire does not carry the key.
+    `reason` says in a line why a step failed, is blocked or was skipped; otherwise the wire does not carry
+    the key.
     """
 
     model_config = ConfigDict(frozen=True)

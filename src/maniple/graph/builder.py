@@ -21,7 +21,7 @@ from maniple.graph.nodes import (
     WorkerNode,
 )
 from maniple.graph.state import RunOptions, State
-from maniple.llms import ChatModels
+from maniple.llms import ChatModels, prompting_of
 from maniple.search import SearchProvider
 from maniple.tools.uploaded import NamedFiles
 from maniple.types import AGENT_MARK, DIRECTORS, AgentName, LLMType, Worker
@@ -40,6 +40,8 @@ class TeamRules:
     supervisor: Literal["plan", "always"] = "plan"
     step_retries: int = 2
     max_plan_steps: int = 12
+    max_plan_adaptations: int = 1
+    """How often a plan that does not work is written anew from where it stands."""
     max_clarifications: int = 0
     """How often the coordinator may ask back; each question is an interrupt."""
     abilities: Mapping[Worker, str] = field(default_factory=dict)
@@ -74,8 +76,11 @@ def build_graph(
         abilities=rules.abilities,
         roles=rules.roles,
     )
+    # A small model can write a plan by examples, not change one.
+    is_small = "compact" in (prompting_of(planner.model), prompting_of(planner.deep_model))
     supervisor = SupervisorNode(
-        model_of("supervisor"), available, rules.supervisor, rules.step_retries, rules.roles
+        *(model_of("supervisor"), available, rules.supervisor, rules.step_retries, rules.roles),
+        max_adaptations=0 if is_small else rules.max_plan_adaptations,
     )
     graph = StateGraph(State, context_schema=RunOptions)
     coordinator = CoordinatorNode(model_of("coordinator"), available, rules.max_clarifications, files)
@@ -84,7 +89,7 @@ def build_graph(
     graph.add_node("planner", planner, metadata={AGENT_MARK: "planner"})
     graph.add_node("review", ReviewNode(available, rules.max_plan_steps))
     mark = {AGENT_MARK: "supervisor"}
-    graph.add_node("supervisor", supervisor, metadata=mark, destinations=(*available, END))
+    graph.add_node("supervisor", supervisor, metadata=mark, destinations=(*available, "planner", END))
     for name in available:
         node = WorkerNode(rules.roles[name], workers[name], available)
         graph.add_node(name, node, metadata={AGENT_MARK: name})

@@ -9,6 +9,8 @@ from maniple.types import StepStatus
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
 TO_BEGIN: frozenset[StepStatus] = frozenset({"not_started", "blocked"})
+DECISIONS_FOR_A_STEP = 3
+"""How often the supervisor may ask its model, for each step that is planned."""
 
 
 class PlannedStep(BaseModel):
@@ -46,7 +48,8 @@ class Plan(BaseModel):
 class TrackedStep(PlannedStep):
     """A step with how it went. `attempts` counts the times its worker was sent.
 
-    `reason` says in a line why a step failed, is blocked or was skipped; it is empty otherwise. `needs` are ids here.
+    `reason` says in a line why a step failed, is blocked or was skipped; it is empty otherwise. `needs` are
+    ids here.
     """
 
     id: int
@@ -69,12 +72,18 @@ class Progress(BaseModel):
     """How often the supervisor may still ask its model: what bounds a run that goes astray."""
     changes: tuple[str, ...] = ()
     """The ids of the user's changes that are in it."""
+    failures: int = 0
+    """How many tries in a row have failed, of whichever steps."""
+    adaptations: int = 0
+    """How often its rest was to be written anew because it did not work."""
 
     @classmethod
     def of(cls, plan: Plan) -> "Progress":
         """Return a plan on which nothing has been done yet."""
         steps = (TrackedStep(id=n, **step.model_dump()) for n, step in enumerate(plan.steps, start=1))
-        return cls(title=plan.title, steps=tuple(steps), decisions_left=3 * len(plan.steps))
+        return cls(
+            title=plan.title, steps=tuple(steps), decisions_left=DECISIONS_FOR_A_STEP * len(plan.steps)
+        )
 
     @classmethod
     def from_state(cls, data: Mapping[str, Any]) -> "Progress":
@@ -111,6 +120,12 @@ class Progress(BaseModel):
         changes = {"reason": "", **changes}
         steps = tuple(s.model_copy(update=changes) if s.id == step_id else s for s in self.steps)
         return self.model_copy(update={"steps": steps})
+
+    def tried(self, step_id: int, *, done: bool, result: str, reason: str) -> "Progress":
+        """Return the plan after a try of a step."""
+        status: StepStatus = "completed" if done else "failed"
+        progress = self.with_step(step_id, status=status, result=result, reason=reason)
+        return progress.model_copy(update={"failures": 0 if done else self.failures + 1})
 
     def inserted_before(self, step_id: int, step: PlannedStep) -> "Progress":
         """Return the plan with a new step in front of `step_id`, which is given its result."""

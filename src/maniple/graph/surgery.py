@@ -9,12 +9,11 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from maniple.agents.wishes import PlanChange
-from maniple.graph.plan import Plan, PlannedStep, Progress, TrackedStep
+from maniple.graph.plan import DECISIONS_FOR_A_STEP, Plan, PlannedStep, Progress, TrackedStep
 
 S = TypeVar("S", bound=PlannedStep)
 
 SKIPPED = "the user skipped it"
-DECISIONS_FOR_A_STEP = 3
 
 
 def fulfilled(progress: Progress, changes: Iterable[PlanChange], members: Sequence[str]) -> Progress:
@@ -107,7 +106,7 @@ def _edits(step: PlannedStep, change: PlanChange, members: Sequence[str]) -> dic
 
 def _begun_anew(progress: Progress, step: TrackedStep, **edits: Any) -> Progress:
     progress = _undone(_settled(progress), step.id)
-    more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP}
+    more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
     return progress.with_step(step.id, **_blank(), **edits).model_copy(update=more)
 
 

@@ -84,6 +84,7 @@ async def open_runtime(
                 team.supervisor,
                 team.step_retries,
                 team.max_plan_steps,
+                team.max_plan_adaptations,
                 team.max_clarifications,
                 abilities_of(settings.mcp, workers),
                 roles,

@@ -15,10 +15,11 @@ from maniple.agents.context import within_window
 from maniple.agents.fencing import between_marks
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced, given, with_files
 from maniple.errors import BudgetExhausted, PlanError, SearchError
+from maniple.graph.adaptation import adapted, request_for_rest
 from maniple.graph.limits import current_meter, report_alone
 from maniple.graph.plan import Plan, Progress
 from maniple.graph.plan_shapes import compact_plan_shape, plan_shape
-from maniple.graph.state import RunOptions, State, caller_of, conversation_of, request_of
+from maniple.graph.state import RunOptions, State, caller_of, conversation_of, progress_of, request_of
 from maniple.graph.written_plan import normalised
 from maniple.llms import Shape, ShapeError, ask_for, prompting_of
 from maniple.prompts import read_examples, render
@@ -36,7 +37,7 @@ INSTEAD: Mapping[str, Worker] = {"browser": "researcher", "researcher": "browser
 
 @dataclass(frozen=True, slots=True)
 class PlannerNode:
-    """Turn the request into steps for the enabled members."""
+    """Turn the request into steps for the enabled members, and their rest anew when it does not work."""
 
     model: BaseChatModel
     deep_model: BaseChatModel
@@ -50,6 +51,9 @@ class PlannerNode:
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
         options = RunOptions.of(runtime, state)
+        progress = progress_of(state)
+        if progress is not None and state.get("next") == "planner":
+            return await self._adapted(state, options, progress)
         is_reviewed = not options.auto_accepted_plan
         try:
             async with current_meter().in_time():
@@ -65,8 +69,29 @@ class PlannerNode:
         }
         return Command(goto="review" if is_reviewed else "supervisor", update=update)
 
+    async def _adapted(
+        self, state: State, options: RunOptions, progress: Progress
+    ) -> Command[Literal["supervisor", "review"]]:
+        """Write the rest of the plan anew; where that fails, the plan goes on as it is."""
+        members = options.enabled(self.available)
+        messages = [*self._conversation(state, options, members), *request_for_rest(progress)]
+        shape = plan_shape(members, self.max_steps)
+        try:
+            async with current_meter().in_time():
+                model = self._model(options)
+                rest, message_id = await _plan(model, messages, shape, members, self.max_steps)
+        except (BudgetExhausted, PlanError):
+            return Command(goto="supervisor", update={"plan": progress.to_state()})
+        text = rest.as_text()
+        update = {
+            "messages": [HumanMessage(text, name="planner", id=message_id)],
+            "full_plan": text,
+            "plan": adapted(progress, rest).to_state(),
+        }
+        return Command(goto="supervisor", update=update)
+
     async def _planned(self, state: State, options: RunOptions) -> tuple[Plan, str | None]:
-        model = self.deep_model if options.deep_thinking_mode else self.model
+        model = self._model(options)
         members = options.enabled(self.available)
         if prompting_of(model) == "compact":
             members = self._for_small_model(members, state)
@@ -76,6 +101,9 @@ class PlannerNode:
         messages = await self._messages(state, options, members)
         shape = plan_shape(members, self.max_steps)
         return await _plan(model, messages, shape, members, self.max_steps)
+
+    def _model(self, options: RunOptions) -> BaseChatModel:
+        return self.deep_model if options.deep_thinking_mode else self.model
 
     def _for_small_model(self, members: Sequence[Worker], state: State) -> list[Worker]:
         """Return who may be planned with: the one whom the request was sorted for, if it can serve."""
@@ -94,11 +122,7 @@ class PlannerNode:
     async def _messages(
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
-        locale = options.locale or state.get("locale") or ""
-        told = briefs(members, self.roles, self.abilities)
-        prompt = render("planner", members=told, max_steps=self.max_steps, team=members, locale=locale)
-        system = SystemMessage(prompt + fenced(caller_of(state)) + given(state.get("files") or ()))
-        messages: list[BaseMessage] = [system, *conversation_of(state)]
+        messages = self._conversation(state, options, members)
         if options.search_before_planning and self.search is not None:
             messages.append(HumanMessage(await _found(self.search, request_of(state))))
         if feedback := state.get("feedback"):
@@ -107,6 +131,15 @@ class PlannerNode:
                 HumanMessage(f"Your earlier plan:\n{earlier}\nChange it as the user says: {feedback}")
             )
         return messages
+
+    def _conversation(
+        self, state: State, options: RunOptions, members: Sequence[Worker]
+    ) -> list[BaseMessage]:
+        locale = options.locale or state.get("locale") or ""
+        told = briefs(members, self.roles, self.abilities)
+        prompt = render("planner", members=told, max_steps=self.max_steps, team=members, locale=locale)
+        system = SystemMessage(prompt + fenced(caller_of(state)) + given(state.get("files") or ()))
+        return [system, *conversation_of(state)]
 
 
 def _compact_messages(state: State, options: RunOptions, members: Sequence[Worker]) -> list[BaseMessage]:

@@ -11,12 +11,14 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from maniple.agents import ROLES, Result, Roles, briefs, response_from
+from maniple.agents import ROLES, Roles, briefs
 from maniple.agents.context import within_window
 from maniple.agents.scope import run_scope
 from maniple.agents.wishes import Wishes
 from maniple.errors import BudgetExhausted, ManipleError
+from maniple.graph.adaptation import begun, is_due
 from maniple.graph.limits import current_meter, wrapped_up
+from maniple.graph.outcomes import answers_of
 from maniple.graph.plan import PlannedStep, Progress, TrackedStep
 from maniple.graph.state import RunOptions, State, progress_of, request_of
 from maniple.graph.surgery import fulfilled
@@ -25,6 +27,7 @@ from maniple.prompts import render
 from maniple.types import Worker
 
 FINISH = "FINISH"
+PLANNER = "planner"
 
 
 class Router(BaseModel):
@@ -42,6 +45,8 @@ class SupervisorNode:
     mode: Literal["plan", "always"] = "plan"
     step_retries: int = 2
     roles: Roles = field(default_factory=lambda: ROLES)
+    max_adaptations: int = 0
+    """How often in a run the planner may write the rest of the plan anew."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
         progress = progress_of(state)
@@ -54,6 +59,8 @@ class SupervisorNode:
         while True:
             wishes.open()
             progress = fulfilled(progress, wishes.take(), members)
+            if self._gives_back(progress, members):
+                return Command(goto=PLANNER, update={"plan": begun(progress).to_state(), "next": PLANNER})
             progress = await self._within_budget(state, progress, members)
             step = progress.current()
             # What was wished meanwhile counts, even when the report is written.
@@ -63,6 +70,11 @@ class SupervisorNode:
             return Command(goto=END, update={"plan": progress.to_state(), "next": FINISH})
         progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
         return Command(goto=step.agent_name, update={"plan": progress.to_state(), "next": step.agent_name})
+
+    def _gives_back(self, progress: Progress, members: Sequence[Worker]) -> bool:
+        """Say whether the planner is to write the rest of the plan anew."""
+        due = "reporter" in members and is_due(progress, self.step_retries, self.max_adaptations)
+        return due and current_meter().near() is None
 
     async def _within_budget(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
         """Return the plan with what to do next: near the end of the budget, only the report is."""
@@ -130,18 +142,12 @@ class SupervisorNode:
 def _messages(state: State, progress: Progress, members: Sequence[Mapping[str, str]]) -> list[BaseMessage]:
     team = [member["name"] for member in members]
     prompt = render("supervisor", members=members, team=team, locale=state.get("locale") or "")
-    answered = [step for step in progress.steps if step.result]
     return [
         SystemMessage(prompt),
         HumanMessage(f"Request: {request_of(state)}"),
         HumanMessage(state.get("full_plan") or ""),
-        *(HumanMessage(response_from(_result(step), limit=2_000)) for step in answered),
+        *answers_of(progress),
     ]
-
-
-def _result(step: TrackedStep) -> Result:
-    text = step.result if step.status == "completed" else f"STEP FAILED: {step.result}"
-    return Result(step.agent_name, step.title, text)
 
 
 def _known(router: Router, team: Sequence[str]) -> Router:

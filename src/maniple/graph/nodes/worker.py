@@ -60,9 +60,8 @@ class WorkerNode:
             text = await bare_report(task, error) if done else error.with_what_was_done()
         said = AIMessage(text) if is_alone else HumanMessage(text)
         message = written_by(self.role.name, said)
-        status = "completed" if done else "failed"
         reason = "" if done else reason_of(text)
-        progress = progress.with_step(step.id, status=status, result=text, reason=reason)
+        progress = progress.tried(step.id, done=done, result=text, reason=reason)
         return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
 
 

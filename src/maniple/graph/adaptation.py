@@ -1,0 +1,66 @@
+"""The rest of a plan written anew, when what was planned cannot be done (seed 003)."""
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from maniple.graph.outcomes import answers_of
+from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, Progress, TrackedStep
+
+FAILURES_IN_A_ROW = 3
+"""After so many tries that failed without one between them that did not, whosoever they were."""
+
+
+def is_due(progress: Progress, step_retries: int, most: int) -> bool:
+    """Say whether the rest is to be planned anew: for the first `most` times that the plan does not work.
+
+    It does not when a step has failed so often that it is not tried again, or tries fail in a row. Where the
+    report alone is left undone, no other plan helps.
+    """
+    step = next(
+        (one for one in progress.steps if one.status == "failed" and not progress.given_up(one)), None
+    )
+    if step is None or step.agent_name == "reporter" or progress.adaptations >= most:
+        return False
+    return step.attempts > step_retries or progress.failures >= FAILURES_IN_A_ROW
+
+
+def begun(progress: Progress) -> Progress:
+    """Return the plan as the planner is given it to be adapted: what failed is not tried again by itself."""
+    over = {"status": "failed", "settled": True}
+    steps = tuple(
+        step.model_copy(update=over) if step.status in ("failed", "blocked") else step
+        for step in progress.steps
+    )
+    counted = {"adaptations": progress.adaptations + 1, "failures": 0}
+    return progress.model_copy(update={"steps": steps, **counted})
+
+
+def request_for_rest(progress: Progress) -> list[BaseMessage]:
+    """Return what the planner is told of the plan so far, and what it is to write now."""
+    lines = [
+        f"{n}. {step.agent_name}: {step.title} ({_how(step)})" for n, step in enumerate(progress.steps, 1)
+    ]
+    words = (
+        "Your plan does not work. This is what came of its steps:\n{steps}\n"
+        "Write the rest of the plan anew, without the steps that are done: their results stay and are handed "
+        "on to each new step. Go another way than the one that failed; where there is none, plan the report "
+        "alone, which says what is missing."
+    )
+    return [*answers_of(progress), HumanMessage(words.format(steps="\n".join(lines)))]
+
+
+def adapted(progress: Progress, rest: Plan) -> Progress:
+    """Return the plan whose open steps are those of `rest`; each is given all the results before it."""
+    over = [step for step in progress.steps if step.status not in OPEN]
+    first = max(step.id for step in progress.steps) + 1
+    new = (
+        TrackedStep(id=number, **step.model_dump(exclude={"needs"}))
+        for number, step in enumerate(rest.steps, start=first)
+    )
+    more = progress.decisions_left + DECISIONS_FOR_A_STEP * len(rest.steps)
+    return progress.model_copy(update={"steps": (*over, *new), "decisions_left": more})
+
+
+def _how(step: TrackedStep) -> str:
+    if step.status in OPEN:
+        return "not done, to be replaced"
+    return f"failed: {step.reason}" if step.status == "failed" else step.status

@@ -1,0 +1,56 @@
+"""A server that is killed while the rest of a plan is written anew goes on there."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from tests.api.inside import numbered
+from tests.openai_server import SIMPLE, reply, serving
+from tests.runs.killing import Mortal
+from tests.serving import environment
+from tests.team import plan, step
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+FIRST = json.dumps(plan(step("researcher", "Find"), step("coder", "Compute"), step("reporter")))
+REST = json.dumps(plan(step("researcher", "Look it up"), step("reporter"), title="Another way"))
+
+
+def script(*plans):
+    return {
+        "coordinator": SIMPLE["coordinator"],
+        "planner": list(plans),
+        "researcher": [reply("Tea costs 3 euros.")],
+        "coder": [reply("STEP FAILED: no data")],
+        "supervisor": [reply('{"next": "coder"}')],
+        "reporter": [reply("# Tea")],
+    }
+
+
+async def begun(client: httpx.AsyncClient) -> str:
+    thread = (await client.post("/api/threads", json={})).json()["thread_id"]
+    response = await client.post(f"/api/threads/{thread}/runs", json={"input": "What does tea cost?"})
+    return response.json()["run_id"]
+
+
+async def test_the_steps_that_are_done_stay_done_and_the_planner_is_asked_again(tmp_path):
+    with serving(script(reply(FIRST), {"hang": True})) as model:
+        async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
+            async with server.client() as client:
+                run_id = await begun(client)
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"]["planner"] == 2)
+            await server.kill()
+            model.reset(script(reply(REST)))
+            await server.start()
+            async with server.client() as client:
+                events = numbered((await client.get(f"/api/runs/{run_id}/events")).text)
+        assert model.stats["by_role"] == {"planner": 1, "researcher": 1, "reporter": 1}
+    told = [content for _, (name, content) in events if name == "plan"][-1]["steps"]
+    assert [(one["id"], one["agent_name"], one["status"]) for one in told] == [
+        (1, "researcher", "completed"),
+        (2, "coder", "failed"),
+        (4, "researcher", "completed"),
+        (5, "reporter", "completed"),
+    ]
+    assert events[-1][1][1]["messages"][-1]["content"] == "# Tea"
