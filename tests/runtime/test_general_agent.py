@@ -1,5 +1,7 @@
 """One agent alone: no coordinator, no plan of others, no report."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,11 +11,11 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.config import Settings
-from maniple.graph import RunOptions
+from maniple.graph import RunOptions, members_of
 from maniple.runtime import Runtime, open_runtime, stream_run
 from tests.api.inside import QUESTION, inside, settings_of
-from tests.cli.processes import environment, run
-from tests.openai_server import call, reply, serving
+from tests.cli.processes import MAIN, environment, run, start
+from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import agents, checked, data, status
 
 pytestmark = pytest.mark.anyio
@@ -33,9 +35,12 @@ async def general(
             yield runtime, server
 
 
-async def ask(runtime: Runtime, text: str) -> list[tuple[str, dict[str, Any]]]:
-    events = stream_run(runtime.graph, [HumanMessage(text)], thread_id="t", options=ALONE)
+async def _read(events: AsyncIterator[Any]) -> list[tuple[str, dict[str, Any]]]:
     return checked([event async for event in events])
+
+
+async def ask(runtime: Runtime, text: str) -> list[tuple[str, dict[str, Any]]]:
+    return await _read(stream_run(runtime.graph, [HumanMessage(text)], thread_id="t", options=ALONE))
 
 
 async def test_the_general_agent_answers_alone_with_every_tool_that_is_there(tmp_path):
@@ -135,6 +140,65 @@ async def test_without_the_setting_there_is_no_agent_that_works_alone(tmp_path):
             refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "manus"})
             assert "manus" not in (await it.get("/api/team_members"))["team_members"]
     assert (refused.status_code, "team.members" in refused.text) == (422, True)
+
+
+async def test_a_killed_run_of_the_general_agent_goes_on_without_its_option(tmp_path):
+    with serving({"manus": [*SCRIPT["manus"][:1], {"hang": True}]}) as server:
+        env = environment(tmp_path, server.base_url, MANIPLE_SANDBOX__BACKEND="off")
+        process = await start(MAIN, "--agent", "manus", "1+3=?", folder=tmp_path, env=env)
+        try:
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("manus") == 2)
+        finally:
+            process.kill()
+            await process.communicate()
+        server.reset({"manus": [reply("It is 4.")]})
+        code, output, notes = await run("--continue", folder=tmp_path, env=env)
+        assert (code, output.strip()) == (0, "It is 4."), notes
+        assert server.stats["by_role"] == {"manus": 1}, "it goes on where it was"
+
+
+async def test_the_service_goes_on_with_a_run_that_its_settings_would_not_give_to_anybody_any_more(tmp_path):
+    with serving({"manus": [call("ask_human", question="How many?"), reply("It is 4.")]}) as server:
+        async with inside(server.base_url, tmp_path, team=TEAM) as it:
+            run_id = (await it.run(agent="manus"))["run_id"]
+            asked = await it.told(run_id)
+            assert status(asked) == "interrupted"
+        async with inside(server.base_url, tmp_path) as it:
+            answered = await it.client.post(f"/api/runs/{run_id}/resume", json={"answer": "4"})
+            assert answered.status_code == 202, answered.text
+            frames = await it.told(run_id, after=len(asked))
+            refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "manus"})
+            assert "manus" not in (await it.get("/api/team_members"))["team_members"]
+    assert data(frames, "run_status")[-1] == {"status": "completed"}
+    assert frames[-1][1]["messages"][-1] == {"role": "assistant", "content": "It is 4."}
+    assert refused.status_code == 422
+
+
+async def test_nobody_plans_with_one_who_is_only_on_call(tmp_path):
+    script = {**SIMPLE, "manus": [reply("It is 4.")]}
+    with serving(script) as server:
+        async with open_runtime(settings_of(server.base_url, tmp_path), on_call=("manus",)) as runtime:
+            assert "manus" not in members_of(runtime.graph)
+            assert runtime.alone == []
+            await _read(stream_run(runtime.graph, [HumanMessage("1+3=?")], thread_id="t"))
+            frames = await _read(stream_run(runtime.graph, [HumanMessage("1+3=?")], options=ALONE))
+        shown = json.dumps(server.requests[:-1])
+    assert agents(frames) == ["manus"]
+    assert "manus" not in shown
+
+
+async def test_its_only_step_is_the_answer_and_not_to_be_skipped_or_given_to_somebody_else(tmp_path):
+    with serving({"manus": [{"hang": True}, reply("It is 4.")]}) as server:
+        async with inside(server.base_url, tmp_path, team=TEAM) as it:
+            run_id = (await it.run(agent="manus"))["run_id"]
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("manus") == 1)
+            path = f"/api/runs/{run_id}/plan"
+            skipped = await it.client.post(path, json={"action": "skip", "step_id": 1})
+            edit = {"action": "edit", "step_id": 1, "agent_name": "coder"}
+            edited = await it.client.post(path, json=edit)
+            await it.client.post(f"/api/runs/{run_id}/cancel")
+    assert (skipped.status_code, "it is the answer. Cancel the run instead." in skipped.text) == (422, True)
+    assert (edited.status_code, "it has manus." in edited.text) == (422, True)
 
 
 async def test_the_terminal_prints_what_the_general_agent_answers(tmp_path):

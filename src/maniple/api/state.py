@@ -21,6 +21,7 @@ from maniple.store import Store
 from maniple.store.configured import open_configured_store
 from maniple.telemetry.metrics import Metrics
 from maniple.telemetry.tracing import open_tracing
+from maniple.types import GENERAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ async def open_service(
     async with (
         open_tracing(settings.telemetry, rules.redactor) as tracing,
         open_configured_store(settings, server=alone) as store,
-        open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
+        open_runtime(
+            settings, checkpointer=store.checkpointer, progress=progress, on_call=(GENERAL,)
+        ) as runtime,
         open_reach(runtime) as reach,
         open_engine(
             runtime.graph,

@@ -6,7 +6,7 @@ Nothing heavy is imported before a command runs, so that `--help` comes at once.
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,9 +17,6 @@ from maniple.cli.lookup import search
 from maniple.cli.mcp import mcp
 from maniple.cli.options import ConfigOption, finish, read_settings
 from maniple.types import GENERAL
-
-if TYPE_CHECKING:
-    from maniple.config import Settings
 
 app = typer.Typer(
     add_completion=False,
@@ -143,8 +140,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         )
     text = None if resume else _question(question or [], json=json)
     settings = read_settings(config)
-    if agent:
-        settings = _with_agent(settings, agent)
+    _refuse_agent(agent)
     from maniple.cli.members import UnknownMember, parse_members
     from maniple.cli.opening import Choices
     from maniple.cli.screens import Screens
@@ -252,11 +248,10 @@ def doctor(
     finish(prepare(config) if packages else examine(config, as_json=json, probe=probe, build=build))
 
 
-def _with_agent(settings: "Settings", agent: str) -> "Settings":
-    if agent != GENERAL:
+def _refuse_agent(agent: str) -> None:
+    if agent not in ("", GENERAL):
         words = f"there is no agent {agent!r} that answers alone; there is {GENERAL}."
         raise typer.BadParameter(words, param_hint="--agent")
-    return settings.model_copy(update={"team": settings.team.having(agent)})
 
 
 def _question(words: list[str], *, json: bool) -> str | None:

@@ -1,7 +1,7 @@
 """From settings to a conversation, telling meanwhile what is done and then which model is used."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Container, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from maniple.cli.loading import loading
 from maniple.cli.screens import Screens
 from maniple.config import Settings
 from maniple.errors import ConfigError
-from maniple.types import Worker
+from maniple.types import GENERAL, Worker
 
 if TYPE_CHECKING:
     from maniple.cli.session import Session
@@ -66,7 +66,9 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         async with (
             open_belongings(workspaces) as belongings,
             open_configured_store(settings, server=False) as store,
-            open_runtime(settings, checkpointer=store.checkpointer, progress=progress) as runtime,
+            open_runtime(
+                settings, checkpointer=store.checkpointer, progress=progress, on_call=(GENERAL,)
+            ) as runtime,
             open_engine(
                 runtime.graph,
                 store,
@@ -77,7 +79,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         ):
             progress.close()
             announce(runtime.answering, runtime.notices, screens)
-            _require(choices.agent, members_of(runtime.graph))
+            _require(choices.agent, runtime.graph.nodes)
             yield Session(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
@@ -103,8 +105,8 @@ def _options(choices: Choices) -> "RunOptions":
     )
 
 
-def _require(agent: Worker, members: Sequence[Worker]) -> None:
-    if agent and agent not in members:
+def _require(agent: Worker, there: Container[str]) -> None:
+    if agent and agent not in there:
         raise ConfigError(
             f"{agent} needs a model that can call tools; this one is too small. Set BASIC_MODEL in .env."
         )

@@ -58,10 +58,9 @@ class TeamSettings(Section):
         """Who is on the team."""
         return tuple(name for name in self.workers if name in (*self.members, *self.own, "reporter"))
 
-    def having(self, member: Worker) -> "TeamSettings":
-        """Return the same team with one member more, unless it has it already."""
-        members = self.members if member in self.members else (*self.members, member)
-        return self.model_copy(update={"members": members})
+    def having(self, *members: Worker) -> "TeamSettings":
+        """Return the same team with these members more."""
+        return self.model_copy(update={"members": tuple(dict.fromkeys((*self.members, *members)))})
 
     @field_validator("roles")
     @classmethod

@@ -1,6 +1,6 @@
 """Wire the team together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ Team = CompiledStateGraph[Any, RunOptions, Any, Any]
 
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
 RECURSION_LIMIT = 500
+_ON_CALL = "maniple_on_call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class TeamRules:
     """What members can do beside their roles, for the planner."""
     roles: Roles = field(default_factory=lambda: ROLES)
     """Who may be on the team."""
+    on_call: Collection[Worker] = ()
+    """Workers who are not on the team: a run can only be given to them alone."""
 
 
 def build_graph(
@@ -66,7 +69,8 @@ def build_graph(
     the graph it is embedded in.
     """
     rules = rules or TeamRules()
-    available = in_order(workers.keys(), rules.roles)
+    everyone = in_order(workers.keys(), rules.roles)
+    available = [name for name in everyone if name not in rules.on_call]
 
     def model_of(role: AgentName) -> BaseChatModel:
         return models.get(llm_of(role, rules.roles, rules.llms))
@@ -89,11 +93,11 @@ def build_graph(
     graph.add_node("planner", planner, metadata={AGENT_MARK: "planner"})
     graph.add_node("review", ReviewNode(available, rules.max_plan_steps))
     mark = {AGENT_MARK: "supervisor"}
-    graph.add_node("supervisor", supervisor, metadata=mark, destinations=(*available, "planner", END))
-    for name in available:
+    graph.add_node("supervisor", supervisor, metadata=mark, destinations=(*everyone, "planner", END))
+    for name in everyone:
         node = WorkerNode(rules.roles[name], workers[name], available)
-        graph.add_node(name, node, metadata={AGENT_MARK: name})
-    _enter(graph, [name for name in available if rules.roles[name].works_alone], files)
+        graph.add_node(name, node, metadata={AGENT_MARK: name, _ON_CALL: name in rules.on_call})
+    _enter(graph, [name for name in everyone if rules.roles[name].works_alone], files)
     compiled = graph.compile(checkpointer=checkpointer, name="maniple")
     return compiled.with_config(recursion_limit=RECURSION_LIMIT)
 
@@ -112,6 +116,7 @@ def _enter(graph: StateGraph[Any, RunOptions], alone: Sequence[Worker], files: N
 
 
 def members_of(team: Team) -> list[Worker]:
-    """Return the workers of a compiled team in their order."""
-    marks = ((node.metadata or {}).get(AGENT_MARK) for node in team.builder.nodes.values())
+    """Return who is on a compiled team, in their order."""
+    nodes = (node.metadata or {} for node in team.builder.nodes.values())
+    marks = (about.get(AGENT_MARK) for about in nodes if not about.get(_ON_CALL))
     return [mark for mark in marks if mark and mark not in DIRECTORS]

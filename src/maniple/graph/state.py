@@ -69,6 +69,10 @@ class RunOptions:
             locale=state.get("locale") or "",
         )
 
+    def at_work(self, available: Sequence[Worker]) -> list[Worker]:
+        """Return who may be given a step: whoever answers alone, else all who are enabled."""
+        return [self.agent] if self.agent else self.enabled(available)
+
     def enabled(self, available: Sequence[Worker]) -> list[Worker]:
         """Return who may work: the chosen ones that this team has, and always the reporter.
 

@@ -44,6 +44,8 @@ def changed(progress: Progress, change: PlanChange, members: Sequence[str]) -> P
 def skip(progress: Progress, step_id: int) -> Progress:
     """Return the plan without the step's work; what was built on its result is done again without it."""
     step = _skippable(_known(progress.step(step_id), step_id))
+    if step is progress.steps[-1]:  # of one who answers alone, without a report
+        raise ValueError("This step cannot be skipped: it is the answer. Cancel the run instead.")
     if _is_skipped(step):
         return progress
     given_up = _blank() | {"status": "skipped", "reason": SKIPPED}

@@ -56,4 +56,4 @@ def revised(
 
 
 def _members(team: Team, request: RunRequest) -> Sequence[Worker]:
-    return request.options.enabled(members_of(team))
+    return request.options.at_work(members_of(team))

@@ -45,7 +45,7 @@ class Runtime:
 
     @property
     def alone(self) -> list[Worker]:
-        """Who can be given a run alone."""
+        """Who can be given a run alone, as the settings have it."""
         return [name for name in members_of(self.graph) if self.roles[name].works_alone]
 
     @property
@@ -61,21 +61,25 @@ async def open_runtime(
     *,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     progress: Progress | None = None,
+    on_call: Collection[Worker] = (),
 ) -> AsyncIterator[Runtime]:
     """Open everything the team needs, and close it again.
 
-    `progress` hears of the embedded model's fetching and loading; without one the log does. Raises
+    `progress` hears of the embedded model's fetching and loading; without one the log does. Those `on_call`
+    can be given a run, or go on with one of theirs, though the settings leave them off the team. Raises
     `ConfigError`, `ModelError` or `EmbeddedModelError` when the team cannot answer at all; whatever else is
     absent becomes a notice.
     """
     async with AsyncExitStack() as stack:
         team = settings.team
-        roles = await asyncio.to_thread(roles_of, team)
+        at_hand = settings.model_copy(update={"team": team.having(*on_call)})
+        roles = await asyncio.to_thread(roles_of, at_hand.team)
         opening = open_models(settings, progress or LineProgress())
         models, answering = await stack.enter_async_context(opening)
-        equipment = await open_equipment(settings, stack)
+        equipment = await open_equipment(at_hand, stack)
         await asyncio.to_thread(preload)
-        workers = build_workers(team, models, equipment.toolbox, roles)
+        workers = build_workers(at_hand.team, models, equipment.toolbox, roles)
+        named = {name: worker for name, worker in workers.items() if name in team.enabled}
         graph = build_graph(
             models,
             workers,
@@ -88,6 +92,7 @@ async def open_runtime(
                 team.max_clarifications,
                 abilities_of(settings.mcp, workers),
                 roles,
+                on_call=workers.keys() - named.keys(),
             ),
             search=equipment.search,
             files=equipment.files,
@@ -95,7 +100,8 @@ async def open_runtime(
         )
         borrowed = () if answering.embedded else _borrowed(models)
         notices = (*settings.notices, *borrowed, *equipment.notices, *_left_out(team.enabled, workers))
-        uses = uses_of(models, team.llms, workers, roles)
+        uses = uses_of(models, team.llms, named, roles)
+        roles = {name: roles[name] for name in team.workers}
         yield Runtime(
             graph, settings, answering, notices, equipment.toolbox.missing, equipment.sandbox, uses, roles
         )

@@ -19,7 +19,7 @@ from maniple.events import Event, Told, Translator
 from maniple.events.conversation import attributed
 from maniple.graph import RECURSION_LIMIT, RunOptions, Team, members_of
 from maniple.tools.evidence import EVIDENCE_KEY
-from maniple.types import RUN_MARK, WORKERS, RunStatus
+from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
 RECALL_SECONDS = 5.0
 
@@ -61,7 +61,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     events still come, then the cancellation. When `turn.control` asks for it, the stream ends at the next
     checkpoint without closing events, to be continued.
     """
-    turn = replace(turn, messages=attributed(turn.messages, (*WORKERS, *members_of(team))))
+    turn = replace(turn, messages=attributed(turn.messages, (*WORKERS, GENERAL, *members_of(team))))
     translator = Translator(turn.run_id, turn.thread_name or turn.thread_id, turn.messages, turn.told)
     thread = _Thread(team, turn)
     failure: Exception | None = None

@@ -53,8 +53,7 @@ class SupervisorNode:
         if progress is None:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
         options = RunOptions.of(runtime, state)
-        # Nobody else is to mend what one does alone.
-        members = [options.agent] if options.agent else options.enabled(self.available)
+        members = options.at_work(self.available)
         wishes = run_scope().wishes or Wishes()
         while True:
             wishes.open()
