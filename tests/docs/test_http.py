@@ -6,6 +6,7 @@ from pathlib import Path
 
 from maniple.api import create_app
 from maniple.api.refusals import STATUSES
+from maniple.api.schemas import ChatRequest, RunBody
 from maniple.config import Settings
 from tests.openai_server import SIMPLE, serving
 from tests.serving import ROOT, environment, server_process
@@ -41,6 +42,12 @@ def test_the_guide_has_every_route():
     for path in create_app(Settings()).openapi()["paths"]:
         address = "*" + re.sub(r"\{\w+\}", "*", path)
         assert address in shown, path
+
+
+def test_the_guides_have_every_field_of_a_request():
+    fields = (ROOT / "docs/wire.md").read_text(encoding="utf-8") + GUIDE
+    for name in ChatRequest.model_fields.keys() | RunBody.model_fields.keys():
+        assert f"`{name}`" in fields, name
 
 
 def test_the_guide_has_every_code_of_a_refusal():
