@@ -46,9 +46,9 @@ def script(*calls: dict) -> dict:
     }
 
 
-async def run(folder: Path, told: dict) -> tuple[list, list]:
+async def run(folder: Path, told: dict, **more: str) -> tuple[list, list]:
     with serving(told) as server:
-        environment = {**NO_MODEL, "BASIC_BASE_URL": server.base_url}
+        environment = {**NO_MODEL, "BASIC_BASE_URL": server.base_url, **more}
         settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=environment)
         async with open_runtime(settings) as runtime:
             events = stream_run(runtime.graph, [HumanMessage("Sum it up")], thread_id="t")
@@ -66,7 +66,7 @@ async def test_a_worker_reads_a_skill_and_finds_its_files_in_the_workspace(folde
     frames, requests = await run(folder, script(*calls))
     whole, file, link, above, other = [one["tool_result"] for one in data(frames, "tool_call_result")]
     assert whole.startswith("Run scripts/months.py and hand on its table.")
-    assert "now in the workspace at skills/sum-sales:\n- scripts/months.py" in whole
+    assert "now in the workspace at skills/sum-sales, only to be read:\n- scripts/months.py" in whole
     copy = next(str(found) for found in (folder / "data").rglob("months.py"))
     assert copy.endswith("skills/sum-sales/scripts/months.py")
     assert file == "print('May 3')"
@@ -78,6 +78,36 @@ async def test_a_worker_reads_a_skill_and_finds_its_files_in_the_workspace(folde
     assert not any("read_skill" in text for name, text in prompts.items() if "coder" not in name)
     last = next(one for one in reversed(requests) if "You are the coder" in str(one["messages"][0]))
     assert any(str(one["content"]).startswith("Run scripts") for one in last["messages"])
+
+
+async def test_what_is_too_large_or_too_much_for_a_skill_is_named_as_left_out(folder):
+    place = folder / "skills" / "sum-sales"
+    (place / "prices.bin").write_bytes(b"x" * 2_000_001)
+    for number in range(100, 172):
+        (place / f"{number}.csv").write_text("1")
+    frames, _ = await run(folder, script(read(name="sum-sales")))
+    whole = data(frames, "tool_call_result")[0]["tool_result"]
+    copied, left_out = whole.split("\n\nLeft out of this skill, which may have 50 files of 2 MB:\n")
+    assert len(list((folder / "data").rglob("*.csv"))) == copied.count("\n- ") == 50
+    assert left_out.splitlines()[0] == "- 150.csv (0.0 MB)"
+    assert left_out.splitlines()[-1] == "- and 4 more"
+    assert not list((folder / "data").rglob("prices.bin"))
+
+
+async def test_the_copies_are_read_and_run_and_not_changed(folder):
+    script_file = folder / "skills" / "sum-sales" / "scripts" / "months.py"
+    script_file.write_text("#!/usr/bin/env python3\nprint('May 3')")
+    script_file.chmod(0o755)
+    path = "skills/sum-sales/scripts/months.py"
+    change = call("write_file", path=path, content="print('June')")
+    edit = call("str_replace_editor", command="str_replace", path=path, old_str="May", new_str="June")
+    tools = [call("bash_tool", cmd=f"echo 'print(1)' > {path}; {path}"), change, edit, read(name="sum-sales")]
+    told = script(read(name="sum-sales"), *tools)
+    frames, _ = await run(folder, told, MANIPLE_SANDBOX__BACKEND="bubblewrap")
+    _, ran, changed, edited, again = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert "Permission denied" in ran and "May 3" in ran
+    assert "is only to be read" in changed and "is only to be read" in edited
+    assert "only to be read:\n- scripts/months.py" in again
 
 
 async def test_without_skills_nothing_is_said_of_them(folder):

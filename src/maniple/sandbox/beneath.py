@@ -88,10 +88,10 @@ def open_regular(name: str, directory: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def replace(name: str, directory: int, pieces: Iterable[bytes]) -> None:
+def replace(name: str, directory: int, pieces: Iterable[bytes], mode: int | None = None) -> None:
     """Write a whole new file, then give it its name: readers see the old content or all of the new.
 
-    A program that is replaced can still be executed.
+    Without a `mode`, a program that is replaced can still be executed.
     """
     draft = f"{DRAFT}{os.urandom(8).hex()}"
     descriptor = os.open(draft, _CREATE, 0o644, dir_fd=directory)
@@ -101,7 +101,7 @@ def replace(name: str, directory: int, pieces: Iterable[bytes]) -> None:
             for piece in pieces:
                 file.write(piece)
             file.flush()
-            os.fchmod(descriptor, _mode(name, directory))
+            os.fchmod(descriptor, _mode(name, directory) if mode is None else mode)
             os.fsync(descriptor)
         os.rename(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:  # whatever happened, no draft is left

@@ -48,6 +48,7 @@ class History:
         Edits of one thread come one after another, whichever process makes them.
         """
         with self._locked():
+            _refuse_laid(workspace, path)
             before = _held(workspace, path)
             self._make(workspace, path, before, edit(before))
             return before
@@ -55,6 +56,7 @@ class History:
     def write(self, workspace: Workspace, path: str, content: bytes) -> None:
         """Replace whatever has this name; the way back to what is too large to be kept is lost."""
         with self._locked():
+            _refuse_laid(workspace, path)
             if workspace.is_missing(path):
                 self._make(workspace, path, None, content)
             elif workspace.size(path) in range(EDITED_BYTES + 1):
@@ -146,6 +148,11 @@ class History:
             yield
         finally:
             os.close(lock)
+
+
+def _refuse_laid(workspace: Workspace, path: str) -> None:
+    if workspace.is_laid(path):
+        raise FileError(f"{path!r} is only to be read, as the files of skills are; write to another name.")
 
 
 def _held(workspace: Workspace, path: str) -> bytes | None:

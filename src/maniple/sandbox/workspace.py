@@ -68,13 +68,26 @@ class Workspace:
             raise FileError(f"{path!r} would have {len(content)} bytes; the limit is {self.max_file_bytes}.")
         self.write_pieces(path, [content], len(content))
 
+    def lay(self, path: str, content: bytes, *, executable: bool = False) -> None:
+        """Do as `write`, with a file that is there to be read: nobody changes it by mistake."""
+        self._replace(path, [content], len(content), 0o555 if executable else 0o444)
+
+    def is_laid(self, path: str) -> bool:
+        """Whether this is a file that is only to be read."""
+        with suppress(FileError), self.open(path) as file:
+            return not os.fstat(file.fileno()).st_mode & 0o222
+        return False
+
     def write_pieces(self, path: str, pieces: Iterable[bytes], size: int) -> None:
         """Do as `write`, with a content of `size` bytes that need not be in memory, however large."""
+        self._replace(path, pieces, size, None)
+
+    def _replace(self, path: str, pieces: Iterable[bytes], size: int, mode: int | None) -> None:
         parents, name = _split(path)
         self.check_room(size - (self.size(path) or 0))
         with _explained(path, "written"), open_directory(self.path, parents, make=True) as directory:
             allow_owner(directory, TO_CHANGE)
-            replace(name, directory, pieces)
+            replace(name, directory, pieces, mode)
 
     def check_room(self, more: int) -> None:
         """Raise `WorkspaceFull` when the files cannot take so many bytes more."""

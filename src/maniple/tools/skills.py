@@ -27,6 +27,8 @@ MAX_FILES = 50
 MAX_BYTES = 64_000
 """Of a `SKILL.md`, and of what is read of another text."""
 MAX_FILE_BYTES = 2_000_000
+MOST_LOOKED_AT = 1_000
+MOST_NAMED = 20
 DESCRIPTION_CHARACTERS = 1_024
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _HEAD = re.compile(r"\A---[ \t]*\n(.{0,8000}?)\n---[ \t]*\n(.*)\Z", re.S)
@@ -100,7 +102,8 @@ class _Wanted(BaseModel):
 def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTool:
     """`read_skill`: the instructions, or one text of a skill; raises `FileError` for what is not there.
 
-    With the instructions the skill's other files are copied to `skills/NAME` in the thread's workspace.
+    With the instructions the skill's other files are copied to `skills/NAME` in the thread's workspace, to be
+    read and run there; what is too large or too much is named as left out.
     """
     by_name = {skill.name: skill for skill in skills}
 
@@ -122,14 +125,31 @@ def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTo
 
 
 def _unpacked(skill: Skill, workspaces: Workspaces | None, key: str) -> str:
-    files = skill.place.files(MAX_FILES)
-    found = [path for path, size in files if path != "SKILL.md" and size <= MAX_FILE_BYTES]
-    if not found:
-        return skill.instructions
-    named = "\n".join(f"- {printable(path)}" for path in found)
-    if workspaces is None:
-        return f"{skill.instructions}\n\nFiles of this skill, for `read_skill`:\n{named}"
-    target, folder = workspaces.open(key), f"skills/{skill.name}"
-    for path in found:
-        target.write(f"{folder}/{path}", skill.place.read(path, MAX_FILE_BYTES).content)
-    return f"{skill.instructions}\n\nFiles of this skill, now in the workspace at {folder}:\n{named}"
+    found, left_out = _files(skill)
+    words = [skill.instructions]
+    if found and workspaces is not None:
+        target, folder = workspaces.open(key), f"skills/{skill.name}"
+        for path in found:
+            with skill.place.open(path) as file:
+                is_program = bool(os.fstat(file.fileno()).st_mode & 0o100)
+                target.lay(f"{folder}/{path}", file.read(MAX_FILE_BYTES), executable=is_program)
+        where = f"Files of this skill, now in the workspace at {folder}, only to be read:"
+        words.append(_listed(where, found))
+    elif found:
+        words.append(_listed("Files of this skill, for `read_skill`:", found))
+    if left_out:
+        words.append(_listed(f"Left out of this skill, which may have {MAX_FILES} files of 2 MB:", left_out))
+    return "\n\n".join(words)
+
+
+def _files(skill: Skill) -> tuple[list[str], list[str]]:
+    """Return which of its files a skill comes with, and what is left out in words."""
+    files = [(path, size) for path, size in skill.place.files(MOST_LOOKED_AT) if path != "SKILL.md"]
+    fit = [path for path, size in files if size <= MAX_FILE_BYTES][:MAX_FILES]
+    rest = [f"{path} ({size / 1e6:.1f} MB)" for path, size in files if path not in fit]
+    more = len(rest) - MOST_NAMED
+    return fit, rest if more <= 0 else [*rest[:MOST_NAMED], f"and {more} more"]
+
+
+def _listed(title: str, names: Sequence[str]) -> str:
+    return "\n".join([title, *(f"- {printable(name)}" for name in names)])
