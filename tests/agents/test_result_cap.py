@@ -14,10 +14,11 @@ from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
-from maniple.tools.kept_results import result_keeper
+from maniple.tools.files import file_tools
+from maniple.tools.kept_results import KeptResults
 from tests.agents.pausing import script
 from tests.openai_server import call, reply
-from tests.team import scripted_team
+from tests.team import data, scripted_team
 
 pytestmark = pytest.mark.anyio
 CALL: Any = {"name": "dump", "args": {}, "id": "1"}
@@ -79,7 +80,7 @@ async def test_the_whole_is_a_file_of_the_workspace_without_the_secrets_of_the_s
         return f"key: hunter2-hunter2 {what} " * 2_000
 
     toolbox = Toolbox(
-        {"coder": [dump]}, keep_result=result_keeper(workspaces), redactor=Redactor(["hunter2-hunter2"])
+        {"coder": [dump]}, kept_results=KeptResults(workspaces), redactor=Redactor(["hunter2-hunter2"])
     )
     async with scripted_team(script(call("dump", what="all"), reply("Done.")), toolbox=toolbox) as it:
         await it.run("Dump it.", thread_id="t")
@@ -93,7 +94,47 @@ async def test_the_whole_is_a_file_of_the_workspace_without_the_secrets_of_the_s
 
 
 async def test_a_name_that_no_file_can_have_is_made_fit(tmp_path):
-    keep = result_keeper(Workspaces(tmp_path))
+    keep = KeptResults(Workspaces(tmp_path)).keep
     path = await keep("../über/" + "x" * 300, "text")
     assert re.fullmatch(r"tool-results/[\w-]{1,60}-[0-9a-f]{8}\.txt", path)
     assert await keep("../über/" + "x" * 300, "text") == path
+
+
+async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_else(tmp_path):
+    lines = "".join(f"line {number}: {'x' * 90}\n" for number in range(1_000))
+    path = await KeptResults(Workspaces(tmp_path / "elsewhere")).keep("dump", lines)
+    workspaces = Workspaces(tmp_path / "here")
+
+    @tool
+    async def dump(what: str) -> str:
+        """Dump."""
+        return lines
+
+    asked = [
+        call("read_result", path=path, start_line=501, end_line=501),
+        call("read_result", path="../t/secret.txt"),
+        call("read_result", path="secret.txt"),
+    ]
+    toolbox = Toolbox({"coder": [dump]}, kept_results=KeptResults(workspaces))
+    told = script(call("dump", what="all"), *asked, reply("Done."))
+    async with scripted_team(told, toolbox=toolbox) as it:
+        frames = await it.run("Dump it.", thread_id="t")
+        coders = [one for one in it.server.requests if "You are the coder" in str(one["messages"][0])]
+    offered = [{one["function"]["name"] for one in request["tools"]} for request in coders]
+    assert ["read_result" in names for names in offered] == [False, True, True, True, True]
+    _, line, outside, other = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert line == f"line 500: {'x' * 90}"
+    assert "without `..`" in outside
+    assert "is no kept result; name a file of tool-results" in other
+
+
+def test_who_reads_files_reads_kept_results_as_such(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    has = {"coder": file_tools(workspaces), "researcher": [], "browser": file_tools(workspaces)[:1]}
+    toolbox = Toolbox(has, kept_results=KeptResults(workspaces))
+    names = {worker: [tool.name for tool in toolbox.whole(worker)] for worker in has}
+    assert names == {
+        "coder": ["write_file", "read_file", "list_files"],
+        "researcher": [],
+        "browser": ["write_file", "read_result"],
+    }

@@ -29,7 +29,7 @@ from maniple.tools.documents import open_folder, with_documents
 from maniple.tools.editor import editor_tool
 from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools, presence
-from maniple.tools.kept_results import result_keeper
+from maniple.tools.kept_results import KeptResults
 from maniple.tools.scope import locale, run_key
 from maniple.tools.search import search_tool
 from maniple.tools.terminate import terminate_tool
@@ -112,7 +112,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         page_pictures=crawler.picture if settings.fetch.images else None,
         has_files=presence(workspaces),
         offers=mcp.offers,
-        keep_result=None if obstacle else result_keeper(workspaces),
+        kept_results=None if obstacle else KeptResults(workspaces),
         redactor=redactor_of(settings),
         added={name: [*added.get(name, ()), *skills.tools(name)] for name in settings.team.workers},
         skills=skills.words,

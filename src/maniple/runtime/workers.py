@@ -15,12 +15,13 @@ from maniple.agents.file_tools import FileTools
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures
 from maniple.agents.report import CheckedReport
-from maniple.agents.result_cap import KeepResult, ResultCap
+from maniple.agents.result_cap import ResultCap
 from maniple.agents.secret_results import SecretResults
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.redaction import Redactor
 from maniple.tools.ask import ask_tools
+from maniple.tools.kept_results import READ_RESULT, KeptResults
 from maniple.types import Worker
 
 
@@ -38,8 +39,8 @@ class Toolbox:
     """Says whether there is any file in the current thread's workspace."""
     offers: Mapping[Worker, OfferedTools] = field(default_factory=dict)
     """Tools that come and go beside the others; a small model's workers do without."""
-    keep_result: KeepResult | None = None
-    """Keeps the whole of a result that is too long for a conversation."""
+    kept_results: KeptResults | None = None
+    """Keeps the whole of results that are too long for a conversation."""
     redactor: Redactor = field(default_factory=Redactor)
     """Masks the secrets of the settings in what tools return."""
     added: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
@@ -50,6 +51,13 @@ class Toolbox:
     def of(self, name: Worker) -> list[BaseTool]:
         """Return what the worker does its work with; the reporter has nothing."""
         return list(self.tools.get(name, ()))
+
+    def whole(self, name: Worker) -> list[BaseTool]:
+        """Return all that the worker has, and what it reads kept results with if it reads no files."""
+        tools = [*self.of(name), *self.added.get(name, ())]
+        reads_files = any(tool.name == "read_file" for tool in tools)
+        wants = (tools or name in self.offers) and self.kept_results is not None and not reads_files
+        return [*tools, self.kept_results.reader()] if wants and self.kept_results else tools
 
     def named(self, worker: Worker, tool: str) -> BaseTool | None:
         """Return one tool of a worker."""
@@ -81,7 +89,7 @@ def build_workers(
             if compact is not None:
                 workers[name] = compact
         else:
-            tools = [*toolbox.of(name), *toolbox.added.get(name, ())]
+            tools = toolbox.whole(name)
             workers[name] = agent = build_react_agent(
                 replace(roles[name], skills=toolbox.skills.get(name, "")),
                 model,
@@ -104,7 +112,10 @@ def _middleware(
     middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
     if tools or name in toolbox.offers:
         # In this order: what is kept of a result has no secrets either.
-        middleware += [ResultCap(model, toolbox.keep_result), SecretResults(toolbox.redactor)]
+        kept = toolbox.kept_results
+        middleware += [ResultCap(model, kept.keep if kept else None), SecretResults(toolbox.redactor)]
+        if kept is not None:
+            middleware.append(FileTools({READ_RESULT}, kept.are_there))
     if name == "coder" and toolbox.has_files is not None:
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
         middleware.append(FileTools(names, toolbox.has_files))
