@@ -201,6 +201,27 @@ async def test_its_only_step_is_the_answer_and_not_to_be_skipped_or_given_to_som
     assert (edited.status_code, "it has manus." in edited.text) == (422, True)
 
 
+async def test_the_terminal_prints_what_the_general_agent_had_found_when_it_gave_up(tmp_path):
+    script = {
+        "manus": [call("write_file", path="a.txt", content="4"), *[call("read_file", path="a.txt")] * 9]
+    }
+    with serving(script) as server:
+        env = environment(tmp_path, server.base_url, MANIPLE_SANDBOX__BACKEND="off")
+        code, output, notes = await run("--agent", "manus", "Read a.txt", folder=tmp_path, env=env)
+    assert code == 1, notes
+    assert output.startswith("the agent was stuck")
+    assert "```\n4\n```" in output
+    assert "<data" not in output
+
+
+async def test_the_terminal_prints_what_the_general_agent_ends_with(tmp_path):
+    script = {"manus": [call("terminate", answer="It is 4.")]}
+    with serving(script) as server:
+        env = environment(tmp_path, server.base_url, MANIPLE_SANDBOX__BACKEND="off")
+        code, output, notes = await run("--agent", "manus", "1+3=?", folder=tmp_path, env=env)
+    assert (code, output.strip()) == (0, "It is 4."), notes
+
+
 async def test_the_terminal_prints_what_the_general_agent_answers(tmp_path):
     with serving({"manus": [reply("It is 4.")]}) as server:
         env = environment(tmp_path, server.base_url, MANIPLE_SANDBOX__BACKEND="off")

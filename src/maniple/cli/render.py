@@ -103,7 +103,10 @@ class TerminalView:
         self._transcript.flush()
 
     def finish(self, tally: Tally) -> None:
-        """Print status, time and use."""
+        """Print the answer where no message told it, then status, time and use."""
+        if tally.has_answer() and not tally.is_told:
+            self._console.print()
+            self._console.print(Prose(clean(tally.answer)))
         self._console.print()
         style = _STATUS_STYLES.get(tally.status, "red")
         self._console.print(Text.assemble((f"{RUN_MARKS[tally.status]} ", style), (tally.summary(), "dim")))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from maniple.cli.words import counted, duration
-from maniple.events import Event, Interrupted, Message, Usage
+from maniple.events import Event, Interrupted, Message, SessionState, Usage
 from maniple.types import GENERAL, RunStatus
 
 EXIT_CODES: Mapping[RunStatus, int] = {
@@ -32,7 +32,10 @@ class Tally:
     input_tokens: int = 0
     output_tokens: int = 0
     answer: str = ""
+    is_told: bool = True
+    """Whether the answer came as messages, which are shown as they come."""
     question: Interrupted | None = None
+    _all_failed: bool = False
     _agent: str = ""
     _message_id: str = ""
     _text: str = ""
@@ -52,8 +55,8 @@ class Tally:
                 self._add(event)
             case "interrupt":
                 self.question = event
-            case "run_status":
-                self.status = event.status
+            case _:
+                self._conclude(event)
 
     @property
     def listens(self) -> bool:
@@ -67,8 +70,8 @@ class Tally:
 
     @property
     def exit_code(self) -> int:
-        """The program's status for a run that ended so."""
-        return EXIT_CODES[self.status]
+        """The program's status for a run that ended so; 1 also for one in which nothing could be done."""
+        return EXIT_CODES["failed" if self.status == "completed" and self._all_failed else self.status]
 
     def has_answer(self) -> bool:
         """Say whether there is an answer that was finished and may be used."""
@@ -89,6 +92,23 @@ class Tally:
         if event.message_id != self._message_id:
             self._message_id, self._text = event.message_id, ""
         self._text += event.delta.content
+
+    def _conclude(self, event: Event) -> None:
+        match event.type:
+            case "plan":
+                self._all_failed = all(step.status == "failed" for step in event.steps)
+            case "run_status":
+                self.status = event.status
+            case "final_session_state":
+                self._compare(event)
+
+    def _compare(self, event: SessionState) -> None:
+        """Take the answer of who works alone: it may be a tool's result, or say what could not be done."""
+        last = event.messages[-1] if event.messages else None
+        if last is None or last.role != "assistant" or not isinstance(last.content, str):
+            return
+        if last.content.strip() != self.answer.strip():
+            self.answer, self.is_told = last.content, False
 
     def _add(self, event: Usage) -> None:
         self.model_calls += 1

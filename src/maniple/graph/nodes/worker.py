@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import Agent, Result, Role, StepFailed, Task, written_by
+from maniple.agents.fencing import as_code
 from maniple.agents.scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
@@ -58,7 +59,7 @@ class WorkerNode:
         except BudgetExhausted as error:
             done = self.role.name == "reporter"
             text = await bare_report(task, error) if done else error.with_what_was_done()
-        said = AIMessage(text) if is_alone else HumanMessage(text)
+        said = AIMessage(as_code(text)) if is_alone else HumanMessage(text)
         message = written_by(self.role.name, said)
         reason = "" if done else reason_of(text)
         progress = progress.tried(step.id, done=done, result=text, reason=reason)
