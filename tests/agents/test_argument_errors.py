@@ -4,6 +4,7 @@ import json
 
 import pytest
 from langchain_core.tools import StructuredTool, ToolException
+from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, Field
 
 from maniple.agents import Task
@@ -69,6 +70,42 @@ async def test_what_a_server_says_of_wrong_arguments_is_kept_before_the_schema()
     words = await told(tool, seite=1)
     assert words.index("-32602") < words.index("missing: page") < words.index(json.dumps(SCHEMA["required"]))
     assert "missing" not in await told(tool, page=1)
+
+
+class Item(BaseModel):
+    sku: str
+    count: int = Field(gt=0, description="How many of it.")
+
+
+class Order(BaseModel):
+    items: list[Item]
+    gift: Item | None = None
+
+
+async def order(order: Order) -> str:
+    """Order."""
+    return "ordered"
+
+
+async def test_a_mistake_deep_inside_is_named_by_its_place_beside_the_whole_schema():
+    tool = StructuredTool.from_function(coroutine=order)
+    words = await told(tool, order={"items": [{"sku": "a", "count": 1}, {"count": 0}]})
+    assert "order.items.1.sku: Field required" in words
+    assert "order.items.1.count: Input should be greater than 0" in words
+    assert "How many of it." in words
+    assert "$ref" not in words
+
+
+async def test_a_mistake_deep_inside_that_a_server_refused_is_named_as_well():
+    schema = convert_to_openai_function(StructuredTool.from_function(coroutine=order))["parameters"]
+    tool = StructuredTool(
+        name="order", description="Order.", args_schema=schema, coroutine=of_a_server, handle_tool_error=True
+    )
+    words = await told(tool, order={"items": [{"sku": "a", "count": "two"}], "gift": {"count": 1}})
+    mistakes = "order.items.0.count: should be integer; order.gift: missing: sku"
+    assert words.index("-32602") < words.index(mistakes)
+    assert "How many of it." in words
+    assert "It takes" not in await told(tool, order={"items": [{"sku": "a", "count": 2}], "gift": None})
 
 
 def test_the_words_are_bounded_whatever_the_schema_and_the_arguments():

@@ -1,13 +1,17 @@
 """What a model wrote as the arguments of a call: made fit to be kept, and checked against its tool."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError
 
+from maniple.agents.schema_misfits import schema_misfits
+
 _MOST_LEVELS = 100
 _TOO_DEEP = f"[left out: nested deeper than {_MOST_LEVELS} levels]"
+_MOST = 20
 _LONGEST_INTEGERS = range(-(2**63), 2**64)
 
 
@@ -47,11 +51,11 @@ def misfits(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     """Return why a call cannot have run, in words; "" when its arguments are not the reason.
 
     A name that the tool does not know is none: it was dropped. Of a tool that is described by JSON Schema
-    alone nobody but its server knows, and what it refused may well be a name.
+    alone nobody but its server knows, and what it refused may well be a name; so may be what lies deeper.
     """
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
-        return _wrong_names(schema, arguments)
+        return _wrong_names(schema, arguments) or "; ".join(islice(schema_misfits(schema, arguments), _MOST))
     return _wrong_values(schema, arguments) if issubclass(schema, BaseModel) else ""
 
 
