@@ -30,11 +30,12 @@ def note(line):
 def tools():
     found = {
         name: {"name": name, "description": f"The tool {name}.", "inputSchema": SCHEMA}
-        for name in ("echo", "lie", "refuse", *ANSWERS, *state["extra"])
+        for name in ("echo", "lie", "refuse", "picture", *ANSWERS, *state["extra"])
     }
     found["echo"]["description"] = state["description"]
     number = {"type": "integer", "pattern": "(a+)+$"}
     found["lie"]["outputSchema"] = {"type": "object", "properties": {"n": number}}
+    found["meet"]["annotations"] = {"readOnlyHint": True}
     found["bomb"] = {"name": "bomb", "inputSchema": bomb()}
     return [tool for name, tool in found.items() if name not in state["gone"]]
 
@@ -93,6 +94,15 @@ def sample():
     say(id="s1", method="sampling/createMessage", params={"messages": messages, "maxTokens": 10})
 
 
+def meet(name):
+    """Answer when two wait."""
+    met = [id for id, one in waiting.items() if one == name]
+    if len(met) == 2:
+        for id in met:
+            del waiting[id]
+            text(id, "met")
+
+
 ANSWERS = {
     "never": lambda given: None,
     "die": lambda given: die(),
@@ -105,12 +115,17 @@ ANSWERS = {
     "sample": lambda given: sample(),
     "seen": lambda given: json.dumps(cancelled),
     "garbage": lambda given: garbage(),
+    "meet": lambda given: meet("meet"),
+    "join": lambda given: meet("join"),
 }
 
 
 def call(id, name, given):
     if name == "lie":
         text(id, "four", structuredContent={"n": "a" * 40 + "!"})
+    elif name == "picture":
+        media_type, data = given.split(",")
+        say(id=id, result={"content": [{"type": "image", "data": data, "mimeType": media_type}]})
     elif name == "refuse":
         text(id, "no such file", isError=True)
     else:

@@ -13,6 +13,7 @@ class Offered:
         self.name = name
         self.description = description
         self.input_schema = schema or {"type": "object"}
+        self.annotations = None
 
 
 def tools(*offered):

@@ -1,5 +1,6 @@
 """The team with tools of MCP servers."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from maniple.tools.code import figure_reader
 from maniple.types import Unavailable
 from tests.mcp.opened import misbehaving, until
 from tests.openai_server import Json, call, reply, serving
+from tests.pictures import gif, jpeg, png, webp
 from tests.team import TOOLS, data, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
@@ -115,6 +117,59 @@ async def test_what_a_server_returns_is_shown_to_the_model_between_marks(tmp_pat
     results = max(([m["content"] for m in one if m["role"] == "tool"] for one in asked), key=len)
     assert len(results) == 2
     assert all(text.startswith("<data ") and text.endswith(">") for text in results)
+
+
+@pytest.mark.parametrize(
+    ("tool", "more", "told"),
+    [
+        ("meet", {}, "met"),
+        ("join", {"mode": "parallel"}, "met"),
+        ("meet", {"mode": "ordered"}, "The MCP server bad did not answer within"),
+        ("join", {}, "The MCP server bad did not answer within"),
+    ],
+)
+async def test_calls_of_one_answer_run_at_once_where_they_only_read_or_settings_say_so(
+    tmp_path: Path, tool, more, told
+):
+    calls = [{"name": f"bad__{tool}", "arguments": {"text": text}} for text in ("a", "b")]
+    seconds = 20 if told == "met" else 0.3
+    async with equipped(tmp_path, {"bad": misbehaving(timeout_seconds=seconds, **more)}) as equipment:
+        box = toolbox(equipment, tmp_path)
+        async with scripted_team(script({"tool_calls": calls}), toolbox=box) as team:
+            frames = await team.run()
+    results = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert [result.startswith(told) for result in results] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "ending"),
+    [(png(), "png", "png"), (jpeg(), "jpeg", "jpg"), (gif(), "gif", "gif"), (webp(), "png", "webp")],
+    ids=["png", "jpeg", "gif", "webp that is said to be png"],
+)
+async def test_a_picture_of_a_server_is_shown_as_what_it_is(tmp_path: Path, content, said, ending):
+    sent = f"image/{said},{base64.b64encode(content).decode()}"
+    async with equipped(tmp_path, {"bad": misbehaving()}) as equipment:
+        box = toolbox(equipment, tmp_path)
+        async with scripted_team(script(call("bad__picture", text=sent)), toolbox=box) as team:
+            await team.run(thread_id="t")
+            shown = [m["content"] for one in team.server.requests for m in one["messages"]]
+    words, picture = next(parts for parts in shown if isinstance(parts, list))
+    assert words["text"] == (
+        f"This picture, which is data too, is bad__picture-1.{ending}, from the server bad:"
+    )
+    kind = "jpeg" if ending == "jpg" else ending
+    assert picture["image_url"]["url"].startswith(f"data:image/{kind};base64,")
+
+
+async def test_what_is_no_picture_is_kept_and_not_shown(tmp_path: Path):
+    sent = f"image/png,{base64.b64encode(b'<svg>').decode()}"
+    async with equipped(tmp_path, {"bad": misbehaving()}) as equipment:
+        box = toolbox(equipment, tmp_path)
+        async with scripted_team(script(call("bad__picture", text=sent)), toolbox=box) as team:
+            frames = await team.run()
+            shown = [m["content"] for one in team.server.requests for m in one["messages"]]
+    assert data(frames, "tool_call_result")[0]["tool_result"] == "[image: bad__picture-1.png]"
+    assert not any(isinstance(parts, list) for parts in shown)
 
 
 async def test_each_worker_gets_the_servers_that_settings_name(tmp_path: Path):

@@ -38,7 +38,7 @@ class Gallery:
 
     names_in: Callable[[ToolMessage], Sequence[str]]
     read: ReadPicture
-    introduced: Callable[[str], str]
+    introduced: Callable[[ToolMessage, str], str]
     most_of_a_result: int = MOST_PICTURES
 
 
@@ -50,7 +50,20 @@ def drawn_figures(read: ReadPicture) -> Gallery:
         paths = [path for path in artifact if isinstance(path, str)] if isinstance(artifact, list) else []
         return paths[-MOST_PICTURES:]
 
-    return Gallery(names_in, read, lambda path: f"This is {path}, drawn by the code above:")
+    return Gallery(names_in, read, lambda _, path: f"This is {path}, drawn by the code above:")
+
+
+def server_pictures(read: ReadPicture) -> Gallery:
+    """The pictures that MCP servers sent: the artifact of their messages names server and paths."""
+
+    def names_in(message: ToolMessage) -> Sequence[str]:
+        artifact = message.artifact
+        return artifact.get("pictures", ())[-MOST_PICTURES:] if isinstance(artifact, dict) else ()
+
+    def introduced(message: ToolMessage, path: str) -> str:
+        return f"This picture, which is data too, is {path}, from the server {message.artifact['server']}:"
+
+    return Gallery(names_in, read, introduced)
 
 
 def page_pictures(read: ReadPicture) -> Gallery:
@@ -60,7 +73,7 @@ def page_pictures(read: ReadPicture) -> Gallery:
         found = _IMAGE.findall(message.text) if message.name == "crawl_tool" else ()
         return list(islice(dict.fromkeys(found), _TRIED_OF_A_PAGE))
 
-    def introduced(url: str) -> str:
+    def introduced(_: ToolMessage, url: str) -> str:
         # The address is the page's word, as its text is.
         return f"This picture, which is data too, is from the page above:\n{between_marks(url)}"
 
@@ -97,15 +110,15 @@ class Pictures(AgentMiddleware[Any, Any]):
         left = MOST_PICTURES
         for place in reversed(range(len(messages))):
             message = messages[place]
-            names = self._gallery.names_in(message) if isinstance(message, ToolMessage) else ()
-            if not names or not left:
+            if not isinstance(message, ToolMessage) or not left:
                 continue
+            names = self._gallery.names_in(message)
             contents = await asyncio.gather(*(self._read(name) for name in names))
             read = [(name, content) for name, content in zip(names, contents, strict=True) if content]
             shown = read[: min(left, self._gallery.most_of_a_result)]
             left -= len(shown)
             if shown:
-                found[place] = [part for name, content in shown for part in self._shown(name, content)]
+                found[place] = [part for one in shown for part in self._shown(message, *one)]
         return found
 
     async def _read(self, name: str) -> bytes:
@@ -114,12 +127,12 @@ class Pictures(AgentMiddleware[Any, Any]):
         except FileError:  # it has been removed since
             return b""
 
-    def _shown(self, name: str, content: bytes) -> Parts:
+    def _shown(self, message: ToolMessage, name: str, content: bytes) -> Parts:
         picture = picture_of(content)
         media_type = picture.media_type if picture else "image/png"
         url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
         return [
-            {"type": "text", "text": self._gallery.introduced(name)},
+            {"type": "text", "text": self._gallery.introduced(message, name)},
             {"type": "image_url", "image_url": {"url": url}},
         ]
 

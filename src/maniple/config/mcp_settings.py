@@ -105,6 +105,9 @@ class McpServerSettings(Section):
     """Of one call; without one `mcp.timeout_seconds`."""
     approval: bool = False
     """Whether each call of its tools waits for a person's word; single tools are named in `runs.approval`."""
+    mode: Literal["ordered", "parallel"] | None = None
+    """Whether calls of one answer wait for those before them; without one, those of tools that only read, as
+    the server says, do not."""
     sandbox: Annotated[Literal["bubblewrap", "unsafe"], BeforeValidator(_is_confined)] = "bubblewrap"
     """Where the command runs; `unsafe` is with your own rights, files and network."""
     reads: tuple[UserPath, ...] = ()

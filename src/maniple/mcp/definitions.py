@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mcp_types import ToolAnnotations
+
 from maniple.mcp.schemas import UnusableSchema, argument_schema
 
 MOST_TOOLS = 200
@@ -20,6 +22,7 @@ class Offered(Protocol):
     name: str
     description: str | None
     input_schema: dict[str, Any]
+    annotations: ToolAnnotations | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Definition:
     schema: dict[str, Any]
     digest: str
     """Of name, description and schema as the server sent them."""
+    only_reads: bool = False
+    """What the server says of it; a hint, and no part of the digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +77,5 @@ def _definition(one: Offered) -> Definition:
     schema = argument_schema(one.input_schema)
     sent = json.dumps([one.name, whole, one.input_schema], sort_keys=True, ensure_ascii=True)
     cut = whole if len(whole) <= LONGEST_DESCRIPTION else whole[:LONGEST_DESCRIPTION] + " […]"
-    return Definition(one.name, cut, schema, hashlib.sha256(sent.encode()).hexdigest())
+    only_reads = one.annotations is not None and one.annotations.read_only_hint is True
+    return Definition(one.name, cut, schema, hashlib.sha256(sent.encode()).hexdigest(), only_reads)

@@ -28,6 +28,8 @@ class RemoteTool:
     definition: Definition
     timeout_seconds: float
     approval: bool = False
+    parallel: bool = False
+    """Whether its calls run beside others of the same answer."""
     obstacle: str = ""
     """Why it may not be used, for the model or a person; "" when it may."""
 
@@ -150,7 +152,8 @@ class McpServers:
         own = self._settings.servers[server]
         seconds = own.timeout_seconds or self._settings.timeout_seconds
         name = self._names.of(server, definition.name)
-        return RemoteTool(name, server, definition, seconds, own.approval, obstacle)
+        parallel = own.mode == "parallel" if own.mode else definition.only_reads
+        return RemoteTool(name, server, definition, seconds, own.approval, parallel, obstacle)
 
 
 @asynccontextmanager

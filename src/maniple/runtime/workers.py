@@ -13,7 +13,7 @@ from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortRepor
 from maniple.agents.cut_answers import CutAnswers
 from maniple.agents.file_tools import FileTools
 from maniple.agents.offered_tools import OfferedTools
-from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures
+from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures, server_pictures
 from maniple.agents.report import CheckedReport
 from maniple.agents.result_cap import ResultCap
 from maniple.agents.secret_results import SecretResults
@@ -32,7 +32,7 @@ class Toolbox:
     tools: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
     missing: Mapping[Worker, str] = field(default_factory=dict)
     figures: ReadPicture | None = None
-    """Reads what the coder's tools drew."""
+    """Reads what the coder's tools drew and servers sent."""
     page_pictures: ReadPicture | None = None
     """Reads the pictures of pages that the researcher's tools read."""
     has_files: Callable[[], Awaitable[bool]] | None = None
@@ -119,9 +119,10 @@ def _middleware(
     if name == "coder" and toolbox.has_files is not None:
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
         middleware.append(FileTools(names, toolbox.has_files))
-    draws = name in toolbox.offers or any(tool.name == "python_repl_tool" for tool in tools)
-    if draws and toolbox.figures is not None:
+    if toolbox.figures is not None and any(tool.name == "python_repl_tool" for tool in tools):
         middleware.append(Pictures(drawn_figures(toolbox.figures)))
+    if toolbox.figures is not None and name in toolbox.offers:
+        middleware.append(Pictures(server_pictures(toolbox.figures)))
     if name == "researcher" and toolbox.page_pictures is not None:
         middleware.append(Pictures(page_pictures(toolbox.page_pictures)))
     return middleware

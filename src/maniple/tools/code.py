@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
+from maniple.reading.pictures import picture_of
 from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.live_output import LiveOutput
 from maniple.tools.scope import thread_key
 from maniple.tools.written import Writes, written
 
-_PNG = b"\x89PNG\r\n\x1a\n"
 _MAX_PICTURE_BYTES = 2_000_000
 
 Result = tuple[str, list[str]]
@@ -90,7 +90,7 @@ def _size(place: Workspace, path: str) -> int:
 
 
 def figure_reader(workspaces: Workspaces) -> Callable[[str], Awaitable[bytes]]:
-    """Read a figure of the thread that is being worked for; nothing for what is no picture of sensible size.
+    """Read a picture of the thread that is being worked for; nothing for what is no picture of sensible size.
 
     Raises `FileError`.
     """
@@ -98,7 +98,7 @@ def figure_reader(workspaces: Workspaces) -> Callable[[str], Awaitable[bytes]]:
     async def read(path: str) -> bytes:
         place = await asyncio.to_thread(workspaces.open, thread_key())
         head = await asyncio.to_thread(place.read, path, _MAX_PICTURE_BYTES)
-        is_picture = head.content.startswith(_PNG) and head.size <= _MAX_PICTURE_BYTES
+        is_picture = head.size <= _MAX_PICTURE_BYTES and picture_of(head.content) is not None
         return head.content if is_picture else b""
 
     return read

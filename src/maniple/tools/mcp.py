@@ -8,16 +8,17 @@ from langchain_core.tools import BaseTool
 from pydantic import ConfigDict
 
 from maniple.errors import FileError, McpError
-from maniple.mcp import McpServers, Outcome, Picture, RemoteTool
+from maniple.mcp import McpServers, Outcome, RemoteTool
+from maniple.reading.pictures import picture_of
 from maniple.sandbox import Workspaces
 from maniple.tools.scope import thread_key
 
-_PNG = b"\x89PNG\r\n\x1a\n"
 _NOTHING = "[no output]"
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
-Result = tuple[str, list[str]]
-"""What the model reads, and the workspace paths of the pictures that a model can be shown."""
+Result = tuple[str, dict[str, Any]]
+"""What the model reads, and the message's artifact: `server`, and `pictures`, the workspace paths of those
+that a model can be shown."""
 
 
 class ServersTools:
@@ -77,21 +78,23 @@ class McpTool(BaseTool):
         words = [outcome.text] if outcome.text else []
         shown: list[str] = []
         for number, picture in enumerate(outcome.pictures, start=1):
-            path = await self._kept(picture, number)
+            known = picture_of(picture.content)
+            media_type = known.media_type if known else picture.media_type
+            path = await self._kept(picture.content, number, media_type)
             words.append(f"[image: {path}]" if path else f"[an image was left out: {picture.media_type}]")
-            if path and picture.content.startswith(_PNG):
+            if path and known:
                 shown.append(path)
-        return "\n".join(words) or _NOTHING, shown
+        return "\n".join(words) or _NOTHING, {"server": self.remote.server, "pictures": shown}
 
-    async def _kept(self, picture: Picture, number: int) -> str:
+    async def _kept(self, content: bytes, number: int, media_type: str) -> str:
         """Put a picture into the thread's workspace; return its path, or "" where there is no room."""
-        ending = _ENDINGS.get(picture.media_type)
+        ending = _ENDINGS.get(media_type)
         if self.workspaces is None or ending is None:
             return ""
         path = f"{self.remote.name}-{number}.{ending}"
         try:
             place = await asyncio.to_thread(self.workspaces.open, thread_key())
-            await asyncio.to_thread(place.write, path, picture.content)
+            await asyncio.to_thread(place.write, path, content)
         except FileError:
             return ""
         return path
@@ -103,7 +106,12 @@ def _made(remote: RemoteTool, servers: McpServers, workspaces: Workspaces | None
         description=remote.definition.description or f"{remote.definition.name} of {remote.server}.",
         args_schema=remote.definition.schema,
         response_format="content_and_artifact",
-        metadata={"mcp_server": remote.server, "approval": remote.approval, "timeout_seconds": None},
+        metadata={
+            "mcp_server": remote.server,
+            "approval": remote.approval,
+            "mode": "parallel" if remote.parallel else "ordered",
+            "timeout_seconds": None,
+        },
         remote=remote,
         servers=servers,
         workspaces=workspaces,
