@@ -13,7 +13,7 @@ from maniple.cli import checks, endpoint_checks
 from maniple.cli.doctor import examine
 from maniple.cli.findings import Finding
 from maniple.cli.probing import check_capabilities
-from maniple.config import McpSettings, ModelSettings, Settings
+from maniple.config import ModelSettings, Settings
 from maniple.config.settings import (
     BrowserSettings,
     EmbeddedSettings,
@@ -170,20 +170,6 @@ def test_a_missing_engine_names_a_command_that_installs_it(monkeypatch: pytest.M
     assert finding.status == "problem"
     assert ".venv/bin/python -m pip install -e '.[local]'" in finding.remedy
     assert "BASIC_API_KEY" in finding.remedy
-
-
-def test_mcp_servers_are_named_where_they_are_configured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert checks.check_mcp(settings_in(tmp_path)) == []
-    servers = {"time": {"command": "x"}, "off": {"command": "x", "disabled": True}}
-    settings = settings_in(tmp_path, mcp=McpSettings.model_validate({"servers": servers}))
-    (found,) = checks.check_mcp(settings)
-    assert (found.status, found.detail) == ("ok", "time; `maniple mcp list` connects to them")
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    (found,) = checks.check_mcp(settings)
-    assert found.status == "warning"
-    assert "pip install -e '.[mcp]'" in found.remedy
 
 
 def test_the_env_file_beside_the_settings_file_is_read_and_named(tmp_path: Path) -> None:

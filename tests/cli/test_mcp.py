@@ -43,6 +43,19 @@ def test_servers_and_their_tools_are_listed_with_what_is_wrong(run):
     assert "✘ nobody (http): ConnectError" in found.stdout
 
 
+def test_without_servers_the_list_says_so_and_is_no_failure(run, tmp_path):
+    found = run("list", servers={"bad": misbehaving(disabled=True)})
+    assert (found.exit_code, found.stdout) == (0, "All are disabled: bad.\n")
+    (tmp_path / "conf.yaml").write_text("{}")
+    for words, told in (
+        ([], "No MCP server is configured; docs/mcp.md says how (mcp.servers in conf.yaml)."),
+        (["--json"], "[]"),
+    ):
+        arguments = ["mcp", "list", *words, "--config", str(tmp_path / "conf.yaml")]
+        found = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert (found.exit_code, found.stdout) == (0, f"{told}\n")
+
+
 def test_a_program_reads_the_list_as_json(run):
     found = run("list", "--json")
     (server,) = json.loads(found.stdout)

@@ -10,8 +10,10 @@ import httpx
 
 from maniple.api.schemas import Readiness, Ready
 from maniple.errors import StoreError
+from maniple.redaction import Redactor
 from maniple.runtime import Runtime
 from maniple.runtime.endpoints import ModelUse
+from maniple.runtime.mcp import obstacles_of
 from maniple.sandbox.environment import find_environment
 from maniple.store import Store
 from maniple.types import Worker
@@ -83,7 +85,9 @@ async def open_reach(runtime: Runtime) -> AsyncIterator[ModelReach | None]:
         yield ModelReach(client, runtime.uses)
 
 
-async def readiness(runtime: Runtime, store: Store, reach: ModelReach | None) -> Readiness:
+async def readiness(
+    runtime: Runtime, store: Store, reach: ModelReach | None, redactor: Redactor
+) -> Readiness:
     """Return how every part stands. Without store or model no run is answered; the rest may be absent."""
     kept, reached = await asyncio.gather(_store(store), reach.reached() if reach else _embedded())
     return Readiness(
@@ -95,6 +99,10 @@ async def readiness(runtime: Runtime, store: Store, reach: ModelReach | None) ->
         packages=await asyncio.to_thread(_packages, runtime),
         browser=_equipped(runtime.missing, "browser"),
         files=_equipped(runtime.missing, "file_manager"),
+        mcp={
+            name: Ready(ready=not why, why=redactor.text(why))
+            for name, why in obstacles_of(runtime.settings.mcp, runtime.mcp).items()
+        },
     )
 
 

@@ -20,7 +20,7 @@ from maniple.sandbox import open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import Surroundings, lacking, open_chain
 from maniple.tools.documents import open_folder
-from maniple.types import Unavailable, installing
+from maniple.types import Unavailable
 
 _OLDEST_PYTHON = (3, 11)
 _LITTLE_SPACE_BYTES = 200_000_000
@@ -115,19 +115,6 @@ async def check_search(settings: Settings) -> Finding:
     if folder is not None and not folder.is_dir():
         return Finding("web search", "warning", f"there is no folder {folder}", "Correct search.folder.")
     return Finding("web search", "ok", asked)
-
-
-def check_mcp(settings: Settings) -> Sequence[Finding]:
-    """Say which MCP servers are configured, and what all of them lack; nobody is connected to."""
-    names = [name for name, one in settings.mcp.servers.items() if not one.disabled]
-    if not names:
-        return []
-    detail = f"{', '.join(names)}; `maniple mcp list` connects to them"
-    if importlib.util.find_spec("mcp") is None:
-        return [
-            Finding("MCP", "warning", f"the SDK is not installed for {detail}", f"Run {installing('mcp')}.")
-        ]
-    return [Finding("MCP", "ok", detail)]
 
 
 async def check_browser(settings: Settings) -> Finding:

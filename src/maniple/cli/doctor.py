@@ -7,6 +7,7 @@ from rich.console import Console
 
 from maniple.cli import checks, endpoint_checks
 from maniple.cli.findings import Finding, as_json_line, can_answer, print_findings
+from maniple.cli.mcp_check import check_mcp
 from maniple.cli.network_check import check_network
 from maniple.cli.own_check import check_own
 from maniple.cli.package_check import check_packages
@@ -80,7 +81,7 @@ async def _check_all(settings: Settings, *, build: bool) -> list[Finding]:
         *others,
         *own,
         check_reading(settings),
-        *checks.check_mcp(settings),
+        *await check_mcp(settings),
         *folders,
     ]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maniple.cli.mcp_quiet import keep_quiet
 from maniple.cli.mcp_serve import serve_mcp
 from maniple.cli.options import ConfigOption, finish, read_settings
 
@@ -18,6 +19,7 @@ mcp = typer.Typer(
 )
 mcp.command("serve")(serve_mcp)
 
+NO_SERVERS = "No MCP server is configured; docs/mcp.md says how (mcp.servers in conf.yaml)."
 ServerName = Annotated[str, typer.Argument(metavar="SERVER", help="As mcp.servers in conf.yaml names it.")]
 
 
@@ -37,7 +39,7 @@ def list_servers(
     Which worker gets which server's tools: mcp.workers in conf.yaml. docs/mcp.md says more.
 
     \b
-    Exit status: 0 all are there, 1 one is not, 2 wrong settings.
+    Exit status: 0 all are there (none is configured, too), 1 one is not, 2 wrong settings.
     """
     finish(_list(read_settings(config), as_json=as_json))
 
@@ -88,11 +90,15 @@ def accept_server(
 
 
 async def _list(settings: "Settings", *, as_json: bool) -> int:
+    names = [name for name, one in settings.mcp.servers.items() if not one.disabled]
+    if not names:
+        off = f"All are disabled: {', '.join(settings.mcp.servers)}." if settings.mcp.servers else ""
+        _say(settings, ["[]" if as_json else off or NO_SERVERS])
+        return 0
     from maniple.cli.mcp_text import told
     from maniple.runtime.mcp import open_one_by_one, pins_file
 
-    names = [name for name, one in settings.mcp.servers.items() if not one.disabled]
-    _keep_quiet()
+    keep_quiet()
     async with open_one_by_one(settings, names) as servers:
         states = servers.states()
     if as_json:
@@ -112,7 +118,7 @@ async def _test(settings: "Settings", server: str, tool: str, arguments: str) ->
 
     given = _parsed(arguments)
     _check(settings, server)
-    _keep_quiet()
+    keep_quiet()
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if not tool or state.obstacle:
@@ -145,7 +151,7 @@ async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
     from maniple.runtime.mcp import open_one_by_one, pins_file
 
     _check(settings, server)
-    _keep_quiet()
+    keep_quiet()
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if state.obstacle:
@@ -217,11 +223,3 @@ def _hide(settings: "Settings", text: str) -> str:
     from maniple.config.secrets import redactor_of
 
     return redactor_of(settings).text(text)
-
-
-def _keep_quiet() -> None:
-    import logging
-
-    # What is wrong with a server is told by the command itself; without a handler the log would tell it, too.
-    logging.getLogger("maniple").addHandler(logging.NullHandler())
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -24,6 +24,9 @@ from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.types import WORKERS, Worker
 
+if TYPE_CHECKING:
+    from maniple.mcp import McpServers
+
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
@@ -42,6 +45,8 @@ class Runtime:
     """Which endpoints each role depends on."""
     roles: Roles = field(default_factory=lambda: ROLES)
     """Who may be on the team."""
+    mcp: "McpServers | None" = None
+    """The MCP servers, if any are configured."""
 
     @property
     def alone(self) -> list[Worker]:
@@ -102,8 +107,9 @@ async def open_runtime(
         notices = (*settings.notices, *borrowed, *equipment.notices, *_left_out(team.enabled, workers))
         uses = uses_of(models, team.llms, named, roles)
         roles = {name: roles[name] for name in team.workers}
+        lacking = equipment.toolbox.missing
         yield Runtime(
-            graph, settings, answering, notices, equipment.toolbox.missing, equipment.sandbox, uses, roles
+            graph, settings, answering, notices, lacking, equipment.sandbox, uses, roles, equipment.mcp
         )
 
 

@@ -28,6 +28,7 @@ UNSAFE = (
 )
 _FOLDER = "mcp"
 _PATIENCE_SECONDS = 70.0
+_LACKING = f"MCP servers take a package that is not there: {installing('mcp')}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +82,25 @@ def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict
     return found
 
 
+def obstacles_of(settings: McpSettings, servers: "McpServers | None") -> dict[str, str]:
+    """Return of each configured server by name why it is not there; "" when it is."""
+    if servers is not None:
+        return {state.name: state.obstacle for state in servers.states()}
+    return {name: _LACKING for name, one in settings.servers.items() if not one.disabled}
+
+
 @asynccontextmanager
-async def open_one_by_one(settings: Settings, names: Collection[str]) -> AsyncIterator["McpServers"]:
+async def open_one_by_one(
+    settings: Settings, names: Collection[str], seconds: float = _PATIENCE_SECONDS
+) -> AsyncIterator["McpServers"]:
     """Open only these servers, for a person who looks at them: nothing is accepted, and each is waited for.
 
-    Raises `McpError` where the SDK is missing.
+    For so many seconds at most. Raises `McpError` where the SDK is missing.
     """
     if find_spec("mcp") is None:
-        raise McpError(f"MCP servers take a package that is not there: {installing('mcp')}.")
+        raise McpError(_LACKING)
     servers = {name: one for name, one in settings.mcp.servers.items() if name in names}
-    looking = {"servers": servers, "trust": "accepted", "start_seconds": _PATIENCE_SECONDS, "workers": {}}
+    looking = {"servers": servers, "trust": "accepted", "start_seconds": seconds, "workers": {}}
     settings = settings.model_copy(update={"mcp": settings.mcp.model_copy(update=looking)})
     leads = Exit(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     async with AsyncExitStack() as stack:

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
 
@@ -36,6 +37,9 @@ from maniple.tools.terminate import terminate_tool
 from maniple.tools.uploaded import NamedFiles, uploaded_files
 from maniple.types import GENERAL, Unavailable, Worker
 
+if TYPE_CHECKING:
+    from maniple.mcp import McpServers
+
 _FOLDER = "workspaces"
 
 
@@ -55,6 +59,7 @@ class Equipment:
     files: NamedFiles | None = None
     """Names what the user put into the workspace."""
     sandbox: Sandbox | None = None
+    mcp: "McpServers | None" = None
 
 
 async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
@@ -121,7 +126,8 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     notices = tuple(
         dict.fromkeys((*unsafe, *missing.values(), *mcp.notices, *_unequipped(settings, provider)))
     )
-    return Equipment(toolbox, provider, notices, files, None if isinstance(sandbox, Unavailable) else sandbox)
+    own = None if isinstance(sandbox, Unavailable) else sandbox
+    return Equipment(toolbox, provider, notices, files, own, mcp.servers)
 
 
 def _for_files(workspaces: Workspaces) -> list[BaseTool]:

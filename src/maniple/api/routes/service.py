@@ -34,7 +34,7 @@ async def healthz(request: Request, service: ServiceOf) -> Health:
 )
 async def readyz(service: ServiceOf) -> Response:
     """Whether runs can be answered (else 503), and for each part whether it is ready or why not."""
-    found = await readiness(service.runtime, service.store, service.reach)
+    found = await readiness(service.runtime, service.store, service.reach, service.redactor)
     return JSONResponse(found.model_dump(), status_code=200 if found.ready else 503)
 
 

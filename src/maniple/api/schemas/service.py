@@ -50,7 +50,8 @@ class Ready(BaseModel):
 class Readiness(BaseModel):
     """Whether runs can be answered, and each part on its own.
 
-    For `ready` the store is, and the models are that every run needs; `model` speaks of all of them.
+    For `ready` the store is, and the models are that every run needs; `model` speaks of all of them, `mcp` of
+    each MCP server by its name.
     """
 
     ready: bool
@@ -61,3 +62,4 @@ class Readiness(BaseModel):
     packages: Ready
     browser: Ready
     files: Ready
+    mcp: dict[str, Ready]

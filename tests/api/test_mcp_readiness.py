@@ -1,0 +1,39 @@
+"""What /readyz says of MCP servers."""
+
+import pytest
+
+from maniple.types import installing
+from tests.api.inside import inside
+from tests.mcp.opened import misbehaving
+from tests.openai_server import SIMPLE, serving
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_each_server_is_told_of_and_a_dead_one_leaves_the_service_ready(tmp_path):
+    servers = {
+        "bad": misbehaving(),
+        "nobody": {"url": "http://127.0.0.1:9/canary-0123456789", "headers": {"x-key": "ConnectError"}},
+    }
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path, mcp={"servers": servers}) as it:
+            ready = await it.get("/readyz")
+    assert ready["ready"] is True
+    assert ready["mcp"]["bad"] == {"ready": True, "why": ""}
+    assert ready["mcp"]["nobody"]["ready"] is False
+    assert ready["mcp"]["nobody"]["why"].startswith("***")  # what is said of it is said without secrets
+
+
+async def test_without_servers_there_are_none(tmp_path):
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path) as it:
+            assert (await it.get("/readyz"))["mcp"] == {}
+
+
+async def test_without_the_sdk_each_server_says_what_it_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr("maniple.runtime.mcp.find_spec", lambda name: None)
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path, mcp={"servers": {"bad": misbehaving()}}) as it:
+            ready = await it.get("/readyz")
+    assert ready["ready"] is True
+    assert installing("mcp") in ready["mcp"]["bad"]["why"]
