@@ -9,7 +9,7 @@ from typing import Any
 
 from maniple.config import McpServerSettings, McpSettings
 from maniple.config.mcp_settings import plain
-from maniple.mcp import McpServers, Outcome, Pins, Pipes, RemoteTool, open_servers
+from maniple.mcp import Logins, McpServers, Outcome, Pins, Pipes, RemoteTool, open_servers
 from maniple.sandbox.services import Service, start_unprotected
 
 MISBEHAVING = str(Path(__file__).with_name("misbehaving.py"))
@@ -55,7 +55,8 @@ async def opened(
         return await start_unprotected(Service(argv, folder / name, given))
 
     mcp = McpSettings.model_validate({"servers": servers, "start_seconds": 20, **settings})
-    async with open_servers(mcp, pins or Pins(folder / "accepted.json"), start) as found:
+    places = pins or Pins(folder / "accepted.json"), start, Logins(folder / "logins")
+    async with open_servers(mcp, *places) as found:
         yield Opened(found, list(servers))
 
 

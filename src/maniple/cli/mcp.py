@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maniple.cli.mcp_login import login
 from maniple.cli.mcp_quiet import keep_quiet
 from maniple.cli.mcp_serve import serve_mcp
 from maniple.cli.options import ConfigOption, finish, read_settings
@@ -18,6 +19,7 @@ mcp = typer.Typer(
     name="mcp", no_args_is_help=True, help="MCP servers: tools from elsewhere, and the team as one."
 )
 mcp.command("serve")(serve_mcp)
+mcp.command("login")(login)
 
 NO_SERVERS = "No MCP server is configured; docs/mcp.md says how (mcp.servers in conf.yaml)."
 ServerName = Annotated[str, typer.Argument(metavar="SERVER", help="As mcp.servers in conf.yaml names it.")]

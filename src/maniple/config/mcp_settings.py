@@ -98,6 +98,9 @@ class McpServerSettings(Section):
     )
     headers: Texts = Field(default_factory=dict)
     oauth: McpOAuthSettings | None = None
+    """How the client logs in by itself."""
+    auth: Literal["oauth"] | None = None
+    """That a person logs in, in a browser, by `maniple mcp login SERVER`."""
     disabled: bool = False
     tools: tuple[str, ...] = ()
     """Names of the only tools that are used; without any, all are."""
@@ -126,6 +129,8 @@ class McpServerSettings(Section):
             raise ValueError("an MCP server needs either a command or a url")
         if self.type is not None and (self.type == "stdio") != (self.command is not None):
             raise ValueError(f"type {self.type} does not go with a {'command' if self.command else 'url'}")
+        if self.auth is not None and (self.command is not None or self.oauth is not None):
+            raise ValueError("auth: oauth is for a url, and without oauth: who logs in is a person")
         return self
 
     @property

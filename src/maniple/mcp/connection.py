@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -31,10 +32,11 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
-from maniple.config.mcp_settings import McpServerSettings
+from maniple.config.mcp_settings import McpServerSettings, plain
 from maniple.errors import McpError, ToolFailure
 from maniple.mcp.definitions import Listing, read_listing
 from maniple.mcp.http import http_transport
+from maniple.mcp.login import Login, Logins
 from maniple.mcp.results import Outcome, outcome_of
 from maniple.mcp.stdio import Start, stdio_transport
 from maniple.mcp.stream import WatchedStream
@@ -66,12 +68,15 @@ class Connection:
         start: Start,
         heard: Callable[[str, Listing], Awaitable[None]],
         refresh_seconds: float,
+        logins: Logins,
     ) -> None:
         self.name = name
         self._server = server
         self._start = start
         self._heard = heard
         self._refresh_seconds = refresh_seconds
+        self._logins = logins
+        self._login: Login | None = None
         self._client: Client | None = None
         self._changed = asyncio.Event()
         self._is_current = asyncio.Event()
@@ -91,7 +96,7 @@ class Connection:
             try:
                 await self._live()
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a server concerns it alone
-                self.obstacle = reason_of(error)
+                self.obstacle = self._reason(error)
             # A task group that has errors of its own to tell loses a cancellation beside them.
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise asyncio.CancelledError
@@ -114,7 +119,7 @@ class Connection:
         try:
             # The SDK's own limit begins when the server has taken the message, which it may never do.
             async with asyncio.timeout(timeout_seconds + 1):
-                outcome = await _called(client, tool, dict(arguments), timeout_seconds)
+                outcome = self._masked(await _called(client, tool, dict(arguments), timeout_seconds))
         except MCPError as error:
             if error.code == REQUEST_TIMEOUT:
                 raise self._too_slow(timeout_seconds) from error
@@ -124,9 +129,9 @@ class Connection:
                     f"The MCP server {self.name} went away during the call; whether it did its work "
                     "is not known."
                 ) from error
-            if str(error) == "Session terminated":
+            if str(error) == "Session terminated" or self._must_log_in():
                 self._lose()
-            raise McpError(f"The MCP server {self.name} refused: {reason_of(error)}") from error
+            raise McpError(f"The MCP server {self.name} refused: {self._reason(error)}") from error
         except TimeoutError as error:
             raise self._too_slow(timeout_seconds) from error
         except ValueError as error:
@@ -135,6 +140,18 @@ class Connection:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_current.wait(), _CURRENT_SECONDS)
         return outcome
+
+    def _masked(self, outcome: Outcome) -> Outcome:
+        login = self._login
+        return replace(outcome, text=login.redactor.text(outcome.text)) if login is not None else outcome
+
+    def _must_log_in(self) -> bool:
+        return self._login is not None and self._login.is_needed
+
+    def _reason(self, error: BaseException) -> str:
+        if (login := self._login) is None:
+            return reason_of(error)
+        return login.words if login.is_needed else login.redactor.text(reason_of(error))
 
     def _too_slow(self, seconds: float) -> McpError:
         return McpError(
@@ -174,9 +191,18 @@ class Connection:
             if self._server.transport == "stdio":
                 transport = stdio_transport(await self._start(self.name, self._server))
             else:
-                transport = http_transport(self._server)
+                self._login = await self._kept_login()
+                transport = http_transport(self._server, self._login)
             read, write = await stack.enter_async_context(transport)
             yield WatchedStream(read, self._lose), write
+
+    async def _kept_login(self) -> Login | None:
+        """Return what a person's login came to, where there has to be one; raises `McpError` without it."""
+        if self._server.auth is None:
+            return None
+        self._login = self._logins.of(self.name, plain(self._server.url))
+        await self._login.load()
+        return self._login
 
     async def _stay(self, client: Client) -> None:
         """List the tools whenever they may have changed; raises `McpError` when the connection is lost."""
@@ -222,7 +248,10 @@ class Connection:
             cursor = page.next_cursor
             if cursor is None:
                 break
-        await self._heard(self.name, await asyncio.to_thread(read_listing, offered, self._server.tools))
+        listing = await asyncio.to_thread(read_listing, offered, self._server.tools)
+        if self._login is not None:
+            listing = listing.without_secrets(self._login.redactor)
+        await self._heard(self.name, listing)
 
     def _lose(self) -> None:
         self._is_lost = True

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mcp_types import ToolAnnotations
 
 from maniple.mcp.schemas import UnusableSchema, argument_schema
+from maniple.redaction import Redactor
 
 MOST_TOOLS = 200
 LONGEST_NAME = 200
@@ -44,6 +45,14 @@ class Listing:
 
     tools: tuple[Definition, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
+
+    def without_secrets(self, redactor: Redactor) -> "Listing":
+        """Return it with nothing in it that `redactor` masks; the digests stay."""
+        masked = (
+            replace(one, description=redactor.text(one.description), schema=redactor.value(one.schema))
+            for one in self.tools
+        )
+        return Listing(tuple(masked), self.left_out)
 
 
 def read_listing(offered: Iterable[Offered], only: Iterable[str] = ()) -> Listing:

@@ -12,6 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from maniple.config.mcp_settings import McpServerSettings, plain
+from maniple.mcp.login import Login
 
 MOST_BYTES = 8_000_000
 """Of one message. Of the older SSE transport the SDK takes 1 MiB."""
@@ -20,9 +21,15 @@ _SILENCE_SECONDS = 3_600.0  # a stream may stay quiet; calls have timeouts of th
 
 
 @asynccontextmanager
-async def http_transport(server: McpServerSettings) -> AsyncIterator[TransportStreams]:
-    """Speak with a server at its address, with its headers or by OAuth. Raises `httpx2.HTTPError`."""
+async def http_transport(
+    server: McpServerSettings, login: Login | None = None
+) -> AsyncIterator[TransportStreams]:
+    """Speak with a server at its address, with its headers or by OAuth, also as a person who has a `login`.
+
+    Raises `httpx2.HTTPError`.
+    """
     url = plain(server.url)
+    own = login or _own_login(server, url)
     if server.transport == "sse":
 
         def factory(
@@ -30,24 +37,24 @@ async def http_transport(server: McpServerSettings) -> AsyncIterator[TransportSt
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            return _client(server, url)
+            return _client(server, own)
 
         async with sse_client(url, httpx_client_factory=factory) as streams:
             yield streams
         return
     async with (
-        _client(server, url) as client,
+        _client(server, own) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,
     ):
         yield streams
 
 
-def _client(server: McpServerSettings, url: str) -> httpx2.AsyncClient:
+def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     # Nothing compressed: a few bytes could stand for any number, and no bound would hold.
     headers = {"accept-encoding": "identity", **{name: plain(one) for name, one in server.headers.items()}}
     return httpx2.AsyncClient(
         headers=headers,
-        auth=_login(server, url),
+        auth=auth,
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
         event_hooks={"response": [_bound]},
     )
@@ -60,7 +67,7 @@ async def _bound(response: httpx2.Response) -> None:
         response.stream = _Bounded(response.stream)
 
 
-def _login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
+def _own_login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
     if server.oauth is None:
         return None
     return ClientCredentialsOAuthProvider(

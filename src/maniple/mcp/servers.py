@@ -10,6 +10,7 @@ from maniple.config.mcp_settings import McpServerSettings, McpSettings, Transpor
 from maniple.errors import McpError
 from maniple.mcp.connection import Connection
 from maniple.mcp.definitions import Definition, Listing
+from maniple.mcp.login import Logins
 from maniple.mcp.names import Names
 from maniple.mcp.pins import Pins, Stamp
 from maniple.mcp.results import Outcome
@@ -57,14 +58,14 @@ class _Server:
 class McpServers:
     """The servers of the settings while they are open; `open_servers` makes it."""
 
-    def __init__(self, settings: McpSettings, pins: Pins, start: Start) -> None:
+    def __init__(self, settings: McpSettings, pins: Pins, start: Start, logins: Logins) -> None:
         self._settings = settings
         self._pins = pins
         self._stamp: Stamp = (0, 0)
         self._names = Names()
         self._by_name: dict[str, RemoteTool] = {}
         self._servers = {
-            name: _Server(one, Connection(name, one, start, self._hear, settings.refresh_seconds))
+            name: _Server(one, Connection(name, one, start, self._hear, settings.refresh_seconds, logins))
             for name, one in settings.servers.items()
             if not one.disabled
         }
@@ -157,9 +158,11 @@ class McpServers:
 
 
 @asynccontextmanager
-async def open_servers(settings: McpSettings, pins: Pins, start: Start) -> AsyncIterator[McpServers]:
+async def open_servers(
+    settings: McpSettings, pins: Pins, start: Start, logins: Logins
+) -> AsyncIterator[McpServers]:
     """Connect to the servers in the background, and give those that answer soon the time to."""
-    servers = McpServers(settings, pins, start)
+    servers = McpServers(settings, pins, start, logins)
     keeping = asyncio.create_task(servers.run(), name="mcp")
     try:
         await servers.settled(settings.start_seconds)

@@ -45,6 +45,11 @@ def pins_file(settings: Settings) -> Path:
     return settings.data_dir / _FOLDER / "accepted.json"
 
 
+def logins_folder(settings: Settings) -> Path:
+    """Return where it is kept what logins at servers came to."""
+    return settings.data_dir / _FOLDER / "logins"
+
+
 async def open_mcp(
     settings: Settings,
     stack: AsyncExitStack,
@@ -63,7 +68,9 @@ async def open_mcp(
     tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
     programs = await _open_programs(settings, wanted, sandbox, leads, stack)
     pins = mcp.Pins(pins_file(settings))
-    servers = await stack.enter_async_context(mcp.open_servers(settings.mcp, pins, programs.start))
+    logins = mcp.Logins(logins_folder(settings))
+    opening = mcp.open_servers(settings.mcp, pins, programs.start, logins)
+    servers = await stack.enter_async_context(opening)
     offers: dict[Worker, OfferedTools] = {
         worker: OfferedTools(tools.ServersTools(servers, names, workspaces))
         for worker in settings.team.workers

@@ -1,0 +1,158 @@
+"""Servers that want a person to log in: once, in a browser, and what comes of it."""
+
+import asyncio
+import json
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from maniple.config import McpServerSettings
+from maniple.errors import McpError
+from maniple.mcp import Logins
+from maniple.mcp.new_login import log_in
+from tests.mcp.authority import Authority, closed_site
+from tests.mcp.opened import opened, until
+from tests.mcp.web import site
+
+pytestmark = pytest.mark.anyio
+NEEDED = "it wants you to log in: maniple mcp login closed"
+
+
+class Browser:
+    """Goes where it is sent, as a person's does, and notes what it was shown there."""
+
+    def __init__(self) -> None:
+        self.pages: list[str] = []
+        self._going: asyncio.Task[None] | None = None
+
+    async def show(self, address: str) -> None:
+        self._going = asyncio.create_task(self._go(address))
+
+    async def _go(self, address: str) -> None:
+        async with httpx.AsyncClient(follow_redirects=True) as client:
+            self.pages.append((await client.get(address)).text)
+
+
+@pytest.fixture
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+async def url(authority: Authority) -> AsyncIterator[str]:
+    async with closed_site(authority) as address:
+        yield address
+
+
+def settings(url: str) -> dict[str, str]:
+    return {"url": url, "auth": "oauth"}
+
+
+async def logged_in(url: str, folder: Path) -> Browser:
+    browser = Browser()
+    server = McpServerSettings.model_validate(settings(url))
+    await log_in("closed", server, Logins(folder / "logins"), browser.show)
+    return browser
+
+
+def kept(folder: Path) -> dict:
+    return json.loads((folder / "logins/closed.json").read_text())
+
+
+async def test_who_logged_in_once_uses_the_server(tmp_path: Path, url, authority):
+    browser = await logged_in(url, tmp_path)
+    assert browser.pages == ["This is done here. You can close the page and go back to the terminal."]
+    async with opened(tmp_path, {"closed": settings(url)}) as found:
+        assert found.offered() == ["closed__tokens"]
+    assert len(authority.clients) == 1
+
+
+async def test_no_token_comes_back_to_a_model(tmp_path: Path, url):
+    await logged_in(url, tmp_path)
+    async with opened(tmp_path, {"closed": settings(url)}) as found:
+        assert (await found.call("closed__tokens")).text == "*** ***"
+
+
+async def test_without_a_login_the_server_is_off_and_the_words_name_the_command(tmp_path, url, authority):
+    async with opened(tmp_path, {"closed": settings(url)}) as found:
+        assert found.obstacle("closed") == NEEDED
+        assert found.offered() == []
+    assert authority.clients == {}
+
+
+async def test_what_is_kept_is_its_owners_alone(tmp_path: Path, url):
+    await logged_in(url, tmp_path)
+    file = tmp_path / "logins/closed.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert [one.name for one in file.parent.iterdir()] == ["closed.json"]
+
+
+async def test_tokens_that_ended_are_refreshed_also_by_the_next_program(tmp_path: Path, url, authority):
+    await logged_in(url, tmp_path)
+    before = kept(tmp_path)
+    (tmp_path / "logins/closed.json").write_text(json.dumps({**before, "expires_at": 1.0}))
+    async with opened(tmp_path, {"closed": settings(url)}) as found:
+        assert found.offered() == ["closed__tokens"]
+    assert authority.refreshed == 1
+    assert kept(tmp_path)["tokens"] != before["tokens"]
+    async with opened(tmp_path, {"closed": settings(url)}) as found:
+        assert found.offered() == ["closed__tokens"]
+    assert authority.refreshed == 1
+
+
+async def test_a_login_that_was_revoked_turns_the_server_off_until_the_next_one(tmp_path, url, authority):
+    await logged_in(url, tmp_path)
+    async with opened(tmp_path, {"closed": settings(url)}) as found:
+        authority.forget()
+        with pytest.raises(McpError, match="closed"):
+            await found.call("closed__tokens")
+        await until(lambda: found.obstacle("closed") == NEEDED)
+        assert len(authority.clients) == 1
+        await logged_in(url, tmp_path)
+        await until(lambda: found.offered() == ["closed__tokens"])
+
+
+async def test_tokens_go_to_no_other_address(tmp_path: Path, url):
+    await logged_in(url, tmp_path)
+    async with site() as other:
+        async with opened(tmp_path, {"closed": settings(other.url)}) as found:
+            assert found.obstacle("closed") == NEEDED
+        assert other.headers == {}
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[]", '{"url": 1}'])
+async def test_a_damaged_login_is_none(tmp_path: Path, url, damaged):
+    await logged_in(url, tmp_path)
+    (tmp_path / "logins/closed.json").write_text(damaged)
+    async with opened(tmp_path, {"closed": settings(url)}) as found:
+        assert found.obstacle("closed") == NEEDED
+
+
+async def test_a_refusal_is_told_and_nothing_is_kept(tmp_path: Path, url, authority):
+    authority.refuses = True
+    with pytest.raises(McpError, match="no login at closed: The login was refused: access_denied"):
+        await logged_in(url, tmp_path)
+    assert not (tmp_path / "logins").exists()
+
+
+async def test_a_server_that_wants_no_login_is_named_as_such(tmp_path: Path):
+    async with site() as there:
+        with pytest.raises(McpError, match="lets everybody in"):
+            await logged_in(there.url, tmp_path)
+
+
+async def test_who_comes_back_with_a_state_of_their_own_is_not_believed(tmp_path: Path, url):
+    class Forger(Browser):
+        async def _go(self, address: str) -> None:
+            callback = httpx.URL(address).params["redirect_uri"]
+            async with httpx.AsyncClient() as client:
+                assert (await client.get(callback.replace("/callback", "/favicon.ico"))).status_code == 404
+                await client.get(callback, params={"code": "stolen", "state": "forged"})
+
+    server = McpServerSettings.model_validate(settings(url))
+    with pytest.raises(McpError, match="State parameter mismatch"):
+        await log_in("closed", server, Logins(tmp_path), Forger().show)
