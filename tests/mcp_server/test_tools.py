@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
 from tests.mcp_server.hosts import ASKING, CRAWLING, ERAS, HANGING, Host, Person, hosted, words
-from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, reply, serving
+from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
 QUESTION = {"question": "1+3=?"}
@@ -184,6 +184,38 @@ async def test_who_cancels_the_call_cancels_the_run(model, tmp_path, mode):
             pass
         told = await host.run("get_run", run_id=run.run_id)
     assert told["status"] == "cancelled"
+
+
+async def test_a_call_whose_server_is_about_to_stop_is_told_that_its_run_goes_on(model, tmp_path):
+    model.reset(HANGING)
+    async with hosted(model.base_url, tmp_path, runs={"drain_seconds": 0.1}) as host:
+        assert host.service is not None
+        service = host.service
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            if message == "coder begins":
+                stopping.append(asyncio.create_task(service.engine.drain()))
+
+        stopping: list[asyncio.Task[None]] = []
+        result = await host.client.call_tool("ask_team", QUESTION, progress_callback=hear)
+        await asyncio.gather(*stopping)
+        assert (result.is_error, result.structured_content["status"]) == (False, "running")
+        assert "get_run tells how it stands" in words(result)
+        refused = await host.call("ask_team", **QUESTION)
+        assert (refused.is_error, words(refused)) == (
+            True,
+            "The service is about to stop. Try again in a moment.",
+        )
+
+
+async def test_a_person_sees_every_letter_of_what_is_to_be_approved(model, tmp_path):
+    hidden = call("crawl_tool", url="http://127.0.0.1:9/\u202egpj.exe\u200b")
+    model.reset({**CRAWLING, "researcher": [hidden, reply("It was refused.")]})
+    person = Person(["No."])
+    approval = {"approval": ["crawl_tool"]}
+    async with hosted(model.base_url, tmp_path, person=person, runs=approval) as host:
+        await host.run(**QUESTION)
+    assert "http://127.0.0.1:9/\\u202egpj.exe\\u200b" in person.asked[0]
 
 
 async def test_a_model_that_cannot_be_reached_is_told_in_words(tmp_path):

@@ -56,6 +56,7 @@ def _root(
       maniple keys add NAME          a key for its clients
       maniple search "…"             what the team would find
       maniple mcp list               the MCP servers and their tools
+      maniple mcp serve              the team as tools of an MCP host
 
     \b
     Without any settings a small model that runs in this program answers. A better

@@ -24,7 +24,11 @@ def asked(pause: InterruptView, thread_id: str) -> str:
 
 
 def question_of(pause: InterruptView) -> str:
-    """Return what is asked and which answers are understood, every argument as it is."""
+    """Return what is asked and which answers are understood; nothing in it is hidden from the eye."""
+    return "".join(one if one.isprintable() or one in "\n\t" else _escaped(one) for one in _question(pause))
+
+
+def _question(pause: InterruptView) -> str:
     payload = pause.payload
     match pause.kind:
         case "plan_review":
@@ -63,6 +67,10 @@ def can_ask(context: ServerRequestContext[Any, Any]) -> bool:
     if elicitation is None or (elicitation.form is None and elicitation.url is not None):
         return False
     return context.session.can_send_request or context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
 
 
 def _steps(plan: Mapping[str, Any]) -> Iterator[str]:

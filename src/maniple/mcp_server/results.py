@@ -48,6 +48,8 @@ class RunResult(BaseModel):
         if self.error is not None:
             yield f"The run {self.status}: {self.error.message}"
         yield from (asked(one, self.thread_id) for one in self.waits_for)
+        if self.status in ("queued", "running"):
+            yield "The run is not over. get_run tells how it stands."
         yield "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 async def serve_stdio(settings: Settings, progress: Progress) -> None:
-    """Serve whoever started this program, until its input ends or SIGINT or SIGTERM comes.
+    """Serve whoever started this program, until its input ends or SIGINT, SIGTERM or SIGHUP comes.
 
     Runs under way are left at a checkpoint, and go on when the team is served again. Raises the
     `ManipleError` that keeps the team from opening.
@@ -54,7 +54,7 @@ async def _until_signal(serving: asyncio.Task[None], server: TeamServer) -> None
         serving.cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, leave)
     with suppress(asyncio.CancelledError):
         await serving
