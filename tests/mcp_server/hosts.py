@@ -1,5 +1,6 @@
 """Hosts of the team: the official client, in this process or with a server process of its own."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -73,12 +74,19 @@ def words(result: CallToolResult) -> str:
     return "\n".join(one.text for one in result.content if one.type == "text")
 
 
+def team_server(service: Service) -> TeamServer:
+    """Return the server of a service that is open."""
+    opened = asyncio.get_running_loop().create_future()
+    opened.set_result(service)
+    return TeamServer(service.settings, opened)
+
+
 @asynccontextmanager
 async def hosted(
     base_url: str, home: Path, *, mode: Any = "auto", person: Person | None = None, **sections: Any
 ) -> AsyncIterator[Host]:
     """Open the service and its MCP server in this process; `sections` are settings."""
     async with open_service(settings_of(base_url, home, **sections)) as service:
-        server = TeamServer(service)
+        server = team_server(service)
         async with Client(server.protocol, mode=mode, elicitation_callback=person) as client:
             yield Host(client, service)

@@ -14,11 +14,11 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from maniple.api.state import Service, open_service
-from maniple.mcp_server import TeamServer, create_mcp_app
+from maniple.mcp_server import create_mcp_app
 from maniple.store import KeyLimits
 from tests.api.inside import settings_of
 from tests.mcp.opened import until
-from tests.mcp_server.hosts import Host, Person
+from tests.mcp_server.hosts import Host, Person, team_server
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Site:
 async def site(base_url: str, home: Path, **sections: Any) -> AsyncIterator[Site]:
     """Serve until the end of the context; `sections` are settings."""
     async with open_service(settings_of(base_url, home, **sections), alone=False) as service:
-        server = TeamServer(service)
+        server = team_server(service)
         app = create_mcp_app(service, server)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none")

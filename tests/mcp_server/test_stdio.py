@@ -15,7 +15,7 @@ from mcp import Client
 
 from maniple.errors import McpError
 from maniple.mcp.stdio import stdio_transport
-from tests.cli.processes import MANIPLE, environment, maniple, start
+from tests.cli.processes import MANIPLE, environment, start
 from tests.mcp_server.hosts import ERAS, HANGING, Host
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.serving import ROOT
@@ -157,13 +157,21 @@ async def test_the_output_carries_messages_alone_and_odd_input_ends_nothing(mode
     assert b"sk-canary" not in log
 
 
-async def test_without_a_model_the_reason_is_told_beside_the_protocol(model, tmp_path):
-    env = environment(tmp_path, model.base_url, MANIPLE_EMBEDDED__ENABLED="false")
-    env = {name: value for name, value in env.items() if not name.startswith("BASIC_")}
-    env["MANIPLE_EMBEDDED__DISCOVER"] = "false"
-    status, output, notes = await maniple("mcp", "serve", folder=tmp_path, env=env)
-    assert (status, output) == (1, "")
-    assert "No model is configured" in notes
+async def test_without_a_model_each_call_is_told_the_reason(model, tmp_path):
+    absent = {"MANIPLE_EMBEDDED__ENABLED": "false", "MANIPLE_EMBEDDED__DISCOVER": "false", "BASIC_MODEL": ""}
+    process = await begun(model, tmp_path, **absent, BASIC_API_KEY="", BASIC_BASE_URL="")
+    pipes = Pipes(process)
+    await said(pipes, HELLO)
+    pipes.writer.write(line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+    call = {"name": "ask_team", "arguments": QUESTION}
+    answer = await said(pipes, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+    assert answer["result"]["isError"] is True
+    assert "No model is configured" in answer["result"]["content"][0]["text"]
+    pipes.writer.close()
+    async with asyncio.timeout(30):
+        rest, log = await process.communicate()
+    assert (process.returncode, rest) == (1, b"")
+    assert b"No model is configured" in log
 
 
 def line(message: dict[str, Any]) -> bytes:

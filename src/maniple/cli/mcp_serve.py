@@ -87,7 +87,9 @@ async def _at_an_address(settings: "Settings") -> int:
 
             listening.configure_service_logs(settings)
             async with open_service(settings, progress, alone=False) as service:
-                server = TeamServer(service)
+                opened = asyncio.get_running_loop().create_future()
+                opened.set_result(service)
+                server = TeamServer(settings, opened)
                 app = create_mcp_app(service, server)
 
                 async def leave() -> None:

@@ -1,5 +1,6 @@
 """The MCP server: which tools there are, and each call from its arguments to its result."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -22,11 +23,13 @@ from mcp_types import (
 
 from maniple.api.auth import Caller as Known
 from maniple.api.state import Service
+from maniple.config import Settings
 from maniple.errors import ManipleError
 from maniple.mcp_server.arguments import Arguments, AskTeam, GetRun, MakePlan, read
 from maniple.mcp_server.dialogue import Context, Dialogue
 from maniple.mcp_server.results import RunResult
 from maniple.mcp_server.team import Caller, Team
+from maniple.types import GENERAL
 
 _INSTRUCTIONS = (
     "A team of agents that searches the web, reads pages, runs code and writes reports with their sources. "
@@ -57,10 +60,14 @@ class _Offer:
 
 
 class TeamServer:
-    """The team as an MCP server; `protocol` is what the SDK's transports serve."""
+    """The team as an MCP server; `protocol` is what the SDK's transports serve.
 
-    def __init__(self, service: Service) -> None:
-        self._team = Team(service)
+    It speaks before the service is `opened`: only calls wait for that, which with a model to load takes long.
+    """
+
+    def __init__(self, settings: Settings, opened: asyncio.Future[Service]) -> None:
+        self._alone = [GENERAL] if GENERAL in settings.team.members else []
+        self._team = Team(opened)
         reads = ToolAnnotations(read_only_hint=True, open_world_hint=True)
         looks = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
         works = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
@@ -101,8 +108,8 @@ class TeamServer:
         """Describe the arguments, with those who answer alone here; where nobody does, without `agent`."""
         schema = offer.takes.model_json_schema()
         if "agent" in schema["properties"]:
-            if alone := self._team.service.runtime.alone:
-                schema["properties"]["agent"]["enum"] = ["", *alone]
+            if self._alone:
+                schema["properties"]["agent"]["enum"] = ["", *self._alone]
             else:
                 del schema["properties"]["agent"]
         return schema

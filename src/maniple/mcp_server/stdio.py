@@ -15,7 +15,7 @@ import anyio
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
-from maniple.api.state import open_service
+from maniple.api.state import Service, open_service
 from maniple.config import Settings
 from maniple.llms.embedded import Progress
 from maniple.mcp.stdio import read_messages, write_messages
@@ -32,18 +32,49 @@ _LOG = logging.getLogger(__name__)
 async def serve_stdio(settings: Settings, progress: Progress) -> None:
     """Serve whoever started this program, until its input ends or SIGINT, SIGTERM or SIGHUP comes.
 
-    Runs under way are left at a checkpoint, and go on when the team is served again. Raises the
-    `ManipleError` that keeps the team from opening.
+    Runs under way are left at a checkpoint, and go on when the team is served again. A `ManipleError` that
+    keeps the team from opening is told to each call, and raised in the end.
     """
     runs = settings.runs
     soon = runs.model_copy(update={"drain_seconds": min(runs.drain_seconds, _DRAIN_SECONDS)})
     settings = settings.model_copy(update={"runs": soon})
-    async with _own_pipes() as (reader, writer), open_service(settings, progress, alone=False) as service:
-        server = TeamServer(service)
+    async with _own_pipes() as (reader, writer), _opening(settings, progress) as opened:
+        server = TeamServer(settings, opened)
         async with _streams(reader, writer, server) as (read, write):
             protocol = server.protocol
             serving = protocol.run(read, write, protocol.create_initialization_options())
             await _until_signal(asyncio.create_task(serving, name="mcp server"), server)
+
+
+@asynccontextmanager
+async def _opening(settings: Settings, progress: Progress) -> AsyncIterator[asyncio.Future[Service]]:
+    """Open the service in a task of its own; yield what it will be, and close it in the end."""
+    opened: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
+    closing = asyncio.Event()
+
+    async def keep() -> None:
+        try:
+            async with open_service(settings, progress, alone=False) as service:
+                opened.set_result(service)
+                await closing.wait()
+        except Exception as error:
+            if opened.done():
+                raise
+            # Whatever it is, those who wait for the team are to hear of it.
+            _LOG.error("The team cannot be opened: %s", error)
+            opened.set_exception(error)
+
+    keeping = asyncio.create_task(keep(), name="team")
+    try:
+        yield opened
+    finally:
+        closing.set()
+        if not opened.done():
+            keeping.cancel()
+        await asyncio.wait({keeping})
+    if not keeping.cancelled():
+        keeping.result()
+        opened.result()
 
 
 async def _until_signal(serving: asyncio.Task[None], server: TeamServer) -> None:

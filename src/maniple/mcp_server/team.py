@@ -1,5 +1,6 @@
 """The team behind the tools: its runs begun, followed, answered and cancelled for one caller."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -25,36 +26,43 @@ class Caller:
 
 @dataclass(slots=True)
 class Team:
-    """What the tools do. Each raises the `ManipleError` that says in words why it could not."""
+    """What the tools do, each as soon as the service is open.
 
-    service: Service
+    Each raises the `ManipleError` that says in words why it could not, also why the service did not open.
+    """
+
+    opened: asyncio.Future[Service]
     leaving: bool = False
     """Set when this process is about to stop: calls that end then leave their runs to go on later."""
 
     async def ask(self, given: AskTeam, caller: Caller) -> RunResult:
         """Have the team answer, and return how the run stands when it has ended or waits."""
-        alone = self.service.runtime.alone
+        service = await self._service()
+        alone = service.runtime.alone
         if given.agent and given.agent not in alone:
             there = ", ".join(alone) or "nobody; team.members in the server's settings can add manus"
             raise WrongArguments(f"agent: {given.agent!r} does not answer alone here; who does: {there}")
         thread_id = None
         if given.thread_id is not None:
-            thread_id = await id_for(self.service.store, given.thread_id, caller.owner)
+            thread_id = await id_for(service.store, given.thread_id, caller.owner)
         request = given.as_run(thread_id, caller.owner)
-        return await self._follow(self.service.engine.submit(request), caller)
+        return await self._follow(service.engine.submit(request), caller)
 
     async def plan(self, given: MakePlan, caller: Caller) -> RunResult:
         """Have a plan made; its run waits for a word, and nothing of it is carried out."""
-        return await self._follow(self.service.engine.submit(given.as_run(caller.owner)), caller)
+        service = await self._service()
+        return await self._follow(service.engine.submit(given.as_run(caller.owner)), caller)
 
     async def answer(self, run_id: str, pause_id: str, answer: str, caller: Caller) -> RunResult:
         """Answer what a run waits for, and return how it stands when it has ended or waits again."""
-        resuming = self.service.engine.resume(run_id, answer, interrupt_id=pause_id, owner=caller.owner)
+        service = await self._service()
+        resuming = service.engine.resume(run_id, answer, interrupt_id=pause_id, owner=caller.owner)
         return await self._follow(resuming, caller)
 
     async def get(self, given: GetRun, caller: Caller) -> RunResult:
         """Return how a run stands; raises `NotFound` for another caller's as for none."""
-        return await result_of(self.service, await self.service.engine.status(given.run_id, caller.owner))
+        service = await self._service()
+        return await result_of(service, await service.engine.status(given.run_id, caller.owner))
 
     @asynccontextmanager
     async def cancelling(self, run_id: str, caller: Caller) -> AsyncIterator[None]:
@@ -64,8 +72,12 @@ class Team:
         except anyio.get_cancelled_exc_class():
             if not self.leaving:
                 with anyio.CancelScope(shield=True):
-                    await self.service.engine.cancel(run_id, caller.owner)
+                    service = await self._service()
+                    await service.engine.cancel(run_id, caller.owner)
             raise
+
+    async def _service(self) -> Service:
+        return await asyncio.shield(self.opened)  # one caller that leaves is not to close it for all
 
     async def _follow(self, accepting: Awaitable[Accepted], caller: Caller) -> RunResult:
         accepted = await _unhurried(accepting)
@@ -75,9 +87,9 @@ class Team:
 
     async def _watch(self, accepted: Accepted, caller: Caller) -> None:
         """Tell what the run tells, until it ends or waits; raises `KeyRevoked`."""
-        progress = Progress()
-        events = self.service.engine.events(accepted.run.run_id, accepted.after)
-        async with aclosing(self.service.key_watch.pages(caller.owner, events)) as pages:
+        progress, service = Progress(), await self._service()
+        events = service.engine.events(accepted.run.run_id, accepted.after)
+        async with aclosing(service.key_watch.pages(caller.owner, events)) as pages:
             async for page in pages:
                 for line in (line for record in page for line in progress.lines(record)):
                     await caller.tell(line)
