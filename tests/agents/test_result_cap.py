@@ -1,5 +1,6 @@
 """Of a long result the conversation holds head and tail; the whole is a file; secrets are in neither."""
 
+import json
 import re
 from typing import Any
 
@@ -126,6 +127,21 @@ async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_
     assert line == f"line 500: {'x' * 90}"
     assert "without `..`" in outside
     assert "is no kept result; name a file of tool-results" in other
+
+
+async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_nothing_was_cut(tmp_path):
+    @tool
+    async def dump(what: str) -> str:
+        """Dump."""
+        return what * 30_000
+
+    toolbox = Toolbox({"coder": [dump]}, kept_results=KeptResults(Workspaces(tmp_path)))
+    called = [reply(json.dumps({"name": "dump", "arguments": {"what": what}})) for what in ("", "x")]
+    models = {"capabilities": {"tools": False, "json_schema": False}}
+    async with scripted_team(script(*called, reply("Done.")), toolbox=toolbox, models=models) as it:
+        await it.run("Dump it.", thread_id="t")
+        told = [str(one["messages"]) for one in it.server.requests if "You are the coder" in str(one)]
+    assert ["read_result" in one for one in told] == [False, False, True]
 
 
 def test_who_reads_files_reads_kept_results_as_such(tmp_path):

@@ -92,14 +92,15 @@ def build_react_agent(
     *,
     limits: StepLimits,
     middleware: Sequence[AgentMiddleware[Any, Any]] = (),
-    offered: OfferedTools | None = None,
+    offered: Sequence[AgentMiddleware[Any, Any]] = (),
 ) -> ReactAgent:
     """Build the agent of `role`, which keeps the `limits` for one task.
 
-    The order counts: what stands first is around all that follows.
+    `offered` decide which tools a prompt has; they are around all else, so that no other part of it speaks
+    of more. The order counts: what stands first is around all that follows.
     """
     stack: list[AgentMiddleware[Any, Any]] = [
-        *([offered] if offered is not None else []),
+        *offered,
         PartialWork(),
         TerminalTools(),
         ModelCallLimit(limits.model_calls),
@@ -119,4 +120,5 @@ def build_react_agent(
         ToolTimeouts(limits.tool_seconds),
     ]
     graph = create_agent(model, list(tools), middleware=chained(stack), name=role.name)
-    return ReactAgent(role, bool(tools) or offered is not None, graph, room_of(model))
+    has_tools = bool(tools) or any(isinstance(one, OfferedTools) for one in offered)
+    return ReactAgent(role, has_tools, graph, room_of(model))

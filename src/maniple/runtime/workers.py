@@ -96,11 +96,22 @@ def build_workers(
                 [*tools, *questions] if tools or offer else [],
                 limits=limits,
                 middleware=_middleware(name, model, toolbox, tools),
-                offered=offer,
+                offered=[*([offer] if offer else []), *_held_back(name, toolbox, tools)],
             )
             if name == "coder":  # its prompt speaks of the sandbox, whatever else it is given
                 workers[name] = replace(agent, has_tools=bool(toolbox.of(name)))
     return workers
+
+
+def _held_back(name: Worker, toolbox: Toolbox, tools: Sequence[BaseTool]) -> list[AgentMiddleware[Any, Any]]:
+    """Return what keeps tools back that are of no use yet."""
+    held: list[AgentMiddleware[Any, Any]] = []
+    if toolbox.kept_results is not None and any(tool.name == READ_RESULT for tool in tools):
+        held.append(FileTools({READ_RESULT}, toolbox.kept_results.are_there))
+    if name == "coder" and toolbox.has_files is not None:
+        names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
+        held.append(FileTools(names, toolbox.has_files))
+    return held
 
 
 def _middleware(
@@ -114,11 +125,6 @@ def _middleware(
         # In this order: what is kept of a result has no secrets either.
         kept = toolbox.kept_results
         middleware += [ResultCap(model, kept.keep if kept else None), SecretResults(toolbox.redactor)]
-        if kept is not None:
-            middleware.append(FileTools({READ_RESULT}, kept.are_there))
-    if name == "coder" and toolbox.has_files is not None:
-        names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
-        middleware.append(FileTools(names, toolbox.has_files))
     if toolbox.figures is not None and any(tool.name == "python_repl_tool" for tool in tools):
         middleware.append(Pictures(drawn_figures(toolbox.figures)))
     if toolbox.figures is not None and name in toolbox.offers:
