@@ -21,6 +21,7 @@ CANARIES = {
             *("Tavily", "TavilyUrl", "Brave", "SearxngUrl", "Jina", "Proxy", "ProxyUrl"),
             *("OtlpBearer", "OtlpPlain", "OtlpUrl", "LangSmith", "LangSmithUrl"),
             *("Daytona", "DaytonaUrl", "DockerUrl", "E2b"),
+            *("BrowserToken", "BrowserUrl", "CdpUrl"),
             *("McpArgument", "McpVariable", "McpUrl", "McpHeader", "McpClient"),
         )
     )
@@ -48,6 +49,9 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
             "proxy_server": _with_user("http://127.0.0.1:9", "ProxyUrl"),
             "proxy_username": "somebody",
             "proxy_password": CANARIES["Proxy"],
+            "sandbox_url": _with_user("http://127.0.0.1:9", "BrowserUrl"),
+            "sandbox_token": CANARIES["BrowserToken"],
+            "cdp_url": _with_user("http://127.0.0.1:9", "CdpUrl"),
         },
         "embedded": {"hub_url": f"{site_url}/?token={CANARIES['HubUrl']}"},
         "mcpServers": {
