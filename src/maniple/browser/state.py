@@ -35,6 +35,8 @@ class Element:
     """Its accessible name; "" when it has none."""
     is_new: bool = False
     """It was not there when the page was looked at before."""
+    box: tuple[float, float, float, float] | None = None
+    """Where it is in the window: left, top, right and bottom, from 0 to 1 each; None when it is outside."""
 
 
 @dataclass(frozen=True, slots=True)
