@@ -1,0 +1,62 @@
+// Whether a layer is an obstacle: of which kind, how surely, and what may be clicked on it.
+
+const MARKS = new Set(["input", "a", "button"]);
+
+const roleOf = ({ element, label }) => {
+  const said = label.toLowerCase().replace(/^[\s"'«»→›>|·-]+|[\s"'«»→›>|·!.-]+$/g, "");
+  if (said === "" || said.length === 1) return isMarkedClose(element) || /[x×✕✖✗⨯]/.test(said) ? "close" : "other";
+  for (const role of ["reject", "necessary", "close", "acknowledge", "accept", "task"]) if (LABELS[role].test(said)) return role;
+  return "other";
+};
+
+const toolOf = (root) => TOOLS.find(([, selectors]) => root.matches(selectors) || root.querySelector(selectors))?.[0] ?? null;
+
+const isFilledIn = (fields) =>
+  fields.some((field) => /^(?:password|select|textarea|file|number|date|time|range|color|search|tel|url)/.test(field)) ||
+  fields.filter((field) => /^(?:text|email|div)$/.test(field)).length > 3;
+
+const consentSignals = (text) => CONSENT_SIGNALS.filter((signal) => signal.test(text)).length;
+
+const kindOf = ({ text, fields, controls, tool }) => {
+  const has = (...roles) => controls.some((control) => roles.includes(control.role));
+  const writes = fields.some((field) => !/^(?:checkbox|radio)$/.test(field));
+  if (!writes && has("reject", "necessary", "accept", "acknowledge", "close")) {
+    const speaksOfIt = CONSENT_SIGNALS[0].test(text) ? consentSignals(text) >= 3 : consentSignals(text) >= 4;
+    if (tool === "consent" || (speaksOfIt && (has("reject", "necessary", "accept", "acknowledge") || CONSENT_SIGNALS[1].test(text)))) return "consent";
+  }
+  if (isFilledIn(fields) || has("task", "accept", "reject") || CHAT.test(text)) return null;
+  if (tool && tool !== "consent") return tool;
+  return KINDS.find(([, words]) => words.test(text))?.[0] ?? (fields.length || BUSINESS.test(text) ? null : "plain");
+};
+
+const SURENESS = { consent: 0.45, newsletter: 0.45, notification: 0.4, app: 0.4, promotion: 0.4, survey: 0.35, announcement: 0.25, plain: 0.1 };
+
+// These must cover much of the page: a bar or a small box that says such things is part of the page.
+const MUST_COVER = new Set(["promotion", "announcement", "plain"]);
+
+const confidenceIn = (kind, { covered, modal, dismissible, tool }) =>
+  Math.min(1, SURENESS[kind] + Math.min(0.3, covered * 0.4) + (modal ? 0.1 : 0) + (dismissible ? 0.15 : 0) + (tool ? 0.1 : 0));
+
+const isPartOfPage = (layer, seen, covered) => {
+  if (layer.how === "dialog" || isDialog(layer.root) || layer.root.matches(":modal")) return false;
+  if (layer.root.querySelector("main, [role=main], dialog[open], [role=dialog], [aria-modal=true]") && covered > 0.5 && seen.text.length > 1500) return true;
+  if (layer.root.matches("header, nav, main, aside nav") || layer.root.querySelector("nav, [role=navigation], main, [role=main]")) return true;
+  return seen.text.length >= TEXT_LIMIT;
+};
+
+// Null, or what `layer` is taken for.
+const judge = (layer, { backdrop, points }) => {
+  const seen = readLayer(layer.root);
+  const box = layer.root.getBoundingClientRect();
+  const covered = layer.share ?? Math.max(share(box), layer.hits.length / points);
+  const tool = toolOf(layer.root);
+  if (!tool && !layer.isWhole && isPartOfPage(layer, seen, covered)) return null;
+  const controls = seen.controls.map((control) => ({ ...control, role: roleOf(control) }));
+  const modal = layer.root.matches(":modal, [aria-modal=true]") || !!layer.root.querySelector("[aria-modal=true], :modal") || backdrop || covered > 0.9;
+  const kind = kindOf({ ...seen, controls, tool });
+  if (!kind || (layer.how === "sticky" && kind !== "consent")) return { ...seen, kind: null, controls, modal, confidence: 0 };
+  const covers = modal || covered >= 0.2;
+  if (!covers && (MUST_COVER.has(kind) || seen.links > 4)) return { ...seen, kind: null, controls, modal, confidence: 0 };
+  const dismissible = controls.some((control) => !["other", "task"].includes(control.role));
+  return { ...seen, kind, controls, modal, confidence: confidenceIn(kind, { covered, modal, dismissible, tool }) };
+};

@@ -1,0 +1,123 @@
+// Where the page is covered, by what, and what stands on it.
+
+const TEXT_LIMIT = 4000;
+const WALK_LIMIT = 4000;
+const CONTROL_LIMIT = 60;
+
+const parentOf = (node) => node.assignedSlot ?? node.parentElement ?? node.getRootNode().host ?? null;
+
+const holds = (root, element) => {
+  for (let node = element; node; node = parentOf(node)) if (node === root) return true;
+  return false;
+};
+
+const hitAt = (x, y) => {
+  let element = document.elementFromPoint(x, y);
+  while (element?.shadowRoot) {
+    const inner = element.shadowRoot.elementFromPoint(x, y);
+    if (!inner || inner === element || !element.shadowRoot.contains(inner)) break;
+    element = inner;
+  }
+  return element;
+};
+
+// Near the edges, too: that is where bars and boxes in the corners are.
+const samplePoints = () => {
+  const [width, height] = [innerWidth, innerHeight];
+  const across = [12, 70, 0.25 * width, 0.5 * width, 0.75 * width, width - 70, width - 12];
+  const down = [12, 40, 0.25 * height, 0.5 * height, 0.75 * height, height - 70, height - 34, height - 10];
+  return down.flatMap((y) => across.map((x) => [x, y]));
+};
+
+const isShown = (element) => {
+  if (!element.isConnected || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
+  const box = element.getBoundingClientRect();
+  return box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight;
+};
+
+const isDialog = (element) =>
+  element.matches("dialog[open], [role=dialog], [role=alertdialog], [aria-modal=true], :popover-open");
+
+const share = (box) =>
+  (Math.max(0, Math.min(box.right, innerWidth) - Math.max(box.left, 0)) *
+    Math.max(0, Math.min(box.bottom, innerHeight) - Math.max(box.top, 0))) / (innerWidth * innerHeight);
+
+// How an element comes to lie over the page: "fixed", "sticky", "dialog", "raised"; null when it does not.
+const layering = (element) => {
+  if (element === document.documentElement || element === document.body) return null;
+  const style = getComputedStyle(element);
+  if (element.matches(":modal, :popover-open") || style.position === "fixed") return "fixed";
+  if (isDialog(element)) return "dialog";
+  if (style.position === "sticky") return "sticky";
+  return style.position === "absolute" && Number(style.zIndex) >= 10 ? "raised" : null;
+};
+
+// Map of each layer that can be hit to its hits, among `points`.
+const findLayers = (points) => {
+  const known = new Map();
+  const layers = new Map();
+  for (const [x, y] of points) {
+    for (let element = hitAt(x, y); element; element = parentOf(element)) {
+      if (!known.has(element)) known.set(element, layering(element));
+      const how = known.get(element);
+      if (!how) continue;
+      const layer = layers.get(element) ?? { root: element, how, hits: [] };
+      layer.hits.push([x, y]);
+      layers.set(element, layer);
+    }
+  }
+  return layers;
+};
+
+// What a person can read, use and fill in on a layer, through open shadow roots.
+const readLayer = (root) => {
+  const found = { text: "", controls: [], fields: [], frames: [], links: 0, walked: 0 };
+  const visit = (node) => {
+    if (found.walked++ > WALK_LIMIT) return;
+    if (node.nodeType === Node.TEXT_NODE) {
+      if (found.text.length < TEXT_LIMIT) found.text += node.nodeValue + " ";
+      return;
+    }
+    if (node.nodeType !== Node.ELEMENT_NODE || /^(?:SCRIPT|STYLE|NOSCRIPT|TEMPLATE)$/.test(node.tagName)) return;
+    if (!node.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && getComputedStyle(node).display === "none") return;
+    note(node, found);
+    for (const child of node.shadowRoot?.childNodes ?? []) visit(child);
+    for (const child of node.tagName === "SLOT" ? node.assignedNodes() : []) visit(child);
+    if (!node.shadowRoot && node.tagName !== "SELECT") for (const child of node.childNodes) visit(child);
+  };
+  visit(root);
+  found.text = found.text.replace(/\s+/g, " ").trim();
+  return found;
+};
+
+const note = (element, found) => {
+  if (element.tagName === "IFRAME") found.frames.push(element);
+  else if (element.matches("input:not([type=hidden], [type=button], [type=submit], [type=reset], [type=image]), select, textarea, [contenteditable=true]")) {
+    found.fields.push(element.matches("input") ? element.type : element.tagName.toLowerCase());
+  } else if (isControl(element) && found.controls.length < CONTROL_LIMIT) {
+    if (leadsAway(element)) found.links++;
+    else if (isShown(element)) found.controls.push({ element, label: labelOf(element) });
+  }
+};
+
+const leadsAway = (element) => {
+  const target = element.tagName === "A" ? element.getAttribute("href") : null;
+  return !!target && !/^(?:#|javascript:|$)/i.test(target) && element.href.split("#")[0] !== location.href.split("#")[0];
+};
+
+const markOf = (element) =>
+  `${element.id} ${element.getAttribute("class") ?? ""} ${[...element.attributes].filter((a) => a.name.startsWith("data-")).map((a) => `${a.name} ${a.value}`).join(" ")}`;
+
+const isMarkedClose = (element) =>
+  /(?:^|[-_\s])(?:close|dismiss|hide)|(?:close|dismiss)(?:$|[-_\s])|(?:Close|Dismiss)(?:$|[-_\sA-Z])/.test(markOf(element).slice(0, 500));
+
+const isControl = (element) => {
+  if (element.matches("button, a, input[type=button], input[type=submit], input[type=image], [role=button], [role=link], [onclick]")) return true;
+  if (!isMarkedClose(element) && getComputedStyle(element).cursor !== "pointer") return false;
+  const box = element.getBoundingClientRect();
+  return box.width <= 300 && box.height <= 80 && !element.querySelector("button, a, input, [role=button]");
+};
+
+const labelOf = (element) =>
+  (element.getAttribute("aria-label") || element.innerText || element.value || element.title || element.querySelector("img[alt]")?.alt || "")
+    .replace(/\s+/g, " ").trim().slice(0, 80);

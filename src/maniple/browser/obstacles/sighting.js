@@ -1,0 +1,118 @@
+// What is asked of a document; it is set up once in each and remembers what it was shown to have over it.
+
+const OWN_MILLISECONDS = 3000;
+const GONE_MILLISECONDS = 700;
+
+const found = new Map();
+const tried = new WeakSet();
+let known = new WeakSet();
+let standing = new WeakSet();
+const own = new WeakSet();
+let acted = -Infinity;
+let actedSinceLook = false;
+let counter = 0;
+
+// What comes up after an action of ours is what the action asked for. Taken down before the page hears of it.
+const remember = (event) => {
+  if (!event.isTrusted || (event.type === "keydown" && !["Enter", " "].includes(event.key))) return;
+  standing = new WeakSet(findLayers(samplePoints()).keys());
+  acted = performance.now();
+  actedSinceLook = true;
+};
+addEventListener("pointerdown", remember, true);
+addEventListener("keydown", remember, true);
+// A click into a frame is not heard of here.
+addEventListener("blur", remember);
+
+const settleOwnership = (layers) => {
+  const justActed = actedSinceLook || performance.now() - acted < OWN_MILLISECONDS;
+  for (const root of layers.keys()) {
+    if (!known.has(root) && justActed && !standing.has(root)) own.add(root);
+    known.add(root);
+  }
+  actedSinceLook = false;
+};
+
+const isBackdrop = (layer, points) =>
+  layer.hits.length > points * 0.5 && layer.how !== "sticky" && !(layer.root.innerText ?? "").trim() &&
+  !layer.root.querySelector("canvas, video, img, svg, iframe");
+
+const outside = (root) => {
+  const free = samplePoints().find(([x, y]) => {
+    const hit = hitAt(x, y);
+    return hit && (hit === root || (!holds(root, hit) && layering(hit)));
+  });
+  return free ?? null;
+};
+
+const tellOf = (layer, verdict, exempt) => {
+  const id = ++counter;
+  found.set(id, { root: layer.root, controls: verdict.controls, frames: verdict.frames });
+  return {
+    id,
+    kind: verdict.kind ?? "",
+    confidence: tried.has(layer.root) || (own.has(layer.root) && !exempt) ? 0 : verdict.confidence,
+    text: verdict.text.slice(0, 600),
+    modal: verdict.modal,
+    controls: verdict.controls.map(({ role, label }) => ({ role, label })),
+    frames: verdict.frames.filter(isShown).length,
+    share: share(layer.root.getBoundingClientRect()),
+    outside: verdict.modal ? outside(layer.root) : null,
+  };
+};
+
+// `at` is where a click did not come through; `whole` says that a frame lies over the page as a whole.
+const look = ({ at, whole }) => {
+  found.clear();
+  const points = [...samplePoints(), ...(at ? [at] : [])];
+  const layers = findLayers(points);
+  settleOwnership(layers);
+  if (whole !== null && document.body) layers.set(document.body, { root: document.body, how: "fixed", hits: points, share: whole, isWhole: true });
+  const backdrop = [...layers.values()].some((layer) => isBackdrop(layer, points.length));
+  const told = [];
+  for (const layer of layers.values()) {
+    const verdict = judge(layer, { backdrop: backdrop && layer.how !== "sticky", points: points.length });
+    const exempt = !!at && layer.hits.includes(at);
+    if (verdict) told.push(tellOf(layer, verdict, exempt));
+  }
+  told.sort((a, b) => b.confidence - a.confidence);
+  return { document: performance.timeOrigin, obstacles: told.slice(0, 12) };
+};
+
+const isGone = (root) => {
+  if (!isShown(root)) return true;
+  return !samplePoints().some(([x, y]) => holds(root, hitAt(x, y)));
+};
+
+const gone = async ({ id }) => {
+  const root = found.get(id)?.root;
+  if (!root) return true;
+  const end = performance.now() + GONE_MILLISECONDS;
+  while (!isGone(root)) {
+    if (performance.now() > end) return false;
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  return true;
+};
+
+// The control, if it still is on the obstacle and says what it said.
+const control = ({ id, place }) => {
+  const obstacle = found.get(id);
+  const chosen = obstacle?.controls[place];
+  return chosen && isShown(chosen.element) && holds(obstacle.root, chosen.element) && labelOf(chosen.element) === chosen.label ? chosen.element : null;
+};
+
+const press = ({ id, place }) => {
+  const element = control({ id, place });
+  element?.click();
+  return !!element;
+};
+
+const giveUp = ({ id }) => {
+  const root = found.get(id)?.root;
+  if (root) tried.add(root);
+};
+
+const frame = ({ id, place }) => found.get(id)?.frames.filter(isShown)[place] ?? null;
+
+return { look, gone, control, press, giveUp, frame };
