@@ -37,8 +37,8 @@ async def opt_out(document: Document) -> bool:
     rules = await asyncio.to_thread(_load)
     url = await document.evaluate("() => location.href", None)
     matching = rules.matching(url[:_URL_CHARACTERS] if isinstance(url, str) else "")
-    said = await document.evaluate(rules.script, {"rules": matching, "milliseconds": _MILLISECONDS})
-    return said is True
+    told = {"rules": json.dumps(matching), "milliseconds": _MILLISECONDS}
+    return await document.evaluate(rules.script, told) is True
 
 
 @cache
@@ -59,4 +59,4 @@ def _load() -> _Rules:
         except re2.error:
             # JavaScript can do more than RE2; the page compares it once more anyway.
             general.append(lean)
-    return _Rules(talk.replace("BUNDLE", autoconsent.bundle().strip().rstrip(";")), tuple(general), tuple(of_sites))
+    return _Rules(talk.replace("AUTOCONSENT;", autoconsent.bundle()), tuple(general), tuple(of_sites))

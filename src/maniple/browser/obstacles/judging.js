@@ -1,32 +1,48 @@
 // Whether a layer is an obstacle: of which kind, how surely, and what may be clicked on it.
 
-const MARKS = new Set(["input", "a", "button"]);
+const trimmed = (label) => label.toLowerCase().replace(/^[\s"'«»→›>|·-]+|[\s"'«»→›>|·!.-]+$/g, "");
 
-const roleOf = ({ element, label }) => {
-  const said = label.toLowerCase().replace(/^[\s"'«»→›>|·-]+|[\s"'«»→›>|·!.-]+$/g, "");
-  if (said === "" || said.length === 1) return isMarkedClose(element) || /[x×✕✖✗⨯]/.test(said) ? "close" : "other";
-  for (const role of ["reject", "necessary", "close", "acknowledge", "accept", "task"]) if (LABELS[role].test(said)) return role;
-  return "other";
+const roleOf = ({ element, label, spoken }) => {
+  const said = [label, spoken].map(trimmed).filter((words) => words.length > 1);
+  for (const role of ["task", "reject", "necessary", "close", "acknowledge", "accept"]) {
+    if (said.some((words) => LABELS[role].test(words))) return role;
+  }
+  return !said.length && (isMarkedClose(element) || /[x×✕✖✗⨯]/i.test(label)) ? "close" : "other";
 };
 
-const toolOf = (root) => TOOLS.find(([, selectors]) => root.matches(selectors) || root.querySelector(selectors))?.[0] ?? null;
+const hostOf = (root) => root.getRootNode().host ?? null;
+
+const toolOf = (root) => {
+  const places = [root, hostOf(root)].filter(Boolean);
+  return TOOLS.find(([, marks]) => places.some((place) => place.closest(marks)) || root.querySelector(marks))?.[0] ?? null;
+};
 
 const isFilledIn = (fields) =>
   fields.some((field) => /^(?:password|select|textarea|file|number|date|time|range|color|search|tel|url)/.test(field)) ||
   fields.filter((field) => /^(?:text|email|div)$/.test(field)).length > 3;
 
-const consentSignals = (text) => CONSENT_SIGNALS.filter((signal) => signal.test(text)).length;
+const countOf = (signals, text) => signals.filter((signal) => signal.test(text)).length;
 
-const kindOf = ({ text, fields, controls, tool }) => {
-  const has = (...roles) => controls.some((control) => roles.includes(control.role));
-  const writes = fields.some((field) => !/^(?:checkbox|radio)$/.test(field));
-  if (!writes && has("reject", "necessary", "accept", "acknowledge", "close")) {
-    const speaksOfIt = CONSENT_SIGNALS[0].test(text) ? consentSignals(text) >= 3 : consentSignals(text) >= 4;
-    if (tool === "consent" || (speaksOfIt && (has("reject", "necessary", "accept", "acknowledge") || CONSENT_SIGNALS[1].test(text)))) return "consent";
-  }
+const isConsent = ({ text, fields, tool }, has) => {
+  if (fields.some((field) => !/^(?:checkbox|radio)$/.test(field)) || has("task")) return false;
+  const refusable = has("reject", "necessary");
+  if (tool === "consent") return refusable || has("accept", "acknowledge", "close");
+  const privacy = countOf(PRIVACY_SIGNALS, text);
+  if (!COOKIES.test(text)) return refusable && privacy >= 2 && !OFFER.test(text);
+  const cookies = countOf(COOKIE_SIGNALS, text);
+  if (refusable) return cookies + privacy >= (OFFER.test(text) ? 3 : 1);
+  return has("accept", "acknowledge", "close") && cookies >= 1 && cookies + privacy >= (OFFER.test(text) ? 4 : 2);
+};
+
+const kindOf = (seen) => {
+  const has = (...roles) => seen.controls.some((control) => roles.includes(control.role));
+  const { text, fields, controls, tool } = seen;
+  if (isConsent(seen, has)) return "consent";
   if (isFilledIn(fields) || has("task", "accept", "reject") || CHAT.test(text)) return null;
   if (tool && tool !== "consent") return tool;
-  return KINDS.find(([, words]) => words.test(text))?.[0] ?? (fields.length || BUSINESS.test(text) ? null : "plain");
+  const told = KINDS.find(([, words]) => words.test(text))?.[0];
+  if (told) return told;
+  return fields.length || BUSINESS.test(text) || (!text && !controls.length) ? null : "plain";
 };
 
 const SURENESS = { consent: 0.45, newsletter: 0.45, notification: 0.4, app: 0.4, promotion: 0.4, survey: 0.35, announcement: 0.25, plain: 0.1 };

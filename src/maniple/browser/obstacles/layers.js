@@ -96,7 +96,7 @@ const note = (element, found) => {
     found.fields.push(element.matches("input") ? element.type : element.tagName.toLowerCase());
   } else if (isControl(element) && found.controls.length < CONTROL_LIMIT) {
     if (leadsAway(element)) found.links++;
-    else if (isShown(element)) found.controls.push({ element, label: labelOf(element) });
+    else if (isShown(element)) found.controls.push({ element, label: labelOf(element), spoken: oneLine(element.getAttribute("aria-label")) });
   }
 };
 
@@ -111,13 +111,20 @@ const markOf = (element) =>
 const isMarkedClose = (element) =>
   /(?:^|[-_\s])(?:close|dismiss|hide)|(?:close|dismiss)(?:$|[-_\s])|(?:Close|Dismiss)(?:$|[-_\sA-Z])/.test(markOf(element).slice(0, 500));
 
+const CONTROLS = "button, a, input[type=button], input[type=submit], input[type=image], [role=button], [role=link], [onclick]";
+
 const isControl = (element) => {
-  if (element.matches("button, a, input[type=button], input[type=submit], input[type=image], [role=button], [role=link], [onclick]")) return true;
-  if (!isMarkedClose(element) && getComputedStyle(element).cursor !== "pointer") return false;
+  if (element.matches(CONTROLS)) return true;
+  if (parentOf(element)?.closest(CONTROLS)) return false;
+  if (!isMarkedClose(element)) {
+    const points = (one) => getComputedStyle(one).cursor === "pointer";
+    if (!points(element) || points(parentOf(element) ?? element)) return false;
+  }
   const box = element.getBoundingClientRect();
-  return box.width <= 300 && box.height <= 80 && !element.querySelector("button, a, input, [role=button]");
+  return box.width <= 300 && box.height <= 80 && !element.querySelector(CONTROLS);
 };
 
+const oneLine = (words) => (words ?? "").replace(/\s+/g, " ").trim().slice(0, 80);
+
 const labelOf = (element) =>
-  (element.getAttribute("aria-label") || element.innerText || element.value || element.title || element.querySelector("img[alt]")?.alt || "")
-    .replace(/\s+/g, " ").trim().slice(0, 80);
+  oneLine(element.innerText) || oneLine(element.value) || oneLine(element.title) || oneLine(element.querySelector("img[alt]")?.alt) || oneLine(element.getAttribute("aria-label"));

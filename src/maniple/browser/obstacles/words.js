@@ -35,22 +35,33 @@ const LABELS = {
   // What a person came for: whatever holds such a button is no obstacle.
   task: new RegExp(
     "^add\\b|\\b(?:cart|basket|checkout|check out|pay|buy|purchase|order|book|reserve)\\b|^(?:log|sign)[ -]?in\\b|\\blog ?in\\b|^(?:register|create)\\b" +
-    "|^(?:save|delete|remove|submit|confirm|apply|next|back|previous|upload|search|send|update|edit|select|choose|cancel|verify|finish|done|start|yes|print|rename|discard|retry|try again|open|play|share|copy|invite|assign|publish|transfer|withdraw|approve|sign)\\b" +
+    "|^(?:save|delete|remove|submit|confirm|apply|upload|search|send|update|edit|select|choose|cancel|verify|finish|done|start|yes|print|rename|discard|retry|try again|open|play|share|copy|invite|assign|publish|transfer|withdraw|approve|sign)\\b" +
     "|\\b(?:accept|decline) (?:the |this |my )?(?:offer|invitation|invite|terms|order|request|job|quote|challenge|changes?)" +
     "|^(?:bestellen|kaufen|anmelden|einloggen|speichern|löschen|weiter|acheter|commander|se connecter|enregistrer|comprar|iniciar sesión|guardar)\\b"
   ),
 };
 
-const CONSENT_SIGNALS = [
-  /\bcookies?\b|témoins de connexion|ciasteczk|クッキー|файлы cookie|cookie/i,
-  /\b(?:uses?|using|use of|set|place|store|accept|our|these|all|manage|about) (?:\w+ ){0,3}cookies?\b|\bcookies? (?:policy|settings?|preferences?|notice|consent|to|and (?:similar|other)|are|for|on)\b|verwende\w* .{0,20}cookies|utilis\w+ .{0,20}cookies|utiliza\w* .{0,20}cookies|utilizza\w* .{0,20}cookie|gebruik\w* .{0,20}cookies/i,
-  /\b(?:this|our|the) (?:web ?)?(?:site|page|app)\b|diese (?:web)?(?:seite|site)|ce site|este sitio|questo sito|deze (?:web)?site/i,
-  /\bprivacy\b|datenschutz|confidentialité|privacidad|riservatezza|\bgdpr\b|\bccpa\b|\bdsgvo\b|\brgpd\b|隐私/i,
-  /\b(?:consent|einwilligung|consentement|consentimiento|consenso|toestemming)\b/i,
-  /\b(?:analytics?|analy[sz]e|advertis\w+|tracking|trackers?|third[ -]part(?:y|ies)|partners|vendors|personali[sz]\w+|targeted|traffic)\b/i,
+const COOKIES = /\bcookies?\b|témoins de connexion|ciasteczk|クッキー|файлы cookie/i;
+
+// Of cookies that nobody bakes; a notice has at least two of these.
+const COOKIE_SIGNALS = [
+  /\b(?:uses?|using|use of|set|place|store|accept|our|these|all|manage|about) (?:\w+ ){0,3}cookies?\b|\bcookies? (?:policy|settings?|preferences?|notice|consent|to|and (?:similar|other)|are|for|on)\b/i,
+  /(?:verwende|utilis|utiliza|utilizza|usamos|usiamo|gebruik)\w* .{0,20}cookies?/i,
+  /\b(?:this|our|the) (?:web ?)?(?:site|page|app)\b|\bwebsite\b|diese (?:web)?(?:seite|site)|ce site|este sitio|questo sito|deze (?:web)?site/i,
   /\b(?:best|better|improve|enhance|your) .{0,20}(?:experience|browsing)\b|nutzererlebnis|meilleure expérience|mejor experiencia/i,
   /\blearn more\b|\bmore info(?:rmation)?\b|mehr erfahren|en savoir plus|más información/i,
 ];
+
+// Of what is done with a person's data; without the word cookie, a notice has at least two of these and a way to say no.
+const PRIVACY_SIGNALS = [
+  /\bprivacy\b|datenschutz|confidentialité|privacidad|riservatezza|\bgdpr\b|\bccpa\b|\bdsgvo\b|\brgpd\b|隐私/i,
+  /\b(?:consent|einwilligung|consentement|consentimiento|consenso|toestemming)\b/i,
+  /\b(?:analytics?|analy[sz]e|statistics?|advertis\w+|tracking|trackers?|third[ -]part(?:y|ies)|partners|vendors|personali[sz]\w+|targeted|traffic)\b/i,
+  /\b(?:personal (?:data|information)|your data|data protection|additional services|purposes)\b|personenbezogene|données personnelles|datos personales/i,
+];
+
+// Somebody asks for a decision that is not about data.
+const OFFER = /\b(?:offer|invitation|invited|job|contract|agreement|terms of (?:service|use)|terms (?:and|&) conditions|order|payment|recipe|ingredients?|bake|baking|dough)\b/i;
 
 const KINDS = [
   ["newsletter", /news ?letter|\bsubscri(?:be|ption)\b|mailing list|\b(?:your|the) inbox\b|email (?:updates|list|alerts)|sign ?up (?:for|to|and) .{0,30}(?:news|updates|offers|deals|email|% ?off|list)|(?:infolettre|boletín|nieuwsbrief|订阅)/i],
@@ -67,7 +78,7 @@ const CHAT = /\bchat\b|how (?:can|may) (?:we|i) help|type (?:a|your) message|tal
 const BUSINESS = /[$€£¥₹] ?\d|\d ?(?:€|eur|usd|zł)\b|\b(?:price|size|quantity|in stock|order|cart|checkout|payment|invoice|shipping address|delivery|booking|reservation|are you sure|confirm|error|failed|invalid|required|warning|verify|verification|captcha|robot|human|password|log ?in|sign ?in|account|age|years old|over 18|delete|unsaved|session|timed? ?out|terms|recipe|ingredients?|step \d|question|answer|result|score|game|level|code|reference|details|product|permission|location|language|country|region|currency)\b/i;
 
 const TOOLS = [
-  ["consent", "#onetrust-banner-sdk, #onetrust-consent-sdk, #CybotCookiebotDialog, #usercentrics-root, #usercentrics-cmp-ui, .qc-cmp2-container, #qc-cmp2-ui, #didomi-host, #truste-consent-track, .truste_box_overlay, [id^=sp_message_container], .fc-consent-root, .osano-cm-window, #iubenda-cs-banner, .klaro, #klaro, #cc-main, .cc-window, #tarteaucitronRoot, .orejime-Env, #cookiescript_injected, .cky-consent-container, .cmplz-cookiebanner, #cookie-law-info-bar, #cmpbox, .termly-styles-root, #axeptio_overlay, #hs-eu-cookie-confirmation, .cookiefirst-root, .cookiealert, .cookie-though, cookie-consent-banner, #cookieNotice"],
+  ["consent", "#onetrust-banner-sdk, #onetrust-consent-sdk, #CybotCookiebotDialog, #usercentrics-root, #usercentrics-cmp-ui, .qc-cmp2-container, #qc-cmp2-ui, #didomi-host, #truste-consent-track, .truste_box_overlay, [id^=sp_message_container], .fc-consent-root, .osano-cm-window, #iubenda-cs-banner, .klaro, #klaro, [class^=orejime-], #cc-main, .cc-window, #tarteaucitronRoot, #cookiescript_injected, .cky-consent-container, .cmplz-cookiebanner, #cookie-law-info-bar, #cmpbox, .termly-styles-root, #axeptio_overlay, #hs-eu-cookie-confirmation, .cookiefirst-root, .cookiealert, .cookie-though, cookie-consent-banner, #cookieNotice"],
   ["newsletter", ".mailpoet_form_popup, .mailpoet_form_slide_in, #PopupSignupForm_0, .mc-modal, .mc-closeModal, .leadinModal, [id^=hs-interactives-modal], .klaviyo-form, [data-testid=klaviyo-form], .om-holder, .om-popup, .sumome-react-wysiwyg-popup, .privy-popup-container, .optinmonster, .bx-campaign, .ml-form-embedContainer, .convertkit-overlay, .formkit-overlay, .pum-overlay, .tve-leads-conversion-object, .wisepops-root, .sg-popup-content, .poptin-popup, [id^=omnisend]"],
   ["app", ".smartbanner, .smart-banner, .smart-app-banner, #branch-banner, .branch-journeys-top"],
   ["notification", "#onesignal-slidedown-container, .onesignal-slidedown-dialog, .pushcrew-chrome-style-notification, .webpush-prompt"],
