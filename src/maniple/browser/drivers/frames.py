@@ -1,7 +1,7 @@
 """What the frames of a tab hold, gathered into one sequence of pieces in reading order.
 
-The script that looks (`indexer/`) runs as a selector engine, which is the one thing that Playwright lets run in
-a world of its own: the page's scripts can neither break it nor lie to it.
+The script that looks (`indexer/`) runs as a selector engine, which is the one thing that Playwright lets run
+in a world of its own: the page's scripts can neither break it nor lie to it.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Frame, Playwright
 
 _ENGINE = "maniple"
-_PARTS = ("dom", "words", "controls", "sight", "walk", "engine")
+_PARTS = ("dom", "words", "controls", "sight", "offers", "walk", "engine")
 _MARGIN = 1_000
 _FRAME_MILLISECONDS = 3_000
 _MOST_FRAMES = 30
@@ -31,6 +31,7 @@ _NAME = 120
 _DETAIL = 600
 # Far above what a frame has lines or lists.
 _STRIDE = 10_000_000
+_CUT = "(The page is too large to be shown as a whole: scroll, or use extract_content.)"
 
 Box = tuple[int, int, int, int]
 """Left, top, width and height in CSS pixels of the window."""
@@ -127,7 +128,15 @@ class _Looking:
                 continue
             row = _row(raw, number * _STRIDE)
             pieces.append(Piece(row, _place(raw, frame, page["document"], origin) if row.role else None))
+        if page["unlisted"]:
+            pieces.append(Piece(Row(self._line(), "", left_out=page["unlisted"])))
+        if page["cut"]:
+            pieces.append(Piece(Row(self._line(), _CUT)))
         return page, pieces
+
+    def _line(self) -> int:
+        self._frames += 1
+        return self._frames * _STRIDE
 
     async def _inner(
         self, frame: "Frame", rows: list[dict[str, Any]], origin: tuple[int, int], depth: int
@@ -159,8 +168,7 @@ class _Looking:
             _, pieces = await self._frame(inner, view, (origin[0] + x, origin[1] + y), depth + 1)
         except Error:
             # It is loading, going, or hangs: the page around it can be used all the same.
-            self._frames += 1
-            return [Piece(Row(self._frames * _STRIDE, "(a frame that does not answer)", seen=hole["seen"]))]
+            return [Piece(Row(self._line(), "(a frame that does not answer)", seen=hole["seen"]))]
         return pieces
 
 

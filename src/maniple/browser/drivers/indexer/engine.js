@@ -7,44 +7,78 @@ const idOf = (element) => {
   return memory.ids.get(element);
 };
 
-const printOf = (subject, role, name) =>
-  JSON.stringify([subject.tagName, subject.type, role, name, subject.getAttribute("href")?.slice(0, 2000), subject.getAttribute("name")?.slice(0, 200)]);
+// What an element is to who saw it; what may change while it stays what it is (a value, a state) is no part.
+const printOf = (subject, role, name) => {
+  const attribute = (key) => subject.getAttribute(key)?.slice(0, 2000);
+  // A field's value changes with what is written into it, a choice's is its own.
+  const value = SILENT.test(subject.type ?? "") ? attribute("value") : "";
+  return JSON.stringify([tagOf(subject), role, name, attribute("type"), attribute("href"), attribute("name"), value]);
+};
+
+// Among many of the same name ("Delete") one is known by the words that it stands beside.
+const besideOf = (element) => {
+  let parent = element;
+  for (let steps = 0; steps < 8; steps++) {
+    parent = parentElementOf(parent);
+    const words = firstWordsIn(parent, element);
+    if (words) return words;
+  }
+  return "";
+};
+
+const firstWordsIn = (parent, besides) => {
+  const todo = [parent];
+  for (let visited = 0; todo.length && visited < MAX_NODES; visited++) {
+    const node = todo.pop();
+    if (node === besides) continue;
+    if (isText(node)) {
+      const words = tidy(node.substringData(0, 400), 100);
+      if (words) return words;
+    } else if (node === parent || isReadable(node)) {
+      todo.push(...[...childrenOf(node)].slice(0, MAX_NODES).reverse());
+    }
+  }
+  return "";
+};
 
 const looking = (question) => {
   memory.nonce = question.nonce;
   memory.records = new Map();
-  const keep = (record, role, name) => {
-    const id = idOf(record.element);
-    memory.records.set(id, { ...record, parent: parentOf(record.element), print: printOf(record.subject, role, name) });
+  const count = new Map();
+  const remember = (control, role, name) => {
+    const id = idOf(control.element);
+    const print = printOf(control.subject, role, name);
+    count.set(print, (count.get(print) ?? 0) + 1);
+    memory.records.set(id, { ...control, parent: parentOf(control.element), print, beside: null });
     return id;
   };
-  const walk = new Walk(viewOf(question), keep);
-  walk.run();
-  memory.frames = walk.frames;
-  const page = document.scrollingElement ?? document.documentElement;
-  return {
-    document: memory.document, rows: walk.rows, unlisted: walk.unlisted, cut: walk.isCut,
-    above: Math.round(page.scrollTop), below: Math.max(0, Math.round(page.scrollHeight - page.scrollTop - innerHeight)), width: innerWidth, height: innerHeight,
-  };
+  const walk = new Walk(viewOf(question), remember).run();
+  for (const record of memory.records.values()) if (count.get(record.print) > 1) record.beside = besideOf(record.element);
+  memory.frames = walk.offers.frames;
+  return { document: memory.document, rows: walk.rows, unlisted: walk.offers.unlisted, cut: walk.isCut, ...extent() };
+};
+
+const extent = () => {
+  const page = property(Document.prototype, "scrollingElement")(document) ?? rootElement();
+  const below = innerHeightOf(page) - page.scrollTop - innerHeight;
+  return { above: Math.round(page.scrollTop), below: Math.max(0, Math.round(below)), width: innerWidth, height: innerHeight };
 };
 
 const giving = ({ nonce, id }) => {
-  memory.why = "";
   const record = nonce === memory.nonce ? memory.records.get(id) : undefined;
-  if (!record) memory.why = "page";
-  else if (!record.element.isConnected) memory.why = "gone";
-  else if (parentOf(record.element) !== record.parent) memory.why = "moved";
-  else if (!isSame(record)) memory.why = "changed";
+  memory.why = record ? whyNot(record) : "page";
   return memory.why ? [] : [record.element];
 };
 
-const isSame = ({ subject, leaf, print }) => {
-  const name = leaf ? nameOf(subject) : tidy(subject.getAttribute("aria-label"));
-  return printOf(subject, roleOf(subject), name) === print;
+const whyNot = ({ element, subject, parent, print, name, beside }) => {
+  if (!element.isConnected) return "gone";
+  if (parentOf(element) !== parent) return "moved";
+  if (printOf(subject, roleOf(subject), name()) !== print) return "changed";
+  return beside !== null && besideOf(element) !== beside ? "changed" : "";
 };
 
 const saying = (value) => {
-  const sheet = document.createElement("output");
+  const sheet = createElement("output");
   sheet.textContent = JSON.stringify(value);
   return [sheet];
 };
