@@ -111,7 +111,7 @@ COVERED = (
         By continuing your visit to this site, you accept the use of cookies by Google Analytics to make visits statistics.
         <a href="/read-more">Read more</a><button id="cookies-eu-reject">Reject</button><button id="cookies-eu-accept">Accept</button></div>
         <script src="/npm/cookies-eu-banner/dist/cookies-eu-banner.global.js"></script>
-        <script>new CookiesEuBanner(() => {}, true);</script>""",
+        <script>for (const make of Object.values(CookiesEuBanner).filter(f => typeof f === "function").slice(0, 1)) make({});</script>""",
         "#cookies-eu-banner",
     ),
     Covered(

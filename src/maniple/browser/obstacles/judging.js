@@ -48,7 +48,9 @@ const kindOf = (seen) => {
 const SURENESS = { consent: 0.45, newsletter: 0.45, notification: 0.4, app: 0.4, promotion: 0.4, survey: 0.35, announcement: 0.25, plain: 0.1 };
 
 // These must cover much of the page: a bar or a small box that says such things is part of the page.
-const MUST_COVER = new Set(["promotion", "announcement", "plain"]);
+const MUST_COVER = new Set(["promotion", "announcement"]);
+
+const MODAL = "[aria-modal=true], :modal";
 
 const confidenceIn = (kind, { covered, modal, dismissible, tool }) =>
   Math.min(1, SURENESS[kind] + Math.min(0.3, covered * 0.4) + (modal ? 0.1 : 0) + (dismissible ? 0.15 : 0) + (tool ? 0.1 : 0));
@@ -60,19 +62,23 @@ const isPartOfPage = (layer, seen, covered) => {
   return seen.text.length >= TEXT_LIMIT;
 };
 
-// Null, or what `layer` is taken for.
-const judge = (layer, { backdrop, points }) => {
+const NOTHING = { kind: null, confidence: 0 };
+
+// Null, or what `layer` is taken for; `dimmed` says that something else dims the page beneath it.
+const judge = (layer, { dimmed, points }) => {
   const seen = readLayer(layer.root);
-  const box = layer.root.getBoundingClientRect();
-  const covered = layer.share ?? Math.max(share(box), layer.hits.length / points);
+  const size = share(layer.root.getBoundingClientRect());
+  // A wrapper of what is fixed has no size itself.
+  const covered = layer.share ?? (size > 0.001 ? size : layer.hits.length / points);
   const tool = toolOf(layer.root);
   if (!tool && !layer.isWhole && isPartOfPage(layer, seen, covered)) return null;
   const controls = seen.controls.map((control) => ({ ...control, role: roleOf(control) }));
-  const modal = layer.root.matches(":modal, [aria-modal=true]") || !!layer.root.querySelector("[aria-modal=true], :modal") || backdrop || covered > 0.9;
+  const modal = dimmed || layer.dimmed > points * 0.3 || layer.root.matches(MODAL) || !!layer.root.querySelector(MODAL);
+  const told = { ...seen, controls, modal };
   const kind = kindOf({ ...seen, controls, tool });
-  if (!kind || (layer.how === "sticky" && kind !== "consent")) return { ...seen, kind: null, controls, modal, confidence: 0 };
-  const covers = modal || covered >= 0.2;
-  if (!covers && (MUST_COVER.has(kind) || seen.links > 4)) return { ...seen, kind: null, controls, modal, confidence: 0 };
+  if (!kind || (layer.how === "sticky" && kind !== "consent")) return { ...told, ...NOTHING };
+  if (kind === "plain" && !modal) return { ...told, ...NOTHING };
+  if (!modal && covered < 0.2 && (MUST_COVER.has(kind) || seen.links > 4)) return { ...told, ...NOTHING };
   const dismissible = controls.some((control) => !["other", "task"].includes(control.role));
-  return { ...seen, kind, controls, modal, confidence: confidenceIn(kind, { covered, modal, dismissible, tool }) };
+  return { ...told, kind, confidence: confidenceIn(kind, { covered, modal, dismissible, tool }) };
 };

@@ -52,17 +52,28 @@ const layering = (element) => {
   return style.position === "absolute" && Number(style.zIndex) >= 10 ? "raised" : null;
 };
 
-// Map of each layer that can be hit to its hits, among `points`.
+// Whether one sees through it to what it lies over.
+const dims = (element) => {
+  const style = getComputedStyle(element);
+  const alpha = /^rgba\(.*, ([\d.]+)\)$|\/ ([\d.]+)\)$/.exec(style.backgroundColor);
+  const opacity = (alpha ? Number(alpha[1] ?? alpha[2]) : 1) * Number(style.opacity);
+  return (opacity > 0.05 && opacity < 0.98) || (style.backdropFilter ?? "none") !== "none";
+};
+
+// Map of each layer that can be hit to its hits among `points`, and how many of these it dims.
 const findLayers = (points) => {
   const known = new Map();
   const layers = new Map();
   for (const [x, y] of points) {
+    let dimmed = false;
     for (let element = hitAt(x, y); element; element = parentOf(element)) {
-      if (!known.has(element)) known.set(element, layering(element));
-      const how = known.get(element);
+      if (!known.has(element)) known.set(element, { how: layering(element), dims: dims(element) });
+      dimmed ||= known.get(element).dims;
+      const { how } = known.get(element);
       if (!how) continue;
-      const layer = layers.get(element) ?? { root: element, how, hits: [] };
+      const layer = layers.get(element) ?? { root: element, how, hits: [], dimmed: 0 };
       layer.hits.push([x, y]);
+      layer.dimmed += dimmed ? 1 : 0;
       layers.set(element, layer);
     }
   }

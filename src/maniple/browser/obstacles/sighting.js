@@ -34,7 +34,7 @@ const settleOwnership = (layers) => {
 };
 
 const isBackdrop = (layer, points) =>
-  layer.hits.length > points * 0.5 && layer.how !== "sticky" && !(layer.root.innerText ?? "").trim() &&
+  layer.dimmed > points * 0.3 && layer.how !== "sticky" && !(layer.root.innerText ?? "").trim() &&
   !layer.root.querySelector("canvas, video, img, svg, iframe");
 
 const outside = (root) => {
@@ -67,11 +67,11 @@ const look = ({ at, whole }) => {
   const points = [...samplePoints(), ...(at ? [at] : [])];
   const layers = findLayers(points);
   settleOwnership(layers);
-  if (whole !== null && document.body) layers.set(document.body, { root: document.body, how: "fixed", hits: points, share: whole, isWhole: true });
-  const backdrop = [...layers.values()].some((layer) => isBackdrop(layer, points.length));
+  if (whole !== null && document.body) layers.set(document.body, { root: document.body, how: "fixed", hits: points, dimmed: 0, share: whole, isWhole: true });
+  const dimmed = [...layers.values()].some((layer) => isBackdrop(layer, points.length));
   const told = [];
   for (const layer of layers.values()) {
-    const verdict = judge(layer, { backdrop: backdrop && layer.how !== "sticky", points: points.length });
+    const verdict = judge(layer, { dimmed: dimmed && layer.how !== "sticky", points: points.length });
     const exempt = !!at && layer.hits.includes(at);
     if (verdict) told.push(tellOf(layer, verdict, exempt));
   }
