@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from maniple.browser import Browser, Unavailable, open_browser
+from maniple.browser import Browser, Unavailable, open_browser_if_any
 from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from tests.crawler.allowed import ALLOWED, canary, site
@@ -23,7 +23,7 @@ def guard() -> AddressGuard:
 
 @pytest.fixture(scope="module")
 async def browser(anyio_backend: str, guard: AddressGuard) -> AsyncIterator[Browser]:
-    async with open_browser(BrowserSettings(timeout_seconds=20), guard.resolve) as browser:
+    async with open_browser_if_any(BrowserSettings(timeout_seconds=20), guard.resolve) as browser:
         if isinstance(browser, Unavailable):
             pytest.fail(f"The tests need a browser. {browser}")
         yield browser

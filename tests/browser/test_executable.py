@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.browser import Unavailable, open_browser
+from maniple.browser import Unavailable, open_browser_if_any
 from maniple.browser.executable import find_executable
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
@@ -57,7 +57,7 @@ def test_without_any_the_remedy_is_a_command(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_browser_that_is_turned_off_is_said(guard: AddressGuard) -> None:
-    async with open_browser(BrowserSettings(enabled=False), guard.resolve) as browser:
+    async with open_browser_if_any(BrowserSettings(enabled=False), guard.resolve) as browser:
         assert isinstance(browser, Unavailable)
         assert "browser.enabled" in browser.remedy
 
@@ -68,7 +68,7 @@ async def test_a_browser_that_does_not_start_is_said_and_tried_again(
     guard: AddressGuard, tmp_path: Path
 ) -> None:
     settings = BrowserSettings(executable=program(tmp_path / "broken"))
-    async with open_browser(settings, guard.resolve) as browser:
+    async with open_browser_if_any(settings, guard.resolve) as browser:
         assert not isinstance(browser, Unavailable)
         for _ in range(2):
             with pytest.raises(BrowserError, match=r"broken.* did not start"):

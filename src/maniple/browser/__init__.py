@@ -1,7 +1,7 @@
 """A real browser: for pages that need one, and for agents that work in it."""
 
 from maniple.browser.actions import ACTIONS, Action, ActionName, ActionResult
-from maniple.browser.launch import open_browser
+from maniple.browser.launch import open_browser, open_browser_if_any
 from maniple.browser.page import Aids, Browser, Found, Link, Page, PageSource, PageText
 from maniple.browser.state import BrowserState, Element, ScrollInfo, Tab
 from maniple.types import Unavailable
@@ -24,4 +24,5 @@ __all__ = [
     "Tab",
     "Unavailable",
     "open_browser",
+    "open_browser_if_any",
 ]

@@ -1,23 +1,51 @@
 """From settings to a browser."""
 
 import asyncio
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from pathlib import Path
 
+from maniple.browser.drivers.acts import ACTS
+from maniple.browser.drivers.chromium import Chromium
 from maniple.browser.drivers.playwright import PlaywrightBrowser
+from maniple.browser.drivers.sight import OwnSight
+from maniple.browser.drivers.window import Fittings
 from maniple.browser.executable import find_executable
 from maniple.browser.page import Browser
 from maniple.config import BrowserSettings
-from maniple.egress import Resolve
+from maniple.config.fetch_settings import FetchSettings
+from maniple.egress import AddressGuard, Resolve
+from maniple.errors import BrowserError
 from maniple.types import Unavailable
 
 
 @asynccontextmanager
-async def open_browser(settings: BrowserSettings, resolve: Resolve) -> AsyncIterator[Browser | Unavailable]:
-    """The browser, or why there is none; no process starts before the first page.
+async def open_browser(
+    settings: BrowserSettings, resolve: Resolve | None = None, *, downloads: Path | None = None
+) -> AsyncIterator[Browser]:
+    """A browser for programs; no process starts before the first page.
 
-    Every connection of Chromium's goes where `resolve` says, and nowhere when it raises.
+    `resolve` says where connections go to, and that they go nowhere when it raises; without it they go to
+    public addresses alone, and to the networks of `settings.allow_private`. `downloads` is the folder for
+    files that pages give and `Aids.keep_file` does not take; without it they go with the browser.
+
+    Raises:
+        BrowserError: there is no browser; in words that say how to get one.
+        ConfigError: an address or a network in the settings is none.
     """
+    async with open_browser_if_any(settings, resolve, downloads=downloads) as browser:
+        if isinstance(browser, Unavailable):
+            raise BrowserError(str(browser))
+        yield browser
+
+
+@asynccontextmanager
+async def open_browser_if_any(
+    settings: BrowserSettings, resolve: Resolve | None = None, *, downloads: Path | None = None
+) -> AsyncIterator[Browser | Unavailable]:
+    """The browser as of `open_browser`, or why there is none."""
     if not settings.enabled:
         yield Unavailable("The browser is turned off.", "set `browser.enabled: true`.")
         return
@@ -25,5 +53,27 @@ async def open_browser(settings: BrowserSettings, resolve: Resolve) -> AsyncIter
     if isinstance(executable, Unavailable):
         yield executable
         return
-    async with aclosing(PlaywrightBrowser(settings, executable, resolve)) as browser:
-        yield browser
+    async with AsyncExitStack() as stack:
+        folder = downloads or await _temporary_folder(stack)
+        way = _way(settings, resolve)
+        fittings = Fittings(settings, way, OwnSight(), ACTS, folder)
+        yield await stack.enter_async_context(aclosing(_local(fittings, executable)))
+
+
+def _local(fittings: Fittings, executable: Path) -> PlaywrightBrowser:
+    def start() -> Chromium:
+        return Chromium(fittings.settings, executable, fittings.resolve)
+
+    return PlaywrightBrowser(fittings, start(), start if fittings.settings.process_per_thread else None)
+
+
+def _way(settings: BrowserSettings, resolve: Resolve | None) -> Resolve:
+    if resolve is not None and settings.allow_private is None:
+        return resolve
+    return AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve
+
+
+async def _temporary_folder(stack: AsyncExitStack) -> Path:
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-"))  # for its owner alone
+    stack.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -102,6 +102,13 @@ class Page(Protocol):
 class Browser(Protocol):
     """Opens pages."""
 
+    async def page(self, thread: str, aids: Aids | None = None) -> Page:
+        """Give a thread's own tabs, to be looked at and acted in; nothing starts before the first call on it.
+
+        The same thread gets the same tabs again. Other threads share neither tabs nor cookies with it.
+        """
+        ...
+
     async def read(self, url: str, *, thread: str) -> PageText:
         """Open the http or https page at `url` for `thread` and read it; nothing is shared between threads.
 

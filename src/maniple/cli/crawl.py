@@ -56,7 +56,7 @@ def crawl(
 
 
 async def _read(url: str, section: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
-    from maniple.browser import open_browser
+    from maniple.browser import open_browser_if_any
     from maniple.crawler import Crawler
     from maniple.egress import AddressGuard
     from maniple.reading.isolated import Nursery
@@ -73,7 +73,7 @@ async def _read(url: str, section: str, settings: "Settings", screens: "Screens"
         stack.callback(nursery.close)
         if folder:
             await stack.enter_async_context(aclosing(folder))
-        browser = await stack.enter_async_context(open_browser(settings.browser, guard.resolve))
+        browser = await stack.enter_async_context(open_browser_if_any(settings.browser, guard.resolve))
         crawler = Crawler(settings.fetch, rendering(browser), nursery)
         article = await with_documents(settings, crawler, folder, nursery).crawl(address, section)
     _print(article, screens, as_json=as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
 
-from maniple.browser import open_browser
+from maniple.browser import open_browser_if_any
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.crawler import Crawler
@@ -73,7 +73,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     sandbox = await stack.enter_async_context(
         open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
     )
-    browser = await stack.enter_async_context(open_browser(settings.browser, resolve))
+    browser = await stack.enter_async_context(open_browser_if_any(settings.browser, resolve))
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 

@@ -5,11 +5,13 @@ import importlib
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from maniple.browser.drivers.failures import has_ended
+from maniple.browser.drivers.frames import prepare
 from maniple.browser.upstream import dial
 from maniple.config import BrowserSettings
-from maniple.egress import Resolve, open_socks_proxy
+from maniple.egress import Limits, Resolve, open_socks_proxy
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -27,7 +29,26 @@ _NO_WAY_AROUND = (
     "--no-pings",
 )
 
-_CONTEXT: Any = {"service_workers": "block", "accept_downloads": False}
+# What a page may have of the world is asked of the proxy; a worker of its own outlives the look at it.
+_CONTEXT: Any = {"service_workers": "block"}
+_MEGABYTE = 1_000_000
+
+
+class Contexts(Protocol):
+    """Where browser contexts come from: a Chromium that is started here, or one that is elsewhere."""
+
+    async def new_context(self, **options: Any) -> "BrowserContext":
+        """A context with nothing in it; `options` are Playwright's.
+
+        Raises:
+            BrowserError: there is no browser, and none can be started.
+            playwright.async_api.Error: it ended, twice.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Give back what was started."""
+        ...
 
 
 class Chromium:
@@ -48,22 +69,19 @@ class Chromium:
         self._failed: asyncio.Task[Connected] | None = None
         self._closed = False
 
-    async def new_context(self) -> "BrowserContext":
-        """A context with nothing in it, in a browser that is started if need be.
-
-        Raises:
-            BrowserError: the browser does not start.
-            playwright.async_api.Error: it ended, twice.
-        """
+    async def new_context(self, **options: Any) -> "BrowserContext":
+        """See `Contexts.new_context`; the browser is started if need be."""
         from playwright.async_api import Error
 
         start = await self._started()
         try:
-            return await start.result().new_context(**_CONTEXT)
-        except Error:
+            return await start.result().new_context(**_CONTEXT, **options)
+        except Error as error:
             # It or Playwright's process may have ended a moment ago, before anybody was told.
+            if not has_ended(error):
+                raise
             self._failed = start
-        return await (await self._started()).result().new_context(**_CONTEXT)
+        return await (await self._started()).result().new_context(**_CONTEXT, **options)
 
     async def aclose(self) -> None:
         """End the browser and everything it started."""
@@ -89,8 +107,11 @@ class Chromium:
     async def _launch(self) -> "Connected":
         playwright = await asyncio.to_thread(importlib.import_module, "playwright.async_api")
         async with AsyncExitStack() as stack:
-            port = await stack.enter_async_context(open_socks_proxy(self._resolve, self._dial))
+            port = await stack.enter_async_context(
+                open_socks_proxy(self._resolve, self._dial, _limits(self._settings))
+            )
             driver = await stack.enter_async_context(playwright.async_playwright())
+            await prepare(driver)
             try:
                 browser = await driver.chromium.launch(
                     executable_path=self._executable,
@@ -110,6 +131,11 @@ class Chromium:
             stack.push_async_callback(browser.close)
             self._resources = stack.pop_all()
         return browser
+
+
+def _limits(settings: BrowserSettings) -> Limits:
+    # A file may be as large as the settings say, and comes with a head.
+    return Limits(bytes_each_way=max(Limits().bytes_each_way, settings.max_download_bytes + _MEGABYTE))
 
 
 def _is_over(start: "asyncio.Task[Connected]") -> bool:

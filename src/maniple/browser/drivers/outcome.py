@@ -1,0 +1,75 @@
+"""What came of an action besides what was meant: another page, a new tab, files."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from maniple.browser.actions import ActionResult
+from maniple.browser.drivers.failures import unopened
+from maniple.browser.drivers.tabs import Tab
+from maniple.browser.drivers.window import Window
+from maniple.browser.page import Aids
+from maniple.browser.wording import one_line
+
+# A page that is not to come may be a file; that one begins is told a moment later.
+_DOWNLOAD_SECONDS = 0.5
+_LOAD_MILLISECONDS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How things stood before an action."""
+
+    tab: Tab
+    last_tab: int
+    begun: int
+    broken_off: int
+
+
+def before(window: Window, tab: Tab) -> Before:
+    """Note how things stand."""
+    window.traffic.failure = None
+    window.downloads.begun.clear()
+    return Before(tab, window.tabs.last_id, window.traffic.begun, window.traffic.broken_off)
+
+
+async def after(window: Window, stood: Before, aids: Aids, words: str) -> ActionResult:
+    """Wait for what an action began, follow a new tab, take files; `words` and what else is to be told."""
+    tab, traffic = stood.tab, window.traffic
+    await traffic.settle(tab.page, stood.begun, window.settings.timeout_seconds)
+    if traffic.broken_off > stood.broken_off:
+        await download_begun(window)
+    told = [words]
+    downloads: list[Path] = []
+    for kept in await window.downloads.kept(aids):
+        told.append(kept.words)
+        downloads += [kept.path] if kept.path else []
+    if opened := await _followed(window, stood):
+        told.append(opened)
+    elif tab.page.is_closed():
+        told.append("The tab was closed")
+    if traffic.failure is not None and not downloads:
+        told.append(unopened(*traffic.failure))
+    return ActionResult(" - ".join(told), downloads=tuple(downloads))
+
+
+async def download_begun(window: Window) -> bool:
+    """Whether a download begins about now."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DOWNLOAD_SECONDS):
+            await window.downloads.begun.wait()
+    return window.downloads.begun.is_set()
+
+
+async def _followed(window: Window, stood: Before) -> str:
+    from playwright.async_api import Error
+
+    opened = [tab for tab in window.tabs.newer_than(stood.last_tab) if not tab.page.is_closed()]
+    if not opened:
+        return ""
+    tab = opened[-1]
+    window.tabs.switch(tab.tab_id)
+    with suppress(Error):  # it is slow, or is closed again: the next look tells
+        await tab.page.wait_for_load_state("domcontentloaded", timeout=_LOAD_MILLISECONDS)
+    return f"Opened new tab {tab.tab_id} with {one_line(tab.page.url, 300)}"

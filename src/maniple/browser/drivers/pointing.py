@@ -1,0 +1,70 @@
+"""Clicking."""
+
+from typing import TYPE_CHECKING
+
+from maniple.browser.actions import Action, ActionResult
+from maniple.browser.drivers.failures import Unable, cover_of, has_crashed, has_ended, untouched
+from maniple.browser.drivers.outcome import after, before
+from maniple.browser.drivers.tabs import Tab
+from maniple.browser.drivers.window import Window
+from maniple.browser.page import Aids
+from maniple.browser.wording import done
+
+if TYPE_CHECKING:
+    from playwright.async_api import ElementHandle
+
+
+async def click_element(window: Window, action: Action, aids: Aids) -> ActionResult:
+    """Click an element; what covers it is cleared away once."""
+    index = action.index or 0
+    stood = before(window, await window.tabs.current())
+    handle = await window.find(index)
+    if await pressed(window, stood.tab, handle, aids):
+        # It may be another one now that something has gone.
+        await press(window, stood.tab, await window.find(index))
+    return await after(window, stood, aids, done(action))
+
+
+async def pressed(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids) -> bool:
+    """Click; whether that is to be tried again, because what covered the element was cleared away."""
+    from playwright.async_api import Error
+
+    try:
+        await handle.click(timeout=window.action_milliseconds, no_wait_after=True)
+    except Error as error:
+        if _is_over(tab, error):
+            return False
+        if cover_of(error) and await _cleared(window, tab, handle, aids):
+            return True
+        raise _explained(window, error) from error
+    return False
+
+
+async def press(window: Window, tab: Tab, handle: "ElementHandle") -> None:
+    """Click an element as it is."""
+    from playwright.async_api import Error
+
+    try:
+        await handle.click(timeout=window.action_milliseconds, no_wait_after=True)
+    except Error as error:
+        if not _is_over(tab, error):
+            raise _explained(window, error) from error
+
+
+async def _cleared(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids) -> bool:
+    box = await handle.bounding_box()
+    if box is None:
+        return False
+    at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    return await window.clear(tab, aids, at=at)
+
+
+def _is_over(tab: Tab, error: Exception) -> bool:
+    """Whether the click was what closed the tab."""
+    return has_ended(error) and tab.page.is_closed()
+
+
+def _explained(window: Window, error: Exception) -> Exception:
+    if has_ended(error) or has_crashed(error):
+        return error
+    return Unable(untouched(error, window.settings.action_seconds))
