@@ -143,6 +143,8 @@ if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" 
     say "This machine gets no embedded model: its engine, xllamacpp, has no package for it. Put the endpoint of" \
       "another model into .env: BASIC_API_KEY, BASIC_MODEL and, unless it is OpenAI's, BASIC_BASE_URL."
   fi
+  # The pages of its tasks are all that the tests want of it: what it needs to run itself is Selenium and a game library.
+  [ "$mode" != dev ] || install --no-deps miniwob==1.1.0 || give_up
   echo "$wanted" > .venv/.maniple-setup
   rm -f "$unfinished"
   say "done after $((SECONDS - started)) s"
