@@ -18,6 +18,7 @@ from maniple.config import BrowserSettings
 from maniple.config.fetch_settings import FetchSettings
 from maniple.egress import AddressGuard, Resolve
 from maniple.errors import BrowserError
+from maniple.reading.isolated import Nursery
 from maniple.types import Unavailable
 
 
@@ -56,7 +57,9 @@ async def open_browser_if_any(
     async with AsyncExitStack() as stack:
         folder = downloads or await _temporary_folder(stack)
         way = _way(settings, resolve)
-        fittings = Fittings(settings, way, OwnSight(), ACTS, folder)
+        nursery = Nursery()
+        stack.callback(nursery.close)
+        fittings = Fittings(settings, way, OwnSight(), ACTS, nursery, folder)
         yield await stack.enter_async_context(aclosing(_local(fittings, executable)))
 
 

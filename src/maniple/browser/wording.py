@@ -33,7 +33,8 @@ def failed(action: str, why: str) -> str:
 
 def done(action: Action) -> str:
     """Return what is said of an action that succeeded, as far as it is known before."""
-    return _DONE[action.action].format(
+    return _DONE.get(action.action, "Did {action}").format(
+        action=action.action,
         url=action.url,
         index=action.index,
         text=action.text,

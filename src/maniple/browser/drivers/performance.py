@@ -27,7 +27,7 @@ async def perform(window: Window, action: Action, aids: Aids) -> ActionResult:
         await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
         if work.done():
             return work.result()
-        return ActionResult(f"{_said(action)} - The page asks: {window.dialogs.prompt}")
+        return ActionResult(f"{done(action)} - The page asks: {window.dialogs.prompt}")
     finally:
         for task in (work, asked):
             task.cancel()

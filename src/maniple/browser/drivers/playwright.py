@@ -14,7 +14,7 @@ from maniple.browser.state import BrowserState
 
 
 class PlaywrightBrowser:
-    """See `Browser`. `contexts` are shared by all; `own` gives those of one thread alone, where it is to have them."""
+    """See `Browser`. `contexts` are shared by all; `own` makes those of one thread, if it is not to share."""
 
     def __init__(
         self, fittings: Fittings, contexts: Contexts, own: Callable[[], Contexts] | None = None

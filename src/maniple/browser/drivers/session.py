@@ -113,10 +113,11 @@ class Session:
         # In a task of its own: who is cancelled while it opens leaves it to the next.
         opening = self._opening = self._opening or asyncio.create_task(self._open())
         try:
-            window = self._window = await asyncio.shield(opening)
+            window = await asyncio.shield(opening)
         finally:
             if opening.done():
                 self._opening = None
+        self._window = window
         await self._reopen(window)
         return window
 

@@ -20,7 +20,7 @@ async def switch_tab(window: Window, action: Action, aids: Aids) -> ActionResult
 
 
 async def close_tab(window: Window, action: Action, aids: Aids) -> ActionResult:
-    """Close the current tab; the one that it was opened from is shown then, or the newest, or an empty one."""
+    """Close the current tab; shown is then the one it was opened from, or the newest, or an empty one."""
     await window.tabs.close_current()
     await window.tabs.current()
     return ActionResult(done(action))

@@ -19,6 +19,7 @@ from maniple.browser.page import Aids
 from maniple.config import BrowserSettings
 from maniple.egress import Resolve
 from maniple.errors import BrowserError
+from maniple.reading.isolated import Nursery
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ElementHandle, Page
@@ -75,6 +76,8 @@ class Fittings:
     resolve: Resolve
     sight: Sight
     acts: Mapping[ActionName, Act]
+    nursery: Nursery
+    """Reads pages into Markdown."""
     downloads: Path
     """A folder for files that nobody else keeps."""
 

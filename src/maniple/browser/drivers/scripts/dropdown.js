@@ -1,0 +1,67 @@
+// What can be chosen in a dropdown: of a <select>, an <input list>, or what ARIA calls a listbox, combobox or menu.
+// `place` null: {kind, open, editable, multiple, options: [{text, value, index, disabled, selected}]}; a number: that option.
+(element, place) => {
+  const MOST = 2000;
+  const LONGEST = 200;
+  const OPTIONS = "[role=option],[role=menuitem],[role=menuitemradio],[role=menuitemcheckbox],[role=treeitem]";
+  const LISTS = "[role=listbox],[role=menu],[role=tree],[role=grid]";
+
+  const clean = text => (text ?? "").slice(0, 4 * LONGEST).replace(/\s+/g, " ").trim().slice(0, LONGEST);
+  const visible = found => {
+    const box = found.getBoundingClientRect();
+    return box.width > 0 && box.height > 0 && getComputedStyle(found).visibility !== "hidden";
+  };
+  const named = (holder, name) => (holder.getAttribute(name) ?? "").split(/\s+/).filter(Boolean).slice(0, 10);
+
+  // In the tree of the element first, then in those around it: what opens is often put at the end of the page.
+  const roots = () => {
+    const found = [];
+    for (let root = element.getRootNode(); root; root = root.host?.getRootNode()) found.push(root);
+    return found;
+  };
+  const controlled = () => {
+    const holders = [element, ...element.querySelectorAll("[aria-controls],[aria-owns]")].slice(0, 10);
+    const ids = holders.flatMap(holder => [...named(holder, "aria-controls"), ...named(holder, "aria-owns")]);
+    return ids.flatMap(id => roots().map(root => root.getElementById?.(id)).filter(Boolean));
+  };
+  const within = list => Array.from(list.querySelectorAll(OPTIONS)).filter(visible);
+  const choices = () => {
+    if (element.localName === "select") return Array.from(element.options);
+    if (element.list?.options) return Array.from(element.list.options);
+    if (element.matches(LISTS)) return within(element);
+    for (const list of controlled()) if (within(list).length) return within(list);
+    if (within(element).length) return within(element);
+    for (const root of roots()) {
+      const lists = Array.from(root.querySelectorAll(LISTS)).filter(list => visible(list) && within(list).length);
+      if (lists.length) return within(lists.at(-1));
+      const loose = within(root);
+      if (loose.length) return loose;
+    }
+    return [];
+  };
+
+  const kind = () => {
+    if (element.localName === "select") return "select";
+    if (element.list?.options) return "datalist";
+    const role = element.getAttribute("role") ?? "";
+    if (["listbox", "menu", "tree"].includes(role)) return "list";
+    const inner = element.matches("[role=combobox],[aria-haspopup]") ? element : element.querySelector("[role=combobox],[aria-haspopup]");
+    return inner && inner.getAttribute("aria-haspopup") !== "dialog" ? "combobox" : "none";
+  };
+
+  const options = choices().slice(0, MOST);
+  if (place !== null) return options[place];
+  return {
+    kind: kind(),
+    open: element.getAttribute("aria-expanded") === "true",
+    editable: element.localName === "input" && !element.readOnly,
+    multiple: element.multiple === true,
+    options: options.map((option, index) => ({
+      text: clean(option.label || option.innerText || option.textContent || option.value),
+      value: clean(option.value !== undefined && option.value !== 0 ? String(option.value) : option.getAttribute("data-value") ?? ""),
+      index,
+      disabled: option.disabled === true || option.getAttribute("aria-disabled") === "true",
+      selected: option.selected === true || option.getAttribute("aria-selected") === "true",
+    })),
+  };
+}
