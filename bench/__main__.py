@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 
-from bench import crawl, endurance, extraction, framework, persistence, replay, sandbox, server
+from bench import browser_actions, crawl, endurance, extraction, framework, persistence, replay, sandbox, server
 
 AT_MOST = {
     "model_calls": 5,
@@ -23,6 +23,9 @@ AT_MOST = {
     "crawl_20_pdf_ratio": 3,
     "crawl_5mb_mb": 100,
     "crawl_5mb_reader_mb": 1_000,
+    "browser_click_ratio": 3,
+    "browser_type_ratio": 3,
+    "browser_contexts_20_mb": 1_500,
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,
@@ -52,6 +55,7 @@ async def _measure(base_url: str) -> dict[str, float]:
     figures |= await endurance.measure(base_url)
     figures |= await sandbox.measure()
     figures |= await crawl.measure()
+    figures |= await browser_actions.measure()
     return figures | await replay.measure(base_url)
 
 

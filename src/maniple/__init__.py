@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maniple.browser import Action, ActionResult, Aids, Browser, BrowserState, Page, open_browser
     from maniple.config import Settings, load_settings
-    from maniple.errors import ConfigError, ManipleError, ModelError, PlanError, ToolFailure
+    from maniple.errors import BrowserError, ConfigError, ManipleError, ModelError, PlanError, ToolFailure
     from maniple.events import Event, translate
     from maniple.graph import RunOptions, State, Team, build_graph
     from maniple.llms import ChatModels
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 # Resolved at first use: the agent framework takes a second to import, which `maniple --help` need not pay.
 _HOMES = {
+    "Action": "maniple.browser",
+    "ActionResult": "maniple.browser",
+    "Aids": "maniple.browser",
+    "Browser": "maniple.browser",
+    "BrowserError": "maniple.errors",
+    "BrowserState": "maniple.browser",
     "ChatModels": "maniple.llms",
     "ConfigError": "maniple.errors",
     "Event": "maniple.events",
@@ -30,6 +37,7 @@ _HOMES = {
     "ManipleError": "maniple.errors",
     "ModelError": "maniple.errors",
     "PlanError": "maniple.errors",
+    "Page": "maniple.browser",
     "Progress": "maniple.llms.embedded",
     "RunOptions": "maniple.graph",
     "Settings": "maniple.config",
@@ -38,18 +46,26 @@ _HOMES = {
     "ToolFailure": "maniple.errors",
     "build_graph": "maniple.graph",
     "load_settings": "maniple.config",
+    "open_browser": "maniple.browser",
     "open_team": "maniple.runtime",
     "stream_run": "maniple.runtime",
     "translate": "maniple.events",
 }
 
 __all__ = [
+    "Action",
+    "ActionResult",
+    "Aids",
+    "Browser",
+    "BrowserError",
+    "BrowserState",
     "ChatModels",
     "ConfigError",
     "Event",
     "LineProgress",
     "ManipleError",
     "ModelError",
+    "Page",
     "PlanError",
     "Progress",
     "RunOptions",
@@ -59,6 +75,7 @@ __all__ = [
     "ToolFailure",
     "build_graph",
     "load_settings",
+    "open_browser",
     "open_team",
     "stream_run",
     "translate",

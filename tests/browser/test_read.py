@@ -2,7 +2,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,57 +11,15 @@ from maniple.browser import Browser, Link, Unavailable, open_browser_if_any
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
+from tests.browser.processes import children, chromium_processes, command_of, until
 from tests.crawler.web import Reply, Send, Site, redirect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
 
 
-def children() -> set[int]:
-    """Processes below this one, of any depth."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] != "Z":
-            parents[int(stat.parent.name)] = int(fields[1])
-    below = {os.getpid()}
-    for _ in range(10):
-        below |= {process for process, parent in parents.items() if parent in below}
-    return below - {os.getpid()}
-
-
-def command_of(process: int) -> str:
-    """Its command line, empty when it has ended."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
-
-
-def chromium_processes() -> list[int]:
-    """The main processes of Chromium that were started from here."""
-    commands = {process: command_of(process) for process in children()}
-    return [
-        process
-        for process, command in commands.items()
-        if "--remote-debugging-pipe" in command and "--type=" not in command and "/bin/sh" not in command
-    ]
-
-
 def environment_of_chromium() -> bytes:
     [process] = chromium_processes()
     return Path(f"/proc/{process}/environ").read_bytes()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Processes come and go without telling: looked for again until it is so, for at most 10 s."""
-    for _ in range(1000):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("It did not happen within 10 s.")
 
 
 async def test_a_page_is_read_as_a_person_would_see_it(browser: Browser, site: Site) -> None:

@@ -14,29 +14,35 @@ from maniple.browser.drivers.sight import OwnSight
 from maniple.browser.drivers.window import Fittings
 from maniple.browser.executable import find_executable
 from maniple.browser.page import Browser
+from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.config.fetch_settings import FetchSettings
 from maniple.egress import AddressGuard, Resolve
-from maniple.errors import BrowserError
+from maniple.errors import BrowserError, ConfigError
 from maniple.reading.isolated import Nursery
 from maniple.types import Unavailable
 
 
 @asynccontextmanager
 async def open_browser(
-    settings: BrowserSettings, resolve: Resolve | None = None, *, downloads: Path | None = None
+    settings: BrowserSettings,
+    resolve: Resolve | None = None,
+    *,
+    downloads: Path | None = None,
+    storage: Path | None = None,
 ) -> AsyncIterator[Browser]:
     """A browser for programs; no process starts before the first page.
 
     `resolve` says where connections go to, and that they go nowhere when it raises; without it they go to
     public addresses alone, and to the networks of `settings.allow_private`. `downloads` is the folder for
-    files that pages give and `Aids.keep_file` does not take; without it they go with the browser.
+    files that pages give and `Aids.keep_file` does not take; without it they go with the browser. `storage`
+    is the folder for what `browser.keep_storage` keeps of each thread.
 
     Raises:
         BrowserError: there is no browser; in words that say how to get one.
-        ConfigError: an address or a network in the settings is none.
+        ConfigError: an address or a network in the settings is none, or storage is to be kept nowhere.
     """
-    async with open_browser_if_any(settings, resolve, downloads=downloads) as browser:
+    async with open_browser_if_any(settings, resolve, downloads=downloads, storage=storage) as browser:
         if isinstance(browser, Unavailable):
             raise BrowserError(str(browser))
         yield browser
@@ -44,7 +50,11 @@ async def open_browser(
 
 @asynccontextmanager
 async def open_browser_if_any(
-    settings: BrowserSettings, resolve: Resolve | None = None, *, downloads: Path | None = None
+    settings: BrowserSettings,
+    resolve: Resolve | None = None,
+    *,
+    downloads: Path | None = None,
+    storage: Path | None = None,
 ) -> AsyncIterator[Browser | Unavailable]:
     """The browser as of `open_browser`, or why there is none."""
     if not settings.enabled:
@@ -59,7 +69,7 @@ async def open_browser_if_any(
         way = _way(settings, resolve)
         nursery = Nursery()
         stack.callback(nursery.close)
-        fittings = Fittings(settings, way, OwnSight(), ACTS, nursery, folder)
+        fittings = Fittings(settings, way, OwnSight(), ACTS, nursery, folder, _storage(settings, storage))
         yield await stack.enter_async_context(aclosing(_local(fittings, executable)))
 
 
@@ -74,6 +84,14 @@ def _way(settings: BrowserSettings, resolve: Resolve | None) -> Resolve:
     if resolve is not None and settings.allow_private is None:
         return resolve
     return AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve
+
+
+def _storage(settings: BrowserSettings, folder: Path | None) -> Storage | None:
+    if not settings.keep_storage:
+        return None
+    if folder is None:
+        raise ConfigError("browser.keep_storage needs a folder: open_browser(settings, storage=folder).")
+    return Storage(folder)
 
 
 async def _temporary_folder(stack: AsyncExitStack) -> Path:

@@ -121,3 +121,7 @@ class Browser(Protocol):
     async def source(self, url: str) -> PageSource:
         """Open the http or https page at `url`, for no thread, and give its HTML; fails as `read`."""
         ...
+
+    async def forget(self, thread: str) -> None:
+        """Close a thread's tabs, and remove what `browser.keep_storage` kept of it."""
+        ...

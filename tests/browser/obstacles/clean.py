@@ -49,14 +49,18 @@ CLEAN: Mapping[str, str] = {
         """<h2>Blue shirt</h2><p>Special offer: 20% off, now € 15</p><button>S</button><button>M</button>
         <button>Add to basket</button><button>Close</button>"""
     ),
-    "product details to read": _window("<h2>Coffee grinder</h2><p>Price: $49. In stock.</p><button>Close</button>"),
+    "product details to read": _window(
+        "<h2>Coffee grinder</h2><p>Price: $49. In stock.</p><button>Close</button>"
+    ),
     "native product dialog": """<dialog id="d"><h2>Pick a size</h2><button>S</button><button>M</button><button>Buy now</button>
         <form method="dialog"><button>Close</button></form></dialog><script>d.showModal()</script>""",
     "login dialog": _window(
         """<h2>Welcome back</h2><input type="email"><input type="password"><button>Log in</button><button>Close</button>
         <p>By continuing you accept our use of cookies and the privacy policy.</p>"""
     ),
-    "login by email": _window("<h2>Sign in</h2><input type='email'><button>Continue</button><button aria-label='Close'>×</button>"),
+    "login by email": _window(
+        "<h2>Sign in</h2><input type='email'><button>Continue</button><button aria-label='Close'>×</button>"
+    ),
     "registration dialog": _window(
         """<h2>Welcome! Sign up</h2><input name="n"><input type="email"><input type="password"><button>Create account</button>
         <label><input type="checkbox">Subscribe to our newsletter</label><button>×</button>"""
@@ -74,9 +78,13 @@ CLEAN: Mapping[str, str] = {
         <button>Subscribe to our newsletter</button><button>Close</button></header><h1>News</h1>""",
     "promotion bar": f"""<div style="{_HEAD}">Free shipping: 20% off today <button aria-label="Dismiss">×</button></div><h1>Shop</h1>""",
     "toast": f"""<h1>Mail</h1><div role="status" style="{_CORNER}">Message sent <button>Dismiss</button></div>""",
-    "confirmation": _window("<h2>Are you sure?</h2><p>3 files will be lost.</p><button>OK</button><button>Not now</button>"),
+    "confirmation": _window(
+        "<h2>Are you sure?</h2><p>3 files will be lost.</p><button>OK</button><button>Not now</button>"
+    ),
     "error to read": _window("<h2>Payment failed</h2><p>Your card was refused.</p><button>OK</button>"),
-    "age gate": _window("<h2>Welcome</h2><p>Are you over 18 years old?</p><button>Yes</button><button>No</button>"),
+    "age gate": _window(
+        "<h2>Welcome</h2><p>Are you over 18 years old?</p><button>Yes</button><button>No</button>"
+    ),
     "terms window": _window(
         "<h2>Our terms</h2><p>Please agree to our terms of service and the privacy policy.</p><button>I agree</button><button>Decline</button>"
     ),

@@ -241,8 +241,14 @@ def _with_neighbours(modules: Path, name: str) -> Iterator[Path]:
     """The file and what it loads by itself."""
     yield modules / name
     if name.startswith("tarteaucitronjs/"):
-        for more in ("css/tarteaucitron.min.css", "css/tarteaucitron.css", "lang/tarteaucitron.en.min.js",
-                     "lang/tarteaucitron.en.js", "tarteaucitron.services.min.js", "tarteaucitron.services.js"):
+        for more in (
+            "css/tarteaucitron.min.css",
+            "css/tarteaucitron.css",
+            "lang/tarteaucitron.en.min.js",
+            "lang/tarteaucitron.en.js",
+            "tarteaucitron.services.min.js",
+            "tarteaucitron.services.js",
+        ):
             yield modules / "tarteaucitronjs" / more
 
 

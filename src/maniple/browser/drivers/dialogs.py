@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MOST_AT_ONCE = 20
 _SILENCE_SECONDS = 2.0
+_CALM_SECONDS = 0.5
 _SHOWN_CHARACTERS = 300
 _SILENT = "() => { window.alert = () => {}; window.confirm = () => false; window.prompt = () => null; }"
 
@@ -34,6 +35,7 @@ class Dialogs:
         self._answers: set[asyncio.Task[None]] = set()
         self._silencing: set[Page] = set()
         self._came = 0
+        self._last = float("-inf")
         self._prompt: Dialog | None = None
         self.refused_to_leave = asyncio.Event()
         """Set when the page asked not to be left in this action, and was given its way."""
@@ -43,8 +45,19 @@ class Dialogs:
 
     def begin(self) -> None:
         """An action begins: what comes from now on belongs to it."""
-        self._came = 0
+        if self._is_calm():
+            self._came = 0
         self.refused_to_leave.clear()
+
+    async def quieten(self, page: "Page") -> None:
+        """Keep a page that is opening dialogs from it: one that opens while it is left would never close."""
+        from playwright.async_api import Error
+
+        if self._is_calm():
+            return
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(_SILENCE_SECONDS):
+                await _take_means(page)
 
     @property
     def prompt(self) -> str | None:
@@ -76,8 +89,12 @@ class Dialogs:
             answer.cancel()
         await asyncio.gather(*self._answers, return_exceptions=True)
 
+    def _is_calm(self) -> bool:
+        return asyncio.get_running_loop().time() - self._last > _CALM_SECONDS
+
     def _opened(self, dialog: "Dialog") -> None:
         self._came += 1
+        self._last = asyncio.get_running_loop().time()
         if self._came > _MOST_AT_ONCE:
             self._begin(self._end_storm(dialog))
         elif dialog.type == "prompt" and self._prompt is None:
@@ -142,6 +159,10 @@ async def _silence(page: "Page", devtools: "CDPSession", dialog: "Dialog") -> No
         await ending
     finally:
         ending.cancel()
+    await _take_means(page)
+
+
+async def _take_means(page: "Page") -> None:
     for frame in page.frames:
         await frame.evaluate(_SILENT)
 

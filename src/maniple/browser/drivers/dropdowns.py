@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.actions import Action, ActionResult
-from maniple.browser.drivers.failures import Unable, has_crashed, has_ended, untouched
+from maniple.browser.drivers.failures import Unable
 from maniple.browser.drivers.outcome import after, before
 from maniple.browser.drivers.page_scripts import script
-from maniple.browser.drivers.pointing import press
+from maniple.browser.drivers.pointing import explained, press
 from maniple.browser.drivers.tabs import Tab
 from maniple.browser.drivers.window import Window
 from maniple.browser.page import Aids
@@ -106,9 +106,7 @@ async def _choose(window: Window, tab: Tab, dropdown: _Dropdown, option: _Option
                     raise Unable("its options changed meanwhile; look at the page again")
                 await press(window, tab, element)
     except Error as error:
-        if has_ended(error) or has_crashed(error):
-            raise
-        raise Unable(untouched(error, window.settings.action_seconds)) from error
+        raise await explained(window, tab, error) from error
 
 
 async def _opened(window: Window, tab: Tab, index: int) -> _Dropdown:

@@ -79,5 +79,12 @@ def first_line(error: Exception | str) -> str:
     return re.sub(r"^\w+\.\w+: ", "", line) or "no reason was given"
 
 
+STUCK = "the page does not answer. Open another address, or this one once more"
+
+
+class EndedError(Exception):
+    """The browser ended; never leaves the drivers."""
+
+
 class Unable(Exception):
     """Why an action cannot be done, for the sentence that says so; never leaves the drivers."""

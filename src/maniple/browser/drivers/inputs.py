@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.actions import Action, ActionResult
-from maniple.browser.drivers.failures import Unable, first_line, has_crashed, has_ended, untouched
+from maniple.browser.drivers.failures import Unable, first_line, has_crashed, has_ended
 from maniple.browser.drivers.outcome import after, before
+from maniple.browser.drivers.pointing import explained
 from maniple.browser.drivers.tabs import Tab
 from maniple.browser.drivers.window import Window
 from maniple.browser.page import Aids
@@ -46,11 +47,11 @@ async def input_text(window: Window, action: Action, aids: Aids) -> ActionResult
         return await after(window, stood, aids, words)
     if kind["type"] == "password":
         words = done(action.model_copy(update={"text": MASK}))
-    await _fill(window, handle, kind, text)
-    return await after(window, stood, aids, words)
+    await _fill(window, stood.tab, handle, kind, text)
+    return await after(window, stood, aids, words, may_begin=False)
 
 
-async def _fill(window: Window, handle: "ElementHandle", kind: dict[str, Any], text: str) -> None:
+async def _fill(window: Window, tab: Tab, handle: "ElementHandle", kind: dict[str, Any], text: str) -> None:
     from playwright.async_api import Error
 
     if kind["tag"] == "select":
@@ -60,28 +61,25 @@ async def _fill(window: Window, handle: "ElementHandle", kind: dict[str, Any], t
     field = handle if kind["editable"] else await handle.query_selector(_FIELD)
     if field is None:
         raise Unable("it is no field; click it, then use send_keys if it takes keys")
+    form = _FORMS.get(kind["type"])
+    # All at once, but the last character by its key: some pages listen for nothing else.
+    by_key = text[-1:] if form is None and text[-1:].isprintable() else ""
     try:
-        await _typed(window, field, kind, text)
+        await field.fill(text[:-1] if by_key else text, timeout=window.action_milliseconds)
+        if by_key:
+            await tab.page.keyboard.type(by_key)
+        taken = form is None or _is_taken(text, await field.input_value())
     except Error as error:
-        if has_ended(error) or has_crashed(error):
-            raise
-        if form := _FORMS.get(kind["type"]):
-            raise Unable(
-                f"a field of type {kind['type']} does not take {text!r}; write it as {form}"
-            ) from error
-        raise Unable(untouched(error, window.settings.action_seconds)) from error
+        if form is None or "Timeout" in str(error):
+            raise await explained(window, tab, error) from error
+        taken = False
+    if not taken:
+        raise Unable(f"a field of type {kind['type']} does not take '{text}'; write it as {form}")
 
 
-async def _typed(window: Window, field: "ElementHandle", kind: dict[str, Any], text: str) -> None:
-    """Fill in all at once, but the last character by its key: some pages listen for nothing else."""
-    by_key = text[-1:] if kind["type"] not in _FORMS and text[-1:].isprintable() else ""
-    milliseconds = window.action_milliseconds
-    if not by_key:
-        await field.fill(text, timeout=milliseconds)
-        return
-    await field.fill(text[:-1], timeout=milliseconds)
-    await field.press("End", timeout=milliseconds)
-    await field.type(by_key, timeout=milliseconds)
+def _is_taken(text: str, value: str) -> bool:
+    # What it does not understand, a date is empty after, and a colour black.
+    return bool(value) == bool(text) and (value != "#000000" or text.lower() in ("black", value))
 
 
 async def _give_file(tab: Tab, field: "ElementHandle | None", path: str, aids: Aids) -> None:

@@ -23,7 +23,19 @@ _MODIFIERS = {
     "controlormeta": "ControlOrMeta",
 }
 _NAMED = (
-    *("Enter", "Escape", "Tab", "Backspace", "Delete", "Insert", "Home", "End", "PageUp", "PageDown", "Space"),
+    *(
+        "Enter",
+        "Escape",
+        "Tab",
+        "Backspace",
+        "Delete",
+        "Insert",
+        "Home",
+        "End",
+        "PageUp",
+        "PageDown",
+        "Space",
+    ),
     *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "CapsLock", "ContextMenu"),
     *(f"F{number}" for number in range(1, 13)),
 )

@@ -48,7 +48,9 @@ async def go_back(window: Window, action: Action, aids: Aids) -> ActionResult:
     if not await _has_earlier(stood.tab):
         raise Unable("this tab has no earlier page")
     milliseconds = window.settings.timeout_seconds * 1000
-    await _went(window, "the earlier page", page.go_back(wait_until="commit", timeout=milliseconds))
+    await _went(
+        window, stood.tab, "the earlier page", page.go_back(wait_until="commit", timeout=milliseconds)
+    )
     return await after(window, stood, aids, done(action))
 
 
@@ -57,7 +59,7 @@ async def refresh(window: Window, action: Action, aids: Aids) -> ActionResult:
     stood = before(window, await window.tabs.current())
     page = stood.tab.page
     milliseconds = window.settings.timeout_seconds * 1000
-    await _went(window, page.url, page.reload(wait_until="commit", timeout=milliseconds))
+    await _went(window, stood.tab, page.url, page.reload(wait_until="commit", timeout=milliseconds))
     return await after(window, stood, aids, done(action))
 
 
@@ -86,7 +88,18 @@ async def _open(window: Window, tab: Tab, url: str) -> None:
     from playwright.async_api import Error
 
     milliseconds = window.settings.timeout_seconds * 1000
-    response = await _went(window, url, tab.page.goto(url, wait_until="commit", timeout=milliseconds))
+    try:
+        response = await _went(
+            window, tab, url, tab.page.goto(url, wait_until="commit", timeout=milliseconds)
+        )
+    except Error as error:
+        # The page before had crashed, and nobody knew yet: it is not what is asked for.
+        if not has_crashed(error):
+            raise
+        await window.tabs.replace(tab)
+        response = await _went(
+            window, tab, url, tab.page.goto(url, wait_until="commit", timeout=milliseconds)
+        )
     if response is not None and response.status >= 400:
         window.notices.add(f"The server answered {response.status} for {url}.")
     with suppress(Error):  # what is there by then is shown
@@ -94,12 +107,13 @@ async def _open(window: Window, tab: Tab, url: str) -> None:
 
 
 async def _went(
-    window: Window, where: str, going: "Coroutine[Any, Any, Response | None]"
+    window: Window, tab: Tab, where: str, going: "Coroutine[Any, Any, Response | None]"
 ) -> "Response | None":
     """Wait until a tab is where it was sent, or a file comes from there."""
     from playwright.async_api import Error
     from playwright.async_api import TimeoutError as TooLateError
 
+    await window.dialogs.quieten(tab.page)
     task = asyncio.create_task(going)
     refused = asyncio.create_task(window.dialogs.refused_to_leave.wait())
     try:
@@ -108,6 +122,7 @@ async def _went(
             raise Unable(_STAYS)
         return task.result()
     except TooLateError as error:
+        await window.check(tab)
         raise Unable(f"{where} took too long to load; try another source.") from error
     except Error as error:
         if has_ended(error) or has_crashed(error):

@@ -15,6 +15,7 @@ from maniple.browser.wording import one_line
 # A page that is not to come may be a file; that one begins is told a moment later.
 _DOWNLOAD_SECONDS = 0.5
 _LOAD_MILLISECONDS = 5_000
+_NEW_TAB_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Before:
 
     tab: Tab
     last_tab: int
+    announced: int
     begun: int
     broken_off: int
 
@@ -31,15 +33,21 @@ def before(window: Window, tab: Tab) -> Before:
     """Note how things stand."""
     window.traffic.failure = None
     window.downloads.begun.clear()
-    return Before(tab, window.tabs.last_id, window.traffic.begun, window.traffic.broken_off)
+    return Before(
+        tab, window.tabs.last_id, window.tabs.announced, window.traffic.begun, window.traffic.broken_off
+    )
 
 
-async def after(window: Window, stood: Before, aids: Aids, words: str) -> ActionResult:
-    """Wait for what an action began, follow a new tab, take files; `words` and what else is to be told."""
-    tab, traffic = stood.tab, window.traffic
-    await traffic.settle(tab.page, stood.begun, window.settings.timeout_seconds)
-    if traffic.broken_off > stood.broken_off:
-        await download_begun(window)
+async def after(
+    window: Window, stood: Before, aids: Aids, words: str, *, may_begin: bool = True
+) -> ActionResult:
+    """Wait for what an action began, follow a new tab, take files; `words` and what else is to be told.
+
+    `may_begin`: it is waited for what the page does at once.
+    """
+    if may_begin:
+        await stood.tab.catch_up()
+    await _settled(window, stood)
     told = [words]
     downloads: list[Path] = []
     for kept in await window.downloads.kept(aids):
@@ -47,11 +55,21 @@ async def after(window: Window, stood: Before, aids: Aids, words: str) -> Action
         downloads += [kept.path] if kept.path else []
     if opened := await _followed(window, stood):
         told.append(opened)
-    elif tab.page.is_closed():
+    elif stood.tab.page.is_closed():
         told.append("The tab was closed")
-    if traffic.failure is not None and not downloads:
-        told.append(unopened(*traffic.failure))
+    if window.traffic.failure is not None and not downloads:
+        told.append(unopened(*window.traffic.failure))
     return ActionResult(" - ".join(told), downloads=tuple(downloads))
+
+
+async def _settled(window: Window, stood: Before) -> None:
+    traffic, tabs = window.traffic, window.tabs
+    if traffic.begun > stood.begun:
+        await traffic.settle(stood.tab.page, stood.begun, window.settings.timeout_seconds)
+    if tabs.announced > stood.announced:
+        await tabs.arrival(stood.last_tab, _NEW_TAB_SECONDS)
+    if traffic.broken_off > stood.broken_off:
+        await download_begun(window)
 
 
 async def download_begun(window: Window) -> bool:

@@ -1,9 +1,9 @@
 """Doing one action in a thread's window, within its time, whatever the page does meanwhile."""
 
 import asyncio
-from contextlib import suppress
 
 from maniple.browser.actions import Action, ActionResult
+from maniple.browser.drivers.failures import EndedError
 from maniple.browser.drivers.outcome import after, before
 from maniple.browser.drivers.window import Window
 from maniple.browser.page import Aids
@@ -23,15 +23,18 @@ async def perform(window: Window, action: Action, aids: Aids) -> ActionResult:
         await window.dialogs.answer(None)
     work = asyncio.create_task(_in_time(window, action, aids))
     asked = asyncio.create_task(window.dialogs.asked.wait())
+    ended = asyncio.create_task(window.ended.wait())
     try:
-        await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((work, asked, ended), return_when=asyncio.FIRST_COMPLETED)
         if work.done():
             return work.result()
+        if window.ended.is_set():
+            raise EndedError
         return ActionResult(f"{done(action)} - The page asks: {window.dialogs.prompt}")
     finally:
-        for task in (work, asked):
+        for task in (work, asked, ended):
             task.cancel()
-        await asyncio.gather(work, asked, return_exceptions=True)
+        await asyncio.gather(work, asked, ended, return_exceptions=True)
 
 
 async def _answered(window: Window, keys: str, aids: Aids) -> ActionResult:
@@ -54,15 +57,3 @@ async def _in_time(window: Window, action: Action, aids: Aids) -> ActionResult:
     settings = window.settings
     async with asyncio.timeout(settings.timeout_seconds + 2 * settings.action_seconds + _SPARE_SECONDS):
         return await act(window, action, aids)
-
-
-async def is_answering(window: Window) -> bool:
-    """Whether the current page does anything at all within a second."""
-    from playwright.async_api import Error
-
-    tab = await window.tabs.current()
-    with suppress(Error, TimeoutError):
-        async with asyncio.timeout(1):
-            await tab.page.evaluate("0")
-            return True
-    return False

@@ -5,6 +5,7 @@ from typing import Any
 
 from maniple.browser.actions import Action, ActionResult
 from maniple.browser.drivers.chromium import Contexts
+from maniple.browser.drivers.keeping import KeptState
 from maniple.browser.drivers.reading import Reader
 from maniple.browser.drivers.session import Session
 from maniple.browser.drivers.threads import Threads
@@ -22,7 +23,9 @@ class PlaywrightBrowser:
         settings = fittings.settings
         self._contexts = contexts
         self._reader = Reader(contexts, fittings.resolve, settings.timeout_seconds)
-        self._threads = Threads(settings, lambda thread: Session(fittings, own or (lambda: _Lent(contexts))))
+        self._fittings = fittings
+        self._own = own
+        self._threads = Threads(settings, self._session)
 
     async def read(self, url: str, *, thread: str) -> PageText:
         """See `Browser.read`; it is opened in a context of its own, whatever the thread has open."""
@@ -36,11 +39,20 @@ class PlaywrightBrowser:
         """See `Browser.page`."""
         return _ThreadPage(self._threads, thread, aids or Aids())
 
+    async def forget(self, thread: str) -> None:
+        """See `Browser.forget`."""
+        await self._threads.close(thread, forget=True)
+
     async def aclose(self) -> None:
         """End the browser; calls that are running fail."""
         await self._threads.aclose()
         await self._contexts.aclose()
         await self._reader.aclose()
+
+    def _session(self, thread: str) -> Session:
+        storage = self._fittings.storage
+        kept = KeptState(storage, thread) if storage is not None else None
+        return Session(self._fittings, self._own or (lambda: _Lent(self._contexts)), kept)
 
 
 class _ThreadPage:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from maniple.browser.actions import Action, ActionResult
-from maniple.browser.drivers.failures import Unable, cover_of, has_crashed, has_ended, untouched
+from maniple.browser.drivers.failures import STUCK, Unable, cover_of, has_crashed, has_ended, untouched
 from maniple.browser.drivers.outcome import after, before
 from maniple.browser.drivers.tabs import Tab
 from maniple.browser.drivers.window import Window
@@ -36,7 +36,7 @@ async def pressed(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids)
             return False
         if cover_of(error) and await _cleared(window, tab, handle, aids):
             return True
-        raise _explained(window, error) from error
+        raise await explained(window, tab, error) from error
     return False
 
 
@@ -48,7 +48,7 @@ async def press(window: Window, tab: Tab, handle: "ElementHandle") -> None:
         await handle.click(timeout=window.action_milliseconds, no_wait_after=True)
     except Error as error:
         if not _is_over(tab, error):
-            raise _explained(window, error) from error
+            raise await explained(window, tab, error) from error
 
 
 async def _cleared(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids) -> bool:
@@ -64,7 +64,10 @@ def _is_over(tab: Tab, error: Exception) -> bool:
     return has_ended(error) and tab.page.is_closed()
 
 
-def _explained(window: Window, error: Exception) -> Exception:
+async def explained(window: Window, tab: Tab, error: Exception) -> Exception:
+    """What is to be raised for an element that did not take what was done to it."""
     if has_ended(error) or has_crashed(error):
         return error
+    if "Timeout" in str(error) and not await window.check(tab):
+        return Unable(STUCK)
     return Unable(untouched(error, window.settings.action_seconds))

@@ -1,5 +1,6 @@
 """One look at a thread's window."""
 
+import asyncio
 from contextlib import suppress
 
 from maniple.browser.drivers.looking import Look
@@ -7,9 +8,11 @@ from maniple.browser.drivers.tabs import Tab
 from maniple.browser.drivers.window import Window
 from maniple.browser.page import Aids
 from maniple.browser.state import BrowserState, ScrollInfo
+from maniple.errors import BrowserError
 
 _ATTEMPTS = 3
 _ARRIVE_SECONDS = 5.0
+_LOOK_SECONDS = 10.0
 _ASKED = (
     'The page asks in a window of its own: {prompt}\nAnswer with send_keys: the text alone, or "Enter" for '
     'what stands there, or "Escape" for Cancel. Any other action cancels it.'
@@ -22,12 +25,17 @@ async def observed(window: Window, aids: Aids, *, screenshot: bool) -> BrowserSt
     if window.dialogs.prompt is not None:
         return await _asking(window, tab, window.dialogs.prompt)
     await window.traffic.arrive(tab.page, _ARRIVE_SECONDS)
-    look = await _look(window, tab)
+    await window.clear(tab, aids)
+    try:
+        async with asyncio.timeout(_LOOK_SECONDS):
+            look, picture = await _seen(window, tab, screenshot=screenshot)
+            tabs = await window.tabs.views()
+    except BrowserError:
+        await window.check(tab)
+        raise
     window.seen, window.seen_tab = look, tab
-    picture = await window.fittings.sight.screenshot(tab.page, look, marks=True) if screenshot else None
     for kept in await window.downloads.kept(aids):
         window.notices.add(f"{kept.words}.")
-    tabs = await window.tabs.views()
     return BrowserState(
         snapshot_id=look.snapshot_id,
         url=tab.page.url,
@@ -40,6 +48,13 @@ async def observed(window: Window, aids: Aids, *, screenshot: bool) -> BrowserSt
         screenshot=picture,
         notices=window.notices.take(),
     )
+
+
+async def _seen(window: Window, tab: Tab, *, screenshot: bool) -> tuple[Look, bytes | None]:
+    look = await _look(window, tab)
+    if not screenshot:
+        return look, None
+    return look, await window.fittings.sight.screenshot(tab.page, look, marks=True)
 
 
 async def _look(window: Window, tab: Tab) -> Look:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.drivers.notices import Notices
+from maniple.browser.drivers.surface import PlaywrightSurface
+from maniple.browser.obstacles import Clearing
 from maniple.browser.state import Tab as TabView
 from maniple.browser.wording import one_line
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 _MOST = 20
 _TITLE_SECONDS = 1.0
 _CLOSE_SECONDS = 3.0
+_CATCH_UP_SECONDS = 0.5
 
 
 @dataclass(slots=True, eq=False)
@@ -24,12 +27,22 @@ class Tab:
 
     tab_id: int
     page: "Page"
+    clearing: Clearing
     opener: "Tab | None" = None
     chooser: "FileChooser | None" = None
     """The page asked for a file and waits for it."""
     devtools: "CDPSession | None" = None
     is_broken: bool = False
     """Its page crashed, or answers no more."""
+
+    async def catch_up(self) -> None:
+        """Wait until all is told that the page has begun so far: an answer comes after what was before."""
+        from playwright.async_api import Error
+
+        if self.devtools is not None:
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(_CATCH_UP_SECONDS):
+                    await self.devtools.send("Runtime.evaluate", {"expression": "0"})
 
 
 class Tabs:
@@ -47,6 +60,9 @@ class Tabs:
         self._tabs: dict[Page, Tab] = {}
         self._current: Tab | None = None
         self._last_id = 0
+        self._arrived = asyncio.Event()
+        self.announced = 0
+        """How many windows pages have begun to open; each is a tab as soon as its server answers."""
         self._tasks: set[asyncio.Task[None]] = set()
         context.on("page", self._came)
 
@@ -56,13 +72,13 @@ class Tabs:
         if tab is None:
             return await self.open()
         if tab.is_broken:
-            await self._replace(tab)
+            await self.replace(tab)
         return tab
 
     async def open(self, tab_id: int | None = None) -> Tab:
         """Open an empty tab and look at it; `tab_id` is one that it had before."""
         page = await self._context.new_page()
-        tab = self._tabs.get(page) or self._add(page, None)
+        tab = self._tabs.get(page) or self._add(page)
         if tab_id is not None:
             tab.tab_id, self._last_id = tab_id, max(self._last_id, tab_id)
         self._current = tab
@@ -121,8 +137,10 @@ class Tabs:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _replace(self, tab: Tab) -> None:
+    async def replace(self, tab: Tab) -> None:
+        """Give a tab an empty page in place of one that is broken."""
         broken, tab.page = tab.page, await self._context.new_page()
+        tab.clearing = Clearing(PlaywrightSurface(tab.page))
         added = self._tabs.pop(tab.page, None)
         if added is not None and added.tab_id == self._last_id:
             self._last_id -= 1
@@ -131,17 +149,29 @@ class Tabs:
         tab.chooser, tab.is_broken = None, False
         self._begin(_close(broken))
 
+    def _announce(self, _: Any) -> None:
+        self.announced += 1
+
+    async def arrival(self, after: int, seconds: float) -> None:
+        """Wait for a tab that was opened after the one of that number, for so many seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._last_id <= after:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+
     def _came(self, page: "Page") -> None:
         if len(self._tabs) >= _MOST:
             self._notices.add(f"The page opened more tabs than {_MOST}; the new ones were closed.")
             self._begin(_close(page))
             return
-        tab = self._add(page, None)
+        tab = self._add(page)
         self._begin(self._settled(tab))
+        self._arrived.set()
 
-    def _add(self, page: "Page", opener: Tab | None) -> Tab:
+    def _add(self, page: "Page") -> Tab:
         self._last_id += 1
-        tab = self._tabs[page] = Tab(self._last_id, page, opener)
+        tab = self._tabs[page] = Tab(self._last_id, page, Clearing(PlaywrightSurface(page)))
         page.on("close", self._gone)
         page.on("crash", lambda _: self._crashed(tab))
         page.on("filechooser", lambda chooser: self._asked_for_file(tab, chooser))
@@ -153,6 +183,7 @@ class Tabs:
         with suppress(Error):  # it is closed already
             # Before it is needed: a page that is stuck takes no new ones.
             tab.devtools = await self._context.new_cdp_session(tab.page)
+            tab.devtools.on("Page.windowOpen", self._announce)
             await self._watch(tab.devtools)
             opener = await tab.page.opener()
             tab.opener = self._tabs.get(opener) if opener else None

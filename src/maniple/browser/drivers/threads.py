@@ -56,11 +56,11 @@ class Threads:
             place.uses -= 1
             self._rest(place)
 
-    async def close(self, thread: str) -> None:
-        """Close a thread's window and forget it."""
-        place = self._places.pop(thread, None)
+    async def close(self, thread: str, *, forget: bool = False) -> None:
+        """Close a thread's window; `forget`: keep nothing of it."""
+        place = self._places.pop(thread, None) or (_Place(self._make(thread)) if forget else None)
         if place is not None:
-            await self._end(place)
+            await self._end(place, forget=forget)
 
     async def aclose(self) -> None:
         """Close all windows; calls that are running fail."""
@@ -124,9 +124,9 @@ class Threads:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _end(self, place: _Place) -> None:
+    async def _end(self, place: _Place, *, forget: bool = False) -> None:
         if place.timer is not None:
             place.timer.cancel()
         place.is_admitted = False
-        await place.session.aclose()
+        await place.session.aclose(forget=forget)
         self._freed.set()

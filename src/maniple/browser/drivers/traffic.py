@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 # What changes what is seen, and ends: pictures may come late, sockets and event streams never end.
 _AWAITED = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
-_BEGIN_SECONDS = 0.03
 _QUIET_SECONDS = 0.06
 _BUSY_SECONDS = 2.0
 _MOST = 2_000
@@ -46,13 +45,9 @@ class Traffic:
     async def settle(self, page: "Page", since: int, navigation_seconds: float) -> None:
         """Wait until what began after `begun` was `since` is there: the next page, or parts of this one.
 
-        A moment is given to begin. What does not end is left after two seconds, a page that does not come
+        What does not end is left after two seconds, a page that does not come
         after `navigation_seconds`.
         """
-        if self.begun == since:
-            await self._wait_for_change(_BEGIN_SECONDS)
-        if self.begun == since:
-            return
         await self.arrive(page, navigation_seconds)
         with suppress(TimeoutError):
             async with asyncio.timeout(_BUSY_SECONDS):

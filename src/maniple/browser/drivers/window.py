@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from maniple.browser.actions import Action, ActionName, ActionResult
 from maniple.browser.drivers.chromium import Contexts
@@ -16,6 +16,7 @@ from maniple.browser.drivers.notices import Notices
 from maniple.browser.drivers.tabs import Tab, Tabs
 from maniple.browser.drivers.traffic import Traffic
 from maniple.browser.page import Aids
+from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.egress import Resolve
 from maniple.errors import BrowserError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ElementHandle, Page
 
 _CLOSE_SECONDS = 5.0
+_ANSWER_SECONDS = 5.0
 
 
 class Sight(Protocol):
@@ -80,6 +82,8 @@ class Fittings:
     """Reads pages into Markdown."""
     downloads: Path
     """A folder for files that nobody else keeps."""
+    storage: Storage | None = None
+    """Where cookies and local storage are kept, if they are."""
 
 
 class Window:
@@ -101,7 +105,8 @@ class Window:
         self.seen: Look | None = None
         """The last look, whichever tab it was of."""
         self.seen_tab: Tab | None = None
-        self.has_ended = False
+        self.ended = asyncio.Event()
+        """Set when it is closed, or its browser is gone."""
         context.on("close", self._closed)
 
     @property
@@ -119,29 +124,58 @@ class Window:
             )
         return await self.fittings.sight.find(self.seen, index)
 
+    async def check(self, tab: Tab) -> bool:
+        """Whether the page of `tab` answers within five seconds; one that does not is replaced."""
+        from playwright.async_api import Error
+
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await tab.page.evaluate("0")
+                return True
+        tab.is_broken = True
+        return False
+
     async def clear(self, tab: Tab, aids: Aids, at: tuple[float, float] | None = None) -> bool:
         """Get out of the way what covers the page of `tab`, or its point `at`; whether anything was done."""
-        return False
+        if not self.settings.obstacles:
+            return False
+        told = await tab.clearing.clear(aids.choose, at=at)
+        for notice in told:
+            self.notices.add(notice)
+        return bool(told)
 
     async def aclose(self) -> None:
         """Close the context; what cannot be closed has gone with its browser."""
         from playwright.async_api import Error
 
-        self.has_ended = True
+        self.ended.set()
         await asyncio.gather(self.dialogs.aclose(), self.downloads.aclose(), self.tabs.aclose())
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.context.close()
 
     def _closed(self, _: "BrowserContext") -> None:
-        self.has_ended = True
+        self.ended.set()
 
 
-async def open_window(contexts: Contexts, fittings: Fittings) -> Window:
-    """Open a window and fit it out; raises Playwright's errors and `BrowserError`."""
+async def open_window(
+    contexts: Contexts, fittings: Fittings, state: Mapping[str, Any] | None = None
+) -> Window:
+    """Open a window and fit it out; raises Playwright's errors and `BrowserError`.
+
+    `state` is what `BrowserContext.storage_state` gave; one that Chromium does not take is left out.
+    """
+    from playwright.async_api import Error
+
     settings = fittings.settings
     size = {"width": settings.viewport_width, "height": settings.viewport_height}
-    context = await contexts.new_context(viewport=size, accept_downloads=True)
+    options: dict[str, Any] = {"viewport": size, "accept_downloads": True}
+    try:
+        context = await contexts.new_context(**options, storage_state=state)
+    except Error:
+        if state is None:
+            raise
+        context = await contexts.new_context(**options)
     window = Window(context, fittings)
     await context.add_init_script(fittings.sight.recorder())
     return window

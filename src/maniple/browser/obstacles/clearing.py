@@ -53,9 +53,7 @@ class Clearing:
             pass
         return tuple(notices)
 
-    async def _clear(
-        self, choose: Choose | None, at: tuple[float, float] | None, notices: list[str]
-    ) -> None:
+    async def _clear(self, choose: Choose | None, at: tuple[float, float] | None, notices: list[str]) -> None:
         document, seen = await sight(self._surface.document, at)
         if document == self._rests[0] and self._clock() < self._rests[1]:
             return

@@ -11,7 +11,16 @@ from typing import Any
 from maniple.browser.obstacles.surface import Document
 
 _MILLISECONDS = 2_500
-_NEEDED = ("name", "runContext", "cosmetic", "intermediate", "vendorUrl", "detectCmp", "detectPopup", "optOut")
+_NEEDED = (
+    "name",
+    "runContext",
+    "cosmetic",
+    "intermediate",
+    "vendorUrl",
+    "detectCmp",
+    "detectPopup",
+    "optOut",
+)
 _URL_CHARACTERS = 2_000
 
 

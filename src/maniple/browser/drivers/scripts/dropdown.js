@@ -57,7 +57,7 @@
     editable: element.localName === "input" && !element.readOnly,
     multiple: element.multiple === true,
     options: options.map((option, index) => ({
-      text: clean(option.label || option.innerText || option.textContent || option.value),
+      text: clean(option.label) || clean(option.innerText) || clean(option.textContent) || clean(String(option.value ?? "")),
       value: clean(option.value !== undefined && option.value !== 0 ? String(option.value) : option.getAttribute("data-value") ?? ""),
       index,
       disabled: option.disabled === true || option.getAttribute("aria-disabled") === "true",

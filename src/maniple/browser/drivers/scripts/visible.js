@@ -4,7 +4,7 @@ limit => {
   const LEFT_OUT = new Set([
     "script", "style", "noscript", "template", "link", "iframe", "frame", "object", "canvas", "svg", "video", "audio",
   ]);
-  const KEPT = ["id", "class", "role", "lang", "title", "alt", "colspan", "rowspan", "datetime", "itemprop", "start", "open"];
+  const KEPT = ["id", "class", "lang", "title", "alt", "colspan", "rowspan", "datetime", "itemprop", "start", "open"];
   const LONGEST = 2000;
   const DEEPEST = 400;
   const parts = [];
@@ -30,6 +30,9 @@ limit => {
     return (element.shadowRoot ?? element).childNodes;
   };
 
+  // Readers take a dialog for a banner; here it is what is looked at.
+  const named = name => name === "dialog" ? "section" : /^[a-z][a-z0-9]*$/.test(name) ? name : "div";
+
   const seen = element => {
     if (element.localName === "slot" || element.localName === "option") return true;
     const style = getComputedStyle(element);
@@ -40,7 +43,7 @@ limit => {
     if (left <= 0 || depth > DEEPEST) return;
     if (node.nodeType === Node.TEXT_NODE) return put(escaped(node.data.slice(0, left)));
     if (node.nodeType !== Node.ELEMENT_NODE || LEFT_OUT.has(node.localName) || !seen(node)) return;
-    const name = /^[a-z][a-z0-9]*$/.test(node.localName) ? node.localName : "div";
+    const name = named(node.localName);
     put(`<${name}${attributes(node)}>`);
     if (VOID.has(name)) return;
     for (const child of children(node)) walk(child, depth + 1);

@@ -1,0 +1,1 @@
+"""Pages of every kind that a browser meets, served on loopback from two origins."""
