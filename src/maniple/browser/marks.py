@@ -49,7 +49,7 @@ def _mark(pen: "ImageDraw", picture: "Image", index: int, box: tuple[float, floa
     width = round(_font().getlength(label)) + 4
     # Beside the corner where the control leaves room for its own words.
     x = min(max(right - width, 0), picture.width - width)
-    y = max(top - _FONT_PIXELS + 3, 0)
+    y = max(top - _FONT_PIXELS + 2, 0)
     pen.rectangle((x, y, x + width, y + _FONT_PIXELS + 1), fill=colour)
     pen.text((x + 2, y), label, fill="white", font=_font())
 

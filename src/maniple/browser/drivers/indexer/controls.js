@@ -20,7 +20,7 @@ const kindOf = (element, style) => {
   if (tag === "FORM" || tag === "HTML" || tag === "BODY" || FRAMES.test(tag)) return "";
   if (tag === "INPUT") return element.type === "hidden" ? "" : "control";
   if (NATIVE.has(tag) || WIDGETS.has(element.getAttribute("role")) || isEditable(element)) return "control";
-  if ((tag === "A" || tag === "AREA") && element.hasAttribute("href")) return "control";
+  if (tag === "A" && element.hasAttribute("href")) return "control";
   if ((tag === "VIDEO" || tag === "AUDIO") && element.controls) return "control";
   return reactsToClicks(element, style) ? "listener" : "";
 };
@@ -36,7 +36,7 @@ const roleOf = (element) => {
   const role = element.getAttribute("role");
   if (role) return role.trim().slice(0, 30);
   const tag = tagOf(element).toLowerCase();
-  if (tag === "a" || tag === "area") return "link";
+  if (tag === "a") return "link";
   if (tag === "input") return element.type === "text" ? "input" : `input ${element.type}`;
   return isEditable(element) ? "textbox" : tag.slice(0, 30);
 };
@@ -105,7 +105,7 @@ const lookOf = (element, name) => {
   if (!isDrawing && !isCanvas && (name || FIELDS.test(tagOf(element)))) return [];
   const style = getComputedStyle(element);
   const box = rectOf(element);
-  const color = hexOf(isDrawing ? style.fill : style.backgroundColor);
+  const color = isDrawing ? hexOf(style.fill) : colouredOnly(hexOf(style.backgroundColor));
   if (!color && !isDrawing && !isCanvas) return [];
   const place = isDrawing ? [`at=${Math.round(box.left + box.width / 2)},${Math.round(box.top + box.height / 2)}`] : [];
   return [...(color ? [`color=${color}`] : []), `size=${Math.round(box.width)}x${Math.round(box.height)}`, ...place];
@@ -115,4 +115,10 @@ const hexOf = (color) => {
   const parts = /^rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)$/.exec(color);
   if (!parts || Number(parts[4] ?? 1) === 0) return "";
   return `#${parts.slice(1, 4).map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`;
+};
+
+// Grey is how any button looks.
+const colouredOnly = (hex) => {
+  const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  return Math.max(...parts) - Math.min(...parts) > 24 ? hex : "";
 };

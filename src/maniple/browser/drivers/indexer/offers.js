@@ -69,7 +69,7 @@ class Offers {
     const isClipped = !overlaps(box, context.clip);
     if (onTop === false && !isClipped && !isDisabled(subject)) return false;
     if (onTop !== true && !isReachable(shown, box, context)) return false;
-    if (this.controls >= MOST_CONTROLS) return this.unlisted++ < 0;
+    if (this.controls >= MOST_CONTROLS) return ++this.unlisted > 0;
     this.controls++;
     const role = roleOf(subject);
     const name = control.name();

@@ -117,9 +117,7 @@ const boxesOf = (element) => {
 
 const isMetAt = (element, x, y) => {
   const hit = elementAt(x, y);
-  if (!hit) return false;
-  if (isWithin(hit, element) || labelsOf(element).some((label) => isWithin(hit, label))) return true;
-  return tagOf(element) === "AREA" && hit.useMap?.slice(1) === parentElementOf(element).name;
+  return hit !== null && (isWithin(hit, element) || labelsOf(element).some((label) => isWithin(hit, label)));
 };
 
 // For a frame inside this one: which cells of the grid over its part of the view something else covers.

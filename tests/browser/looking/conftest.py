@@ -1,0 +1,39 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import BrowserContext, async_playwright
+
+from maniple.browser.drivers.frames import prepare, recorder
+from maniple.browser.executable import find_executable
+from maniple.config import BrowserSettings
+from maniple.types import Unavailable
+from tests.browser.looking.site import Site
+
+
+@pytest.fixture(scope="package")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="package")
+async def context(anyio_backend: str) -> AsyncIterator[BrowserContext]:
+    executable = await asyncio.to_thread(find_executable, BrowserSettings())
+    if isinstance(executable, Unavailable):
+        pytest.fail(f"The tests need a browser. {executable}")
+    async with async_playwright() as playwright:
+        await prepare(playwright)
+        browser = await playwright.chromium.launch(executable_path=executable, chromium_sandbox=False)
+        context = await browser.new_context(viewport={"width": 1280, "height": 800})
+        await context.add_init_script(recorder())
+        yield context
+        await browser.close()
+
+
+@pytest.fixture
+async def site(context: BrowserContext) -> AsyncIterator[Site]:
+    tab = await context.new_page()
+    site = Site(tab)
+    await tab.route("**/*", site.answer)
+    yield site
+    await tab.close()
