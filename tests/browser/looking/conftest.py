@@ -30,10 +30,9 @@ async def context(anyio_backend: str) -> AsyncIterator[BrowserContext]:
         await browser.close()
 
 
-@pytest.fixture
-async def site(context: BrowserContext) -> AsyncIterator[Site]:
-    tab = await context.new_page()
-    site = Site(tab)
-    await tab.route("**/*", site.answer)
-    yield site
-    await tab.close()
+@pytest.fixture(scope="package")
+async def site(context: BrowserContext) -> Site:
+    """One tab for all: a page that is opened knows nothing of the one before."""
+    site = Site(await context.new_page())
+    await site.tab.route("**/*", site.answer)
+    return site

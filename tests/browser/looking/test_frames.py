@@ -66,7 +66,9 @@ async def test_behind_a_modal_dialog_nothing_is_offered(site: Site) -> None:
 
 async def test_behind_a_window_that_covers_everything_nothing_is_offered(site: Site) -> None:
     window = "<div style='position:fixed;inset:0;background:#0008'><button>Close</button></div>"
-    look = await site.show(f"<button>Behind</button><div style=height:1500px></div><button>Below</button>{window}")
+    look = await site.show(
+        f"<button>Behind</button><div style=height:1500px></div><button>Below</button>{window}"
+    )
     assert shown(look) == ["button: Close"]
 
 

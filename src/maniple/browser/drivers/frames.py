@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ENGINE = "maniple"
 _PARTS = ("dom", "words", "controls", "sight", "offers", "walk", "engine")
 _MARGIN = 1_000
-_FRAME_MILLISECONDS = 3_000
+_FRAME_MILLISECONDS = 5_000
 _MOST_FRAMES = 30
 _DEEPEST = 5
 _TEXT = 4_000
