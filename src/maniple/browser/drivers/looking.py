@@ -46,16 +46,10 @@ async def look(tab: "Page", earlier: Look | None = None, *, tokens: int) -> Look
     What `earlier` did not show of the same page is told to be new; what it showed keeps its index.
 
     Raises:
-        BrowserError: the page does not answer.
+        playwright.async_api.Error: the page does not answer, or went on to another one meanwhile.
     """
-    from playwright.async_api import Error
-
     nonce = token_hex(6)
-    try:
-        page = await seen_in(tab.main_frame, nonce)
-    except Error as error:
-        reason = str(error).partition("\n")[0]
-        raise BrowserError(f"The page does not answer: {reason}; wait, or open another page.") from error
+    page = await seen_in(tab.main_frame, nonce)
     places = {id(piece.row): piece.place for piece in page.pieces}
     rows = chosen([piece.row for piece in page.pieces], tokens)
     shown = _numbered([Piece(row, places.get(id(row))) for row in rows], page.document, earlier)

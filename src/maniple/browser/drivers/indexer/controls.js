@@ -27,9 +27,19 @@ const kindOf = (element, style) => {
 
 const reactsToClicks = (element, style) => {
   if (element.hasAttribute("onclick") || element.hasAttribute("onmousedown")) return true;
-  if (element.tabIndex >= 0 && element.hasAttribute("tabindex")) return true;
+  if (element.hasAttribute("tabindex") && (element.tabIndex >= 0 || isItem(element))) return true;
   if (style.cursor === "pointer" && getComputedStyle(parentElementOf(element)).cursor !== "pointer") return true;
   return isListening(element);
+};
+
+// What cannot be reached by Tab may be one of many of which the list is: then the list listens for all.
+const isItem = (element) => {
+  let parent = element;
+  for (let steps = 0; steps < 3; steps++) {
+    parent = parentElementOf(parent);
+    if (isListening(parent)) return element.querySelector(REACTIVE) === null;
+  }
+  return false;
 };
 
 const roleOf = (element) => {
@@ -92,6 +102,7 @@ const statesOf = (element) => {
     readonly: element.readOnly,
     required: element.required || on("required"),
     invalid: on("invalid"),
+    popup: (element.getAttribute("aria-haspopup") ?? "false") !== "false",
     "expanded=true": expanded === "true",
     "expanded=false": expanded === "false",
   };

@@ -66,8 +66,7 @@ class Offers {
     const { subject, shown } = control;
     const onTop = isOnTop(shown, this.view);
     const box = boxOf(shown);
-    const isClipped = !overlaps(box, context.clip);
-    if (onTop === false && !isClipped && !isDisabled(subject)) return false;
+    if (onTop === false && !sticksOut(box, context.clip) && !isDisabled(subject)) return false;
     if (onTop !== true && !isReachable(shown, box, context)) return false;
     if (this.controls >= MOST_CONTROLS) return ++this.unlisted > 0;
     this.controls++;

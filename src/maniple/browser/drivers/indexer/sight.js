@@ -72,6 +72,9 @@ const isSmall = (box) => box.width < SMALLEST || box.height < SMALLEST;
 const overlaps = (box, { left, top, right, bottom }, margin = 0) =>
   box.bottom > top - margin && box.top < bottom + margin && box.right > left - margin && box.left < right + margin;
 
+const sticksOut = (box, { left, top, right, bottom }) =>
+  box.left < left - 1 || box.top < top - 1 || box.right > right + 1 || box.bottom > bottom + 1;
+
 const meet = (box, view) => ({
   left: Math.max(box.left, view.left),
   top: Math.max(box.top, view.top),

@@ -22,7 +22,7 @@ class Walk {
 
   run() {
     const context = { clip: this.view, list: 0, item: 0, name: "", quiet: false, hidden: false, seen: true };
-    const stack = [levelOf([...(this.view.layer ?? [bodyElement()])], context, true)];
+    const stack = [levelOf([...(this.view.layer ?? [bodyElement()])].filter(Boolean), context, true)];
     while (stack.length && !this.isTired()) {
       const level = stack.at(-1);
       if (level.at < level.nodes.length) {
