@@ -25,6 +25,8 @@ _PARTS = ("dom", "words", "controls", "sight", "offers", "walk", "engine")
 _MARGIN = 1_000
 _FRAME_MILLISECONDS = 5_000
 _MOST_FRAMES = 30
+# What a page full of frames may take all together: the frames after that are left out.
+_MOST_ROWS = 5_000
 _DEEPEST = 5
 _TEXT = 4_000
 _NAME = 120
@@ -107,6 +109,7 @@ class _Looking:
     def __init__(self, nonce: str) -> None:
         self._nonce = nonce
         self._frames = 0
+        self._rows = 0
 
     async def main(self, frame: "Frame") -> PageSeen:
         page, pieces = await self._frame(frame, {}, (0, 0), 0)
@@ -120,6 +123,7 @@ class _Looking:
         question = asked("look", nonce=self._nonce, margin=_MARGIN, **view)
         answer = await frame.text_content(question, timeout=_FRAME_MILLISECONDS)
         page = json.loads(answer or "")
+        self._rows += len(page["rows"])
         inner = await self._inner(frame, page["rows"], origin, depth)
         pieces: list[Piece] = []
         for raw in page["rows"]:
@@ -157,7 +161,7 @@ class _Looking:
     ) -> list[Piece]:
         from playwright.async_api import Error
 
-        if self._frames >= _MOST_FRAMES:
+        if self._frames >= _MOST_FRAMES or self._rows >= _MOST_ROWS:
             return []
         x, y = hole["origin"]
         view = {"clip": hole["clip"], "mask": hole["mask"]}

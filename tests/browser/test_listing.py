@@ -1,0 +1,47 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maniple.browser.listing import Row, chosen, rendered, text_of, tokens_of
+
+ROWS = st.lists(
+    st.builds(
+        Row,
+        line=st.integers(1, 20),
+        text=st.text(max_size=40),
+        seen=st.booleans(),
+        group=st.integers(0, 2),
+        item=st.integers(0, 50),
+        role=st.sampled_from(["", "button", "input email"]),
+        left_out=st.sampled_from([0, 0, 0, 7]),
+    ),
+    max_size=80,
+)
+
+
+@given(ROWS, st.integers(100, 1_000))
+def test_a_listing_stays_within_its_tokens_but_for_the_marks_of_what_is_left_out(
+    rows: list[Row], tokens: int
+) -> None:
+    kept = [row for row in chosen(rows, tokens) if not row.left_out]
+    assert tokens_of(text_of(kept)) <= tokens
+
+
+@given(ROWS)
+def test_what_is_kept_keeps_its_order_and_what_is_not_is_counted(rows: list[Row]) -> None:
+    shown = chosen(rows, 300)
+    kept = [row for row in shown if not row.left_out]
+    assert kept == [row for row in rows if any(row is other for other in kept)]
+    if len(kept) < len([row for row in rows if not row.left_out]):
+        assert sum(row.left_out for row in shown) > 0
+
+
+def test_a_control_reads_as_the_contract_says() -> None:
+    row = Row(1, "Send", role="button", index=33)
+    assert rendered(row) == "[33]<button>Send</button>"
+    assert rendered(Row(1, "Mail", role="input email", details=("required",), index=4, is_new=True)) == (
+        "*[4]<input email required>Mail</input>"
+    )
+
+
+def test_chinese_takes_a_token_a_character() -> None:
+    assert tokens_of("购买") == 2
