@@ -4,7 +4,18 @@ import asyncio
 import subprocess
 import sys
 
-from bench import browser_actions, crawl, endurance, extraction, framework, persistence, replay, sandbox, server
+from bench import (
+    browser_actions,
+    browser_state,
+    crawl,
+    endurance,
+    extraction,
+    framework,
+    persistence,
+    replay,
+    sandbox,
+    server,
+)
 
 AT_MOST = {
     "model_calls": 5,
@@ -26,6 +37,9 @@ AT_MOST = {
     "browser_click_ratio": 3,
     "browser_type_ratio": 3,
     "browser_contexts_20_mb": 1_500,
+    "state_ordinary_ms": 150,
+    "state_3000_controls_ms": 600,
+    "state_ordinary_tokens": 4_000,
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,
@@ -56,6 +70,7 @@ async def _measure(base_url: str) -> dict[str, float]:
     figures |= await sandbox.measure()
     figures |= await crawl.measure()
     figures |= await browser_actions.measure()
+    figures |= await browser_state.measure()
     return figures | await replay.measure(base_url)
 
 

@@ -44,8 +44,8 @@ async def test_a_page_that_replaces_what_browsers_offer_neither_breaks_nor_chang
 @pytest.mark.parametrize(
     "html",
     [
-        "<form><input name=tagName><input name=childNodes><input name=parentNode><input name=nodeType>{}</form>",
-        "<form><input name=getAttribute><input name=getBoundingClientRect><input name=scrollHeight>{}</form>",
+        "<form><input name=tagName><input name=childNodes><input name=parentNode>{}</form>",
+        "<form><input name=nodeType><input name=getAttribute><input name=getBoundingClientRect>{}</form>",
         "<img name=body><img name=createElement><img name=querySelectorAll><img name=elementFromPoint>{}",
         "<form name=documentElement><input name=shadowRoot></form><form name=scrollingElement></form>{}",
     ],

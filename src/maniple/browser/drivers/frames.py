@@ -68,10 +68,12 @@ class Place:
     frame: "Frame"
     document: str
     """The page that the frame held."""
-    id: int
+    id: int | str
     """Its own among the elements of that page."""
     box: Box | None
     """None when it is not in the window."""
+    outlined: str = ""
+    """The line of Playwright's outline that showed it, when that did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,10 @@ class Piece:
 
     row: Row
     place: Place | None = None
+
+
+class BrokenIndexer(Exception):
+    """The script that looks failed in the main frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,7 @@ async def seen_in(main: "Frame", nonce: str) -> PageSeen:
     """Look at `main` and the frames that can be seen in it.
 
     Raises:
+        BrokenIndexer: something in the main frame is more than the script can take.
         playwright.async_api.Error: the main frame does not answer.
     """
     return await _Looking(nonce).main(main)
@@ -123,6 +130,8 @@ class _Looking:
         question = asked("look", nonce=self._nonce, margin=_MARGIN, **view)
         answer = await frame.text_content(question, timeout=_FRAME_MILLISECONDS)
         page = json.loads(answer or "")
+        if "broken" in page:
+            raise BrokenIndexer(page["broken"])
         self._rows += len(page["rows"])
         inner = await self._inner(frame, page["rows"], origin, depth)
         pieces: list[Piece] = []
@@ -170,7 +179,7 @@ class _Looking:
             if inner is None:
                 return []
             _, pieces = await self._frame(inner, view, (origin[0] + x, origin[1] + y), depth + 1)
-        except Error:
+        except (Error, BrokenIndexer):
             # It is loading, going, or hangs: the page around it can be used all the same.
             return [Piece(Row(self._line(), "(a frame that does not answer)", seen=hole["seen"]))]
         return pieces

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from maniple.browser.drivers.frames import PageSeen, Piece, Place, asked, seen_in
+from maniple.browser.drivers.frames import BrokenIndexer, PageSeen, Piece, Place, asked, seen_in
+from maniple.browser.drivers.outline import given, outlined
 from maniple.browser.listing import chosen, text_of
 from maniple.browser.state import Element, ScrollInfo
 from maniple.errors import BrowserError
@@ -49,7 +50,10 @@ async def look(tab: "Page", earlier: Look | None = None, *, tokens: int) -> Look
         playwright.async_api.Error: the page does not answer, or went on to another one meanwhile.
     """
     nonce = token_hex(6)
-    page = await seen_in(tab.main_frame, nonce)
+    try:
+        page = await seen_in(tab.main_frame, nonce)
+    except BrokenIndexer:
+        page = await outlined(tab, nonce)
     places = {id(piece.row): piece.place for piece in page.pieces}
     rows = chosen([piece.row for piece in page.pieces], tokens)
     shown = _numbered([Piece(row, places.get(id(row))) for row in rows], page.document, earlier)
@@ -82,6 +86,10 @@ async def find(look: Look, index: int) -> "ElementHandle":
         reason = "it was shown by an earlier look" if index < look.next_index else "no such index was shown"
         raise _not_found(index, f"{reason}; use an index of the current state.")
     try:
+        if place.outlined:
+            if (handle := await given(place.frame.page, place)) is None:
+                raise _not_found(index, _REASONS["changed"])
+            return handle
         # Checked and handed over in one step of the page, so that nothing can change in between.
         handle = await place.frame.query_selector(asked("give", nonce=look.snapshot_id, id=place.id))
         if handle is not None:

@@ -58,6 +58,14 @@ const looking = (question) => {
   return { document: memory.document, rows: walk.rows, unlisted: walk.offers.unlisted, cut: walk.isCut, ...extent() };
 };
 
+const lookingIfPossible = (question) => {
+  try {
+    return looking(question);
+  } catch (error) {
+    return { broken: String(error).slice(0, 300) };
+  }
+};
+
 const extent = () => {
   const page = property(Document.prototype, "scrollingElement")(document) ?? rootElement();
   const below = innerHeightOf(page) - page.scrollTop - innerHeight;
@@ -85,7 +93,7 @@ const saying = (value) => {
 
 const asked = (root, selector) => {
   const question = JSON.parse(decodeURIComponent(selector));
-  if (question.ask === "look") return saying(looking(question));
+  if (question.ask === "look") return saying(lookingIfPossible(question));
   if (question.ask === "frames") return memory.frames;
   if (question.ask === "give") return giving(question);
   return saying(memory.why);
