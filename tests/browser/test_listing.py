@@ -19,11 +19,12 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.integers(100, 1_000))
-def test_a_listing_stays_within_its_tokens_but_for_the_marks_of_what_is_left_out(
-    rows: list[Row], tokens: int
-) -> None:
-    kept = [row for row in chosen(rows, tokens) if not row.left_out]
+def test_what_is_listed_stays_within_its_tokens(rows: list[Row], tokens: int) -> None:
+    shown = chosen(rows, tokens)
+    kept = [row for row in shown if not row.left_out]
     assert tokens_of(text_of(kept)) <= tokens
+    # No two marks beside each other.
+    assert len(shown) <= 2 * len(kept) + 1
 
 
 @given(ROWS)

@@ -19,7 +19,7 @@ class Row:
     line: int
     """Pieces of one line stand beside each other on the page."""
     text: str
-    """The text, or the control's accessible name; safe to show."""
+    """The text, or the control's accessible name; safe to show. "up" or "down" for what is left out there."""
     seen: bool = True
     """Whether it is in the window."""
     group: int = 0
@@ -41,7 +41,8 @@ def tokens_of(text: str) -> int:
 def rendered(row: Row) -> str:
     """Return the row as a model reads it, such as `*[3]<button>Send</button>`."""
     if row.left_out:
-        return f"… {row.left_out:,} more like this; scroll or use scroll_to_text"
+        kind = " like this" if row.group else ""
+        return f"… {row.left_out:,} more{kind}; scroll {row.text} or use scroll_to_text"
     if not row.role:
         return row.text
     opening = " ".join((row.role, *row.details))
@@ -88,12 +89,21 @@ def _is_among_first(row: Row, shown: dict[int, set[int]]) -> bool:
 
 
 def _with_marks(rows: Sequence[Row], kept: set[int]) -> Iterator[Row]:
-    """The rows that are kept, and one for each stretch of a list that is not."""
-    stretches = groupby(range(len(rows)), key=lambda place: (place in kept, rows[place].group))
-    for (is_kept, group), places in stretches:
-        some = [rows[place] for place in places]
+    """The rows that are kept, and one for each stretch of rows that are not."""
+    window = next((place for place, row in enumerate(rows) if row.seen and not row.left_out), 0)
+    for is_kept, places in groupby(range(len(rows)), key=lambda place: place in kept):
+        first, *others = places
+        stretch = [rows[place] for place in (first, *others)]
         if is_kept:
-            yield from some
-            continue
-        count = len({row.item for row in some if not row.left_out}) + sum(row.left_out for row in some)
-        yield Row(some[0].line, "", group=group, left_out=count)
+            yield from stretch
+        else:
+            yield _mark(stretch, "up" if first < window else "down")
+
+
+def _mark(stretch: Sequence[Row], direction: str) -> Row:
+    groups = {row.group for row in stretch}
+    pieces = {
+        (row.group, row.item if row.group else place) for place, row in enumerate(stretch) if not row.left_out
+    }
+    count = len(pieces) + sum(row.left_out for row in stretch)
+    return Row(stretch[0].line, direction, group=groups.pop() if len(groups) == 1 else 0, left_out=count)

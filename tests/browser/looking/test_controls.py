@@ -17,7 +17,7 @@ KINDS = {
     "<label>Scan <input type=file></label>": "<input file>Scan</input>",
     "<label><input type=checkbox checked> News</label>": "<input checkbox checked>News</input>",
     "<label><input type=radio> Red</label>": "<input radio>Red</input>",
-    "<select title=City><option>Rom<option selected>Ulm</select>": "<select options=Rom|*Ulm>City</select>",
+    "<select title=City><option>Rom<option selected>Ulm</select>": '<select options="Rom|*Ulm">City</select>',
     "<button disabled>Send</button>": "<button disabled>Send</button>",
     "<button aria-expanded=false>More</button>": "<button expanded=false>More</button>",
     "<details><summary>Why</summary>Because</details>": "<summary expanded=false>Why</summary>",

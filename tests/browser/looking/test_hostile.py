@@ -126,3 +126,10 @@ async def test_looking_leaves_no_trace_that_a_page_could_see(site: Site) -> None
     assert await site.tab.evaluate(
         "[changes, Object.keys(window).filter((key) => /maniple/i.test(key))]"
     ) == [0, []]
+
+
+@pytest.mark.parametrize("script", ["document.documentElement.remove()", "document.body.remove()"])
+async def test_a_page_without_anything_is_empty(site: Site, script: str) -> None:
+    look = await site.show(f"{BUTTON}<script>{script}</script>")
+    assert (look.text, look.elements) == ("", ())
+    assert (look.scroll_info.pixels_above, look.scroll_info.pixels_below) == (0, 0)

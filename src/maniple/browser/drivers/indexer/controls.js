@@ -57,7 +57,7 @@ const quoted = (words, limit = 80) => JSON.stringify(tidy(words, limit));
 
 const wordsOf = (element) => {
   const placeholder = element.placeholder ? [`placeholder=${quoted(element.placeholder)}`] : [];
-  if (tagOf(element) === "SELECT") return [`options=${optionsOf(element)}`];
+  if (tagOf(element) === "SELECT") return [`options=${JSON.stringify(optionsOf(element))}`];
   if (FIELDS.test(tagOf(element))) return [...placeholder, ...valueOf(element)];
   if (isEditable(element)) return [`value=${quoted(textOf(element, 200), 200)}`];
   const value = element.getAttribute("aria-valuetext") || element.getAttribute("aria-valuenow");

@@ -68,8 +68,8 @@ const lookingIfPossible = (question) => {
 
 const extent = () => {
   const page = property(Document.prototype, "scrollingElement")(document) ?? rootElement();
-  const below = innerHeightOf(page) - page.scrollTop - innerHeight;
-  return { above: Math.round(page.scrollTop), below: Math.max(0, Math.round(below)), width: innerWidth, height: innerHeight };
+  const [above, all] = page ? [page.scrollTop, innerHeightOf(page)] : [0, 0];
+  return { above: Math.round(above), below: Math.max(0, Math.round(all - above - innerHeight)), width: innerWidth, height: innerHeight };
 };
 
 const giving = ({ nonce, id }) => {

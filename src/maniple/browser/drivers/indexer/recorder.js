@@ -60,7 +60,7 @@
     }
   };
 
-  EventTarget.prototype.addEventListener = function addEventListener(type, listener, options) {
+  EventTarget.prototype.addEventListener = function addEventListener(type, listener) {
     if (listener && this instanceof Node) {
       record(this, `${type}`);
       // `document.open` forgets all listeners.
