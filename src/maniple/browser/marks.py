@@ -1,4 +1,4 @@
-"""Pictures of a window with the indexes of what can be acted on; drawn here, not in the page, which sees nothing."""
+"""Pictures of a window with the indexes of what can be acted on; drawn here, so that no page sees them."""
 
 from collections.abc import Iterable
 from functools import cache
