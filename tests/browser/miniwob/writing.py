@@ -228,6 +228,42 @@ async def form_with_radios(task: Episode) -> None:
     await task.submit()
 
 
+async def form_with_list(task: Episode) -> None:
+    wanted, button = re.findall(
+        r'Choose (.+) from the dropdown, then click the button labeled "(.+)"', task.goal
+    )[0]
+    await task.click("▾")
+    await task.click(next(one for one in task.controls if one.name == wanted))
+    await task.click(button)
+
+
+async def scroll_text(task: Episode) -> None:
+    await task.click(next(task.all(role="textarea")))
+    await task.keys("Control+End" if "bottom" in task.goal else "Control+Home")
+    await task.submit()
+
+
+async def sign(task: Episode) -> None:
+    """The field and the buttons can be used once the agreement has been scrolled through."""
+    for _ in range(6):
+        if "disabled" not in task.of("Agree").opening:
+            break
+        await task.do("scroll_down", scroll_amount=400)
+    if task.quoted():
+        await task.write(field(task), task.quoted()[0])
+    await task.click("Cancel" if "cancel" in task.goal.lower() else "Agree")
+
+
+_COLOURS = {"red": "FF0000", "green": "008000", "blue": "0000FF", "yellow": "FFFF00", "magenta": "FF00FF"}
+
+
+async def write_colour(task: Episode) -> None:
+    """A picture of all colours opens, but the field takes a colour by its number, too."""
+    await task.write(field(task), _COLOURS[task.goal.removeprefix("Select ").split()[0]])
+    await task.keys("Enter")
+    await task.submit()
+
+
 async def search_movies(task: Episode) -> None:
     genre, director, year = re.findall(r"for (.+) movies directed by (.+) from year (\d+)", task.goal)[0]
     words = {"Genre": genre, "Director": director, "Director Name": director, "Year": year}
@@ -295,6 +331,10 @@ WRITING: dict[str, Policy] = {
     "use-slider-2": slide,
     "form-sequence": form_with_slider,
     "form-sequence-2": form_with_radios,
+    "form-sequence-3": form_with_list,
+    "scroll-text-2": scroll_text,
+    "use-colorwheel": write_colour,
+    "sign-agreement": sign,
     "multi-layouts": search_movies,
     "multi-orderings": search_movies,
     "text-editor": style_text,
