@@ -20,7 +20,8 @@ POLICIES: dict[str, Policy] = CLICKING | WRITING | WORKING
 BEYOND = {
     "to drag": (
         "daily-calendar drag-box drag-circle drag-cube drag-items drag-items-grid drag-shapes drag-shapes-2 "
-        "drag-single-shape drag-sort-numbers draw-circle draw-line highlight-text highlight-text-2 resize-textarea"
+        "drag-single-shape drag-sort-numbers draw-circle draw-line highlight-text highlight-text-2 "
+        "resize-textarea"
     ),
     "to point at a place where nothing is": "bisect-angle circle-center find-midpoint hot-cold right-angle",
     "to hold the mouse over something": "chase-circle hover-shape",
@@ -36,17 +37,19 @@ _END_SECONDS = 3.0
 @pytest.mark.anyio
 async def test_the_tasks_that_were_solved_before_are_solved(tasks: Tasks, browser: Browser) -> None:
     todo = list(POLICIES)
-    solved: set[str] = set()
     reasons: dict[str, str] = {}
 
     async def work(page: Page) -> None:
         while todo:
             name = todo.pop(0)
             reasons[name] = await _play(tasks, page, name)
-            if not reasons[name]:
-                solved.add(name)
 
-    await asyncio.gather(*[work(await browser.page(str(at))) for at in range(_AT_ONCE)])
+    pages = [await browser.page(str(at)) for at in range(_AT_ONCE)]
+    await asyncio.gather(*map(work, pages))
+    # Menus and stocks that move by the clock are another game on a machine that is busy: once more, alone.
+    todo += [name for name in POLICIES if reasons[name]]
+    await work(pages[0])
+    solved = {name for name in POLICIES if not reasons[name]}
     floor = set(FLOOR.read_text(encoding="utf-8").split())
     print(f"MiniWoB: {len(solved)} of {len(POLICIES)} solved: {', '.join(sorted(solved))}")
     print(f"tried and not solved: {', '.join(sorted(POLICIES.keys() - solved)) or 'none'}")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _ENGINE = "maniple"
 _PARTS = ("dom", "words", "controls", "sight", "offers", "walk", "engine")
 _MARGIN = 1_000
-_FRAME_MILLISECONDS = 5_000
+# A page that is drawn for the first time may take its time; a frame in it is not worth that.
+_PAGE_MILLISECONDS = 8_000
+_FRAME_MILLISECONDS = 3_000
 _MOST_FRAMES = 30
 # What a page full of frames may take all together: the frames after that are left out.
 _MOST_ROWS = 5_000
@@ -128,7 +130,9 @@ class _Looking:
         number = self._frames
         self._frames += 1
         question = asked("look", nonce=self._nonce, margin=_MARGIN, **view)
-        answer = await frame.text_content(question, timeout=_FRAME_MILLISECONDS)
+        answer = await frame.text_content(
+            question, timeout=_FRAME_MILLISECONDS if depth else _PAGE_MILLISECONDS
+        )
         page = json.loads(answer or "")
         if "broken" in page:
             raise BrokenIndexer(page["broken"])
