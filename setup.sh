@@ -150,17 +150,19 @@ if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" 
   say "done after $((SECONDS - started)) s"
 fi
 
-# --- the reference MCP server, for the tests ------------------------------------------------------------------------
-servers=.venv/mcp-servers
-if [ "$mode" = dev ] && command -v npm >/dev/null && ! cmp -s tests/mcp/everything/package-lock.json $servers/installed; then
-  say "installing the reference MCP server for the tests (about 32 MB; half a minute, once)"
-  mkdir -p $servers && cp tests/mcp/everything/package*.json $servers
-  if npm ci --prefix $servers --ignore-scripts --no-audit --no-fund --silent >&2; then
-    cp tests/mcp/everything/package-lock.json $servers/installed
+# --- from the npm registry, for the tests ------------------------------------------------------------------------------
+from_npm() {  # FOLDER PLACE WORDS
+  [ "$mode" = dev ] && command -v npm >/dev/null && ! cmp -s "$1/package-lock.json" "$2/installed" || return 0
+  say "installing $3 (once)"
+  mkdir -p "$2" && cp "$1"/package*.json "$2"
+  if npm ci --prefix "$2" --ignore-scripts --no-audit --no-fund --silent >&2; then
+    cp "$1/package-lock.json" "$2/installed"
   else
-    say "It could not be installed; its tests are left out."
+    say "That could not be installed; its tests are left out."
   fi
-fi
+}
+from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server for the tests (about 32 MB; half a minute)"
+from_npm tests/browser/obstacles/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)"
 
 # --- what sandboxed code can import: outside .venv, and done without where it cannot be had ------------------------
 prepared=.venv/.maniple-packages  # which packages, and where

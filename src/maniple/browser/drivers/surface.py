@@ -34,9 +34,14 @@ class PlaywrightSurface:
 
     async def screenshot(self) -> bytes | None:
         """See `Surface.screenshot`."""
-        return await _told(
-            self._page.screenshot(type="jpeg", quality=60, scale="css", timeout=_SCREENSHOT_MILLISECONDS)
-        )
+        from playwright.async_api import Error
+
+        try:
+            return await self._page.screenshot(
+                type="jpeg", quality=60, scale="css", timeout=_SCREENSHOT_MILLISECONDS
+            )
+        except Error:
+            return None
 
 
 class PlaywrightDocument:

@@ -57,14 +57,17 @@ class Clearing:
         document, seen = await sight(self._surface.document, at)
         if document == self._rests[0] and self._clock() < self._rests[1]:
             return
+        handled: set[str] = set()
         for _ in range(_ROUNDS):
-            if not seen or seen[0].confidence < THRESHOLD:
+            obstacle = next((one for one in seen if one.text not in handled), None)
+            if obstacle is None or obstacle.confidence < THRESHOLD:
                 return
+            handled.add(obstacle.text)
             self._rests = (document, self._clock() + COOLDOWN_SECONDS)
-            notice = await self._by_rules(seen[0]) or await self._by_choice(seen[0], choose)
+            notice = await self._by_rules(obstacle) or await self._by_choice(obstacle, choose)
             self._rests = (document, self._clock() + COOLDOWN_SECONDS)
             if notice is None:
-                await give_up(seen[0])
+                await give_up(obstacle)
             else:
                 notices.append(notice)
             document, seen = await sight(self._surface.document, at)

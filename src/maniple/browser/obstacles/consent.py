@@ -1,4 +1,4 @@
-"""Known consent tools, opted out of by DuckDuckGo's maintained rules (`duckduckgo-autoconsent-py`, MPL-2.0)."""
+"""Known consent tools, told no by DuckDuckGo's maintained rules (`duckduckgo-autoconsent-py`, MPL-2.0)."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ def _load() -> _Rules:
     import duckduckgo_autoconsent as autoconsent
     import re2
 
-    talk = files(__package__).joinpath("consent.js").read_text("utf-8")
+    talk = files("maniple.browser.obstacles").joinpath("consent.js").read_text("utf-8")
     general, of_sites = [], []
     for rule in json.loads(autoconsent.rules_json()):
         pattern = rule.get("runContext", {}).get("urlPattern")

@@ -64,15 +64,15 @@ const dims = (element) => {
 const findLayers = (points) => {
   const known = new Map();
   const layers = new Map();
-  for (const [x, y] of points) {
+  for (const point of points) {
     let dimmed = false;
-    for (let element = hitAt(x, y); element; element = parentOf(element)) {
+    for (let element = hitAt(...point); element; element = parentOf(element)) {
       if (!known.has(element)) known.set(element, { how: layering(element), dims: dims(element) });
       dimmed ||= known.get(element).dims;
       const { how } = known.get(element);
       if (!how) continue;
       const layer = layers.get(element) ?? { root: element, how, hits: [], dimmed: 0 };
-      layer.hits.push([x, y]);
+      layer.hits.push(point);
       layer.dimmed += dimmed ? 1 : 0;
       layers.set(element, layer);
     }

@@ -1,10 +1,12 @@
 // What is asked of a document; it is set up once in each and remembers what it was shown to have over it.
 
 const OWN_MILLISECONDS = 3000;
-const GONE_MILLISECONDS = 700;
+const GONE_MILLISECONDS = 900;
+const TRIES = 2;
+const LAYER_LIMIT = 24;
 
 const found = new Map();
-const tried = new WeakSet();
+const tries = new WeakMap();
 let known = new WeakSet();
 let standing = new WeakSet();
 const own = new WeakSet();
@@ -48,17 +50,27 @@ const outside = (root) => {
 const tellOf = (layer, verdict, exempt) => {
   const id = ++counter;
   found.set(id, { root: layer.root, controls: verdict.controls, frames: verdict.frames });
+  const spared = !exempt && (own.has(layer.root) || (tries.get(layer.root) ?? 0) >= TRIES);
   return {
     id,
     kind: verdict.kind ?? "",
-    confidence: tried.has(layer.root) || (own.has(layer.root) && !exempt) ? 0 : verdict.confidence,
+    confidence: spared ? 0 : verdict.confidence,
     text: verdict.text.slice(0, 600),
     modal: verdict.modal,
     controls: verdict.controls.map(({ role, label }) => ({ role, label })),
-    frames: verdict.frames.filter(isShown).length,
+    frames: spared ? 0 : verdict.frames.filter(isShown).length,
     share: share(layer.root.getBoundingClientRect()),
     outside: verdict.modal ? outside(layer.root) : null,
   };
+};
+
+// The frames that are the page's own, and may have something over what they show.
+const tellFrames = (points, layers) => {
+  const hits = new Set(points.map(([x, y]) => hitAt(x, y)).filter((element) => element?.tagName === "IFRAME"));
+  const frames = [...hits].filter((element) => ![...layers.keys()].some((root) => holds(root, element)));
+  const id = ++counter;
+  found.set(id, { root: document.documentElement, controls: [], frames });
+  return { id, kind: "", confidence: 0, text: "", modal: false, controls: [], frames: frames.length, share: 0, outside: null };
 };
 
 // `at` is where a click did not come through; `whole` says that a frame lies over the page as a whole.
@@ -67,16 +79,17 @@ const look = ({ at, whole }) => {
   const points = [...samplePoints(), ...(at ? [at] : [])];
   const layers = findLayers(points);
   settleOwnership(layers);
+  const frames = tellFrames(points, layers);
   if (whole !== null && document.body) layers.set(document.body, { root: document.body, how: "fixed", hits: points, dimmed: 0, share: whole, isWhole: true });
   const dimmed = [...layers.values()].some((layer) => isBackdrop(layer, points.length));
   const told = [];
-  for (const layer of layers.values()) {
+  for (const layer of [...layers.values()].slice(0, LAYER_LIMIT)) {
     const verdict = judge(layer, { dimmed: dimmed && layer.how !== "sticky", points: points.length });
     const exempt = !!at && layer.hits.includes(at);
     if (verdict) told.push(tellOf(layer, verdict, exempt));
   }
   told.sort((a, b) => b.confidence - a.confidence);
-  return { document: performance.timeOrigin, obstacles: told.slice(0, 12) };
+  return { document: performance.timeOrigin, obstacles: [frames, ...told.slice(0, 12)] };
 };
 
 const isGone = (root) => {
@@ -109,8 +122,9 @@ const press = ({ id, place }) => {
 };
 
 const giveUp = ({ id }) => {
-  const root = found.get(id)?.root;
-  if (root) tried.add(root);
+  const failed = found.get(id)?.root;
+  const parts = [...found.values()].filter(({ root }) => failed && (holds(root, failed) || holds(failed, root)));
+  for (const { root } of parts) tries.set(root, (tries.get(root) ?? 0) + 1);
 };
 
 const frame = ({ id, place }) => found.get(id)?.frames.filter(isShown)[place] ?? null;

@@ -7,10 +7,12 @@ from importlib.resources import files
 from typing import Any
 
 from maniple.browser.obstacles.surface import Document
+from maniple.errors import BrowserError
 
 _PARTS = ("words.js", "layers.js", "judging.js", "sighting.js")
 _DEPTH = 2
 _FRAMES = 3
+_OBSTACLES = 13
 _TEXT_CHARACTERS = 600
 _LABEL_CHARACTERS = 80
 
@@ -51,7 +53,7 @@ class Obstacle:
 
 @cache
 def _script(name: str) -> str:
-    parts = files(__package__)
+    parts = files("maniple.browser.obstacles")
     source = "\n".join(parts.joinpath(part).read_text("utf-8") for part in _PARTS)
     return (
         "(argument) => { const key = Symbol.for('maniple.obstacles');\n"
@@ -71,9 +73,12 @@ async def sight(document: Document, at: tuple[float, float] | None = None) -> tu
 async def _sight(
     document: Document, at: tuple[float, float] | None, behind: Obstacle | None, depth: int
 ) -> tuple[float, list[Obstacle]]:
-    whole = behind.share if behind else None
+    # A frame of the page's own lies over nothing.
+    whole = (behind.share or None) if behind else None
     answer = _mapping(await document.evaluate(_script("look"), {"at": at and list(at), "whole": whole}))
-    seen = [_obstacle(document, _mapping(told), behind) for told in _list(answer.get("obstacles"))[:12]]
+    seen = [
+        _obstacle(document, _mapping(told), behind) for told in _list(answer.get("obstacles"))[:_OBSTACLES]
+    ]
     for outer in [one for one in seen if one.frames and depth][:_FRAMES]:
         for place in range(min(outer.frames, _FRAMES)):
             inner = await document.frame(_script("frame"), {"id": outer.id, "place": place})
@@ -88,9 +93,14 @@ async def gone(obstacle: Obstacle) -> bool:
     Raises:
         BrowserError: the whole page has gone.
     """
-    if obstacle.behind is not None:
-        return await gone(obstacle.behind)
-    return await obstacle.document.evaluate(_script("gone"), {"id": obstacle.id}) is True
+    try:
+        if await obstacle.document.evaluate(_script("gone"), {"id": obstacle.id}) is True:
+            return True
+    except BrowserError:
+        if obstacle.behind is None:
+            raise
+        # Its frame went away with it, or shows something else now.
+    return obstacle.behind is not None and obstacle.behind.share > 0 and await gone(obstacle.behind)
 
 
 async def press(obstacle: Obstacle, control: Control) -> None:
@@ -104,7 +114,7 @@ async def click(obstacle: Obstacle, control: Control) -> None:
 
 
 async def give_up(obstacle: Obstacle) -> None:
-    """Take it for part of the page from now on."""
+    """Count a failure; after two it is taken for part of the page, until a click fails because of it."""
     await obstacle.document.evaluate(_script("giveUp"), {"id": obstacle.id})
 
 

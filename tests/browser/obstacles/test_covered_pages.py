@@ -1,0 +1,46 @@
+import time
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from maniple.browser.drivers.surface import PlaywrightSurface
+from maniple.browser.obstacles import Clearing
+from tests.browser.obstacles.pages import COVERED, PACKAGES, obstacle_of
+from tests.crawler.web import Site
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not PACKAGES.is_dir(), reason="the packages are not here: bash setup.sh dev"),
+]
+
+_CENTRE = """selector => {
+    const shown = [...document.querySelectorAll(selector)].find(one => one.checkVisibility());
+    const box = shown.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+}"""
+_IS_FREE = "([selector, [x, y]]) => !document.elementFromPoint(x, y)?.closest(selector)"
+_STANDS_STILL = "Promise.all(document.getAnimations().map(one => one.finished.catch(() => {})))"
+
+
+async def is_cleared(page: Page, obstacle: str) -> tuple[bool, int]:
+    """Whether what stood there has gone, and after how many milliseconds."""
+    await page.wait_for_selector(obstacle, state="visible")
+    await page.evaluate(_STANDS_STILL)
+    centre = await page.evaluate(_CENTRE, obstacle)
+    started = time.perf_counter()
+    notices = await Clearing(PlaywrightSurface(page)).clear()
+    milliseconds = round(1000 * (time.perf_counter() - started))
+    return bool(notices) and await page.evaluate(_IS_FREE, [obstacle, centre]), milliseconds
+
+
+async def test_nine_of_ten_real_obstacles_are_cleared_without_a_model(chromium: Browser, web: Site) -> None:
+    missed = []
+    for name in COVERED:
+        context = await chromium.new_context(viewport={"width": 1280, "height": 800})
+        page = await context.new_page()
+        await page.goto(f"{web.url}/covered/{name}")
+        cleared, milliseconds = await is_cleared(page, obstacle_of(name))
+        print(f"{name:34} {'cleared' if cleared else 'missed':8} {milliseconds:5} ms")
+        missed += [] if cleared else [name]
+        await context.close()
+    assert len(missed) <= len(COVERED) // 10, missed
