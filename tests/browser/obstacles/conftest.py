@@ -6,7 +6,7 @@ from playwright.async_api import Browser, Page, async_playwright
 from maniple.browser.executable import find_executable
 from maniple.config import BrowserSettings
 from maniple.types import Unavailable
-from tests.browser.obstacles.pages import PACKAGES, clean_pages, covered_pages
+from tests.browser.obstacles.pages import PACKAGES, covered_pages, written_pages
 from tests.crawler.web import Site, open_site
 
 
@@ -29,7 +29,7 @@ async def chromium(anyio_backend: str) -> AsyncIterator[Browser]:
 
 @pytest.fixture(scope="package")
 async def web(anyio_backend: str) -> AsyncIterator[Site]:
-    pages = clean_pages() | (covered_pages() if PACKAGES.is_dir() else {})
+    pages = written_pages() | (covered_pages() if PACKAGES.is_dir() else {})
     async with open_site(pages, "127.0.0.1") as site:
         yield site
 

@@ -1,4 +1,8 @@
-"""The pages in `pages/`: `covered` by real packages of the npm registry, and `clean` ones that look so."""
+"""The pages in `pages/`.
+
+`covered` ones by real packages of the npm registry, `handmade` ones by what no package makes, and `clean`
+ones that only look so.
+"""
 
 import re
 import sys
@@ -11,6 +15,7 @@ PACKAGES = Path(sys.prefix, "obstacles/node_modules")
 
 _PAGES = Path(__file__).parent / "pages"
 CLEAN = sorted(path.stem for path in _PAGES.glob("clean/*.html"))
+HANDMADE = sorted(path.stem for path in _PAGES.glob("handmade/*.html"))
 COVERED = sorted(path.stem for path in _PAGES.glob("covered/*.html"))
 
 _TARTEAUCITRON = (
@@ -30,9 +35,12 @@ def page(body: str) -> Reply:
     return Reply(_PAGE.format(body))
 
 
-def clean_pages() -> dict[str, Reply]:
-    """Each of `CLEAN` at `/clean/NAME`."""
-    return {f"/clean/{name}": page(_body("clean", name)) for name in CLEAN}
+def written_pages() -> dict[str, Reply]:
+    """Each of `CLEAN` at `/clean/NAME`, each of `HANDMADE` at `/handmade/NAME`, its obstacle marked `.o`."""
+    named = {"clean": CLEAN, "handmade": HANDMADE}
+    return {
+        f"/{folder}/{name}": page(_body(folder, name)) for folder, names in named.items() for name in names
+    }
 
 
 def covered_pages() -> dict[str, Reply]:

@@ -9,7 +9,13 @@ Choose = Callable[[str, Sequence[str], bytes | None], Awaitable[int | None]]
 """(what the obstacle says, the ways, screenshot) to the place of a way, or None to leave it."""
 
 _MAX_BUTTONS = 8
-_VERBS = {"reject": "Reject", "necessary": "Reject", "close": "Close", "acknowledge": "Close"}
+_VERBS = {
+    "reject": "Reject",
+    "necessary": "Reject",
+    "close": "Close",
+    "acknowledge": "Close",
+    "other": "Another button on it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +31,9 @@ class Way:
 def ways(obstacle: Obstacle) -> list[Way]:
     """What can be tried: never what agrees to anything or does a task's work."""
     found = [
-        Way(f'{_VERBS.get(control.role, "Close")}: click "{control.label or "×"}"', control=control)
+        Way(f'{_VERBS[control.role]}: click "{control.label or "×"}"', control=control)
         for control in obstacle.controls
-        if control.role in _VERBS or control.role == "other"
+        if control.role in _VERBS
     ][:_MAX_BUTTONS]
     if obstacle.modal:
         found.append(Way("Escape: press the Escape key", key="Escape"))

@@ -16,8 +16,13 @@ COOLDOWN_SECONDS = 3.0
 _ROUNDS = 3
 _RULES_SECONDS = 8.0
 _CHOICE_SECONDS = 60.0
-_ORDER = ("reject", "necessary", "close", "acknowledge", "accept")
-_SHOWN_CHARACTERS = 200
+# "Continue" beneath a field for an address is no way past it.
+_ROLES = {
+    "consent": ("reject", "necessary", "close", "acknowledge", "accept"),
+    "newsletter": ("close",),
+    "notification": ("reject", "close"),
+}
+_SHOWN_CHARACTERS = 300
 
 
 class Clearing:
@@ -76,16 +81,19 @@ class Clearing:
         if obstacle.kind == "consent" and await opt_out(obstacle.document) and await gone(obstacle):
             return _notice(obstacle, "its tool was told no")
         for control in _preferred(obstacle):
-            await press(obstacle, control)
+            for pressed in (press, click):
+                await pressed(obstacle, control)
+                if await gone(obstacle):
+                    return _notice(obstacle, f'"{control.label or "×"}" was clicked')
+        if not _preferred(obstacle):
+            return await self._from_outside(obstacle)
+        return None
+
+    async def _from_outside(self, obstacle: Obstacle) -> str | None:
+        for way in (way for way in ways(obstacle) if way.control is None):
+            await self._go(obstacle, way)
             if await gone(obstacle):
-                return _notice(obstacle, f'"{control.label or "×"}" was clicked')
-            await click(obstacle, control)
-            if await gone(obstacle):
-                return _notice(obstacle, f'"{control.label or "×"}" was clicked')
-        if obstacle.modal and obstacle.kind != "plain":
-            await self._surface.press("Escape")
-            if await gone(obstacle):
-                return _notice(obstacle, "Escape was pressed")
+                return _notice(obstacle, way.said)
         return None
 
     async def _by_choice(self, obstacle: Obstacle, choose: Choose | None) -> str | None:
@@ -109,9 +117,7 @@ class Clearing:
 
 def _preferred(obstacle: Obstacle) -> list[Control]:
     """What the rules may click, the best first; two at most."""
-    if obstacle.kind == "plain" and any(control.role == "other" for control in obstacle.controls):
-        return []
-    roles = _ORDER if obstacle.kind == "consent" else ("close", "acknowledge")
+    roles = _ROLES.get(obstacle.kind, ("close", "acknowledge"))
     usable = [control for control in obstacle.controls if control.role in roles]
     return sorted(usable, key=lambda control: roles.index(control.role))[:2]
 

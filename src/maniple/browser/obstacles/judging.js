@@ -4,7 +4,7 @@ const trimmed = (label) => label.toLowerCase().replace(/^[\s"'«»→›>|·-]+|
 
 const roleOf = ({ element, label, spoken }) => {
   const said = [label, spoken].map(trimmed).filter((words) => words.length > 1);
-  for (const role of ["task", "reject", "necessary", "close", "acknowledge", "accept"]) {
+  for (const role of ["task", "reject", "necessary", "close", "acknowledge", "accept", "bait"]) {
     if (said.some((words) => LABELS[role].test(words))) return role;
   }
   return !said.length && (isMarkedClose(element) || /[x×✕✖✗⨯]/i.test(label)) ? "close" : "other";
@@ -19,35 +19,52 @@ const toolOf = (root) => {
 
 const isFilledIn = (fields) =>
   fields.some((field) => /^(?:password|select|textarea|file|number|date|time|range|color|search|tel|url)/.test(field)) ||
-  fields.filter((field) => /^(?:text|email|div)$/.test(field)).length > 3;
+  fields.filter((field) => /^(?:text|email|div)$/.test(field)).length > 3 ||
+  fields.filter((field) => /^(?:checkbox|radio)$/.test(field)).length > 1;
 
 const countOf = (signals, text) => signals.filter((signal) => signal.test(text)).length;
 
-const isConsent = ({ text, fields, tool }, has) => {
-  if (fields.some((field) => !/^(?:checkbox|radio)$/.test(field)) || has("task")) return false;
+// Consent windows have their choices saved; all else that a person came for is none of theirs.
+const isForeign = ({ role, label }) => role === "task" && !/^(?:save|confirm|select|choose|update|apply|edit)\b/.test(trimmed(label));
+
+const isConsent = ({ text, fields, tool, controls }, has) => {
+  if (fields.some((field) => !/^(?:checkbox|radio)$/.test(field)) || controls.some(isForeign)) return false;
   const refusable = has("reject", "necessary");
   if (tool === "consent") return refusable || has("accept", "acknowledge", "close");
   const privacy = countOf(PRIVACY_SIGNALS, text);
-  if (!COOKIES.test(text)) return refusable && privacy >= 2 && !OFFER.test(text);
+  if (!COOKIES.test(text)) return refusable && privacy >= 2 && TRACKING.test(text) && !OFFER.test(text);
   const cookies = countOf(COOKIE_SIGNALS, text);
   if (refusable) return cookies + privacy >= (OFFER.test(text) ? 3 : 1);
   return has("accept", "acknowledge", "close") && cookies >= 1 && cookies + privacy >= (OFFER.test(text) ? 4 : 2);
 };
 
+// A newsletter wants an address, or a click for it; what only speaks of one is something else.
+const FITS = {
+  newsletter: (has, fields) => fields.length > 0 || has("bait"),
+  notification: (has, fields) => !fields.length,
+  app: (has, fields) => !fields.length,
+  announcement: (has, fields, text) => !fields.length && !BUSINESS.test(text),
+};
+
+// A window of a few words, with nothing to do but close it.
+const isPlain = ({ text, fields, controls, rich }) =>
+  !fields.length && !rich && text.length < 300 && !BUSINESS.test(text) && controls.length > 0 &&
+  controls.every(({ role }) => role === "close" || role === "acknowledge");
+
 const kindOf = (seen) => {
   const has = (...roles) => seen.controls.some((control) => roles.includes(control.role));
-  const { text, fields, controls, tool } = seen;
+  const { text, fields, tool } = seen;
   if (isConsent(seen, has)) return "consent";
-  if (isFilledIn(fields) || has("task", "accept", "reject") || CHAT.test(text)) return null;
-  if (tool && tool !== "consent") return tool;
-  const told = KINDS.find(([, words]) => words.test(text))?.[0];
-  if (told) return told;
-  return fields.length || BUSINESS.test(text) || (!text && !controls.length) ? null : "plain";
+  if (isFilledIn(fields) || has("task") || CHAT.test(text) || MANAGED.test(text)) return null;
+  const told = KINDS.find(([kind, words]) => words.test(text) && (FITS[kind]?.(has, fields, text) ?? true))?.[0];
+  const kind = tool && tool !== "consent" ? tool : told;
+  if (kind) return has("accept", "reject") && kind !== "notification" ? null : kind;
+  return isPlain(seen) ? "plain" : null;
 };
 
 const SURENESS = { consent: 0.45, newsletter: 0.45, notification: 0.4, app: 0.4, promotion: 0.4, survey: 0.35, announcement: 0.25, plain: 0.1 };
 
-// These must cover much of the page: a bar or a small box that says such things is part of the page.
+// These must keep the page from being used: a bar or a box that says such things is part of the page.
 const MUST_COVER = new Set(["promotion", "announcement"]);
 
 const MODAL = "[aria-modal=true], :modal";
@@ -78,7 +95,7 @@ const judge = (layer, { dimmed, points }) => {
   const kind = kindOf({ ...seen, controls, tool });
   if (!kind || (layer.how === "sticky" && kind !== "consent")) return { ...told, ...NOTHING };
   if (kind === "plain" && !modal) return { ...told, ...NOTHING };
-  if (!modal && covered < 0.2 && (MUST_COVER.has(kind) || seen.links > 4)) return { ...told, ...NOTHING };
-  const dismissible = controls.some((control) => !["other", "task"].includes(control.role));
+  if (!modal && ((MUST_COVER.has(kind) && covered < 0.9) || (covered < 0.2 && seen.links > 4))) return { ...told, ...NOTHING };
+  const dismissible = controls.some((control) => !["other", "task", "bait"].includes(control.role));
   return { ...told, kind, confidence: confidenceIn(kind, { covered, modal, dismissible, tool }) };
 };

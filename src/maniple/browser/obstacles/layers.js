@@ -29,8 +29,10 @@ const samplePoints = () => {
   return down.flatMap((y) => across.map((x) => [x, y]));
 };
 
+const isVisible = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+
 const isShown = (element) => {
-  if (!element.isConnected || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
+  if (!element.isConnected || !isVisible(element)) return false;
   const box = element.getBoundingClientRect();
   return box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight;
 };
@@ -55,6 +57,7 @@ const layering = (element) => {
 // Whether one sees through it to what it lies over.
 const dims = (element) => {
   const style = getComputedStyle(element);
+  if (element instanceof SVGGeometryElement) return style.opacity < 0.98 && style.opacity > 0.05;
   const alpha = /^rgba\(.*, ([\d.]+)\)$|\/ ([\d.]+)\)$/.exec(style.backgroundColor);
   const opacity = (alpha ? Number(alpha[1] ?? alpha[2]) : 1) * Number(style.opacity);
   return (opacity > 0.05 && opacity < 0.98) || (style.backdropFilter ?? "none") !== "none";
@@ -82,15 +85,15 @@ const findLayers = (points) => {
 
 // What a person can read, use and fill in on a layer, through open shadow roots.
 const readLayer = (root) => {
-  const found = { text: "", controls: [], fields: [], frames: [], links: 0, walked: 0 };
+  const found = { text: "", controls: [], fields: [], frames: [], links: 0, rich: false, walked: 0 };
   const visit = (node) => {
     if (found.walked++ > WALK_LIMIT) return;
     if (node.nodeType === Node.TEXT_NODE) {
-      if (found.text.length < TEXT_LIMIT) found.text += node.nodeValue + " ";
+      if (found.text.length < TEXT_LIMIT && isVisible(node.parentElement ?? root)) found.text += node.nodeValue + " ";
       return;
     }
     if (node.nodeType !== Node.ELEMENT_NODE || /^(?:SCRIPT|STYLE|NOSCRIPT|TEMPLATE)$/.test(node.tagName)) return;
-    if (!node.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && getComputedStyle(node).display === "none") return;
+    if (getComputedStyle(node).display === "none") return;
     note(node, found);
     for (const child of node.shadowRoot?.childNodes ?? []) visit(child);
     for (const child of node.tagName === "SLOT" ? node.assignedNodes() : []) visit(child);
@@ -102,8 +105,9 @@ const readLayer = (root) => {
 };
 
 const note = (element, found) => {
+  if (/^(?:IMG|PICTURE|VIDEO|CANVAS|TABLE|UL|OL|DL)$/.test(element.tagName)) found.rich = true;
   if (element.tagName === "IFRAME") found.frames.push(element);
-  else if (element.matches("input:not([type=hidden], [type=button], [type=submit], [type=reset], [type=image]), select, textarea, [contenteditable=true]")) {
+  else if (isVisible(element) && element.matches("input:not([type=hidden], [type=button], [type=submit], [type=reset], [type=image]), select, textarea, [contenteditable=true]")) {
     found.fields.push(element.matches("input") ? element.type : element.tagName.toLowerCase());
   } else if (isControl(element) && found.controls.length < CONTROL_LIMIT) {
     if (leadsAway(element)) found.links++;

@@ -35,9 +35,13 @@ const LABELS = {
   // What a person came for: whatever holds such a button is no obstacle.
   task: new RegExp(
     "^add\\b|\\b(?:cart|basket|checkout|check out|pay|buy|purchase|order|book|reserve)\\b|^(?:log|sign)[ -]?in\\b|\\blog ?in\\b|^(?:register|create)\\b" +
-    "|^(?:save|delete|remove|submit|confirm|apply|upload|search|send|update|edit|select|choose|cancel|verify|finish|done|start|yes|print|rename|discard|retry|try again|open|play|share|copy|invite|assign|publish|transfer|withdraw|approve|sign)\\b" +
+    "|^(?:save|delete|remove|confirm|apply|upload|search|update|edit|select|choose|cancel|verify|finish|done|print|rename|discard|retry|try again|play|share|copy|invite|assign|publish|transfer|withdraw|approve|reply|change|mark|unsubscribe|retake|details)\\b" +
     "|\\b(?:accept|decline) (?:the |this |my )?(?:offer|invitation|invite|terms|order|request|job|quote|challenge|changes?)" +
     "|^(?:bestellen|kaufen|anmelden|einloggen|speichern|löschen|weiter|acheter|commander|se connecter|enregistrer|comprar|iniciar sesión|guardar)\\b"
+  ),
+  // What the obstacle is there for; whoever wants to pass by never clicks it.
+  bait: new RegExp(
+    "^(?:subscribe|sign (?:me )?up|join|get|unlock|claim|donate|give|shop|view|see|learn|discover|explore|allow|enable|turn on|install|download|open|yes|sure|count me|notify|start|try|upgrade|submit|send|go|continue with|i want|i.m in|spin)\\b"
   ),
 };
 
@@ -45,6 +49,7 @@ const COOKIES = /\bcookies?\b|témoins de connexion|ciasteczk|クッキー|фа�
 
 // Of cookies that nobody bakes; a notice has at least two of these.
 const COOKIE_SIGNALS = [
+  /クッキー.{0,6}使用|使用.{0,8}cookie|サイト|网站|сайт|stron[aęy]|webbplats|nettsted|hjemmeside|webové stránky|verkkosivu/i,
   /\b(?:uses?|using|use of|set|place|store|accept|our|these|all|manage|about) (?:\w+ ){0,3}cookies?\b|\bcookies? (?:policy|settings?|preferences?|notice|consent|to|and (?:similar|other)|are|for|on)\b/i,
   /(?:verwende|utilis|utiliza|utilizza|usamos|usiamo|gebruik)\w* .{0,20}cookies?/i,
   /\b(?:this|our|the) (?:web ?)?(?:site|page|app)\b|\bwebsite\b|diese (?:web)?(?:seite|site)|ce site|este sitio|questo sito|deze (?:web)?site/i,
@@ -60,22 +65,28 @@ const PRIVACY_SIGNALS = [
   /\b(?:personal (?:data|information)|your data|data protection|additional services|purposes)\b|personenbezogene|données personnelles|datos personales/i,
 ];
 
+// Who else would have a hand in it: a form about a person's data alone is no notice.
+const TRACKING = /\b(?:analytics?|statistics?|advertis\w+|ads|tracking|trackers?|third[ -]part(?:y|ies)|partners|vendors|personali[sz]\w+|targeted|device|website|services)\b/i;
+
 // Somebody asks for a decision that is not about data.
-const OFFER = /\b(?:offer|invitation|invited|job|contract|agreement|terms of (?:service|use)|terms (?:and|&) conditions|order|payment|recipe|ingredients?|bake|baking|dough)\b/i;
+const OFFER = /\b(?:offer|invitation|invited|job|contract|agreement|terms of (?:service|use)|terms (?:and|&) conditions|order|payment|recipe|ingredients?|bake|baking|dough|appointment|treatment|form)\b/i;
 
 const KINDS = [
-  ["newsletter", /news ?letter|\bsubscri(?:be|ption)\b|mailing list|\b(?:your|the) inbox\b|email (?:updates|list|alerts)|sign ?up (?:for|to|and) .{0,30}(?:news|updates|offers|deals|email|% ?off|list)|(?:infolettre|boletín|nieuwsbrief|订阅)/i],
+  ["newsletter", /news ?letter|\bsubscribe\b|mailing list|\b(?:your|the) inbox\b|email (?:updates|list|alerts)|sign ?up (?:for|to|and) .{0,30}(?:news|updates|offers|deals|save|email|% ?off|list)|(?:infolettre|boletín|nieuwsbrief|订阅)/i],
   ["notification", /(?:show|send|enable|allow|turn on|receive) .{0,30}notifications|push notifications|notify you/i],
-  ["app", /(?:get|download|try|open|use|install|better in|view in|continue in)(?: it)?(?: on)? (?:the|our)(?: \w+){0,3} app\b|app store|google play|\bopen in app\b/i],
-  ["promotion", /\d+ ?% ?(?:off|discount|rabatt)|\b(?:special|exclusive|limited|welcome)(?:[ -]time)? (?:offer|deal|discount|gift)|\b(?:discount|coupon|promo) code|flash sale|don.t miss|free shipping|spin (?:the wheel|to win)|win a\b|black friday|ad ?block|\badvertisement\b|\bsponsored\b|upgrade to (?:pro|premium|plus)/i],
+  ["app", /(?:get|download|try|open|use|install|better|view|continue)(?: it)?(?: on| in)? (?:the|our)(?: \w+){0,3} app\b|app store|google play|\bopen in app\b/i],
+  ["promotion", /\d+ ?% ?(?:off|discount|rabatt)|\b(?:special|exclusive|limited|welcome)(?:[ -]time)? (?:offer|deal|discount|gift)|\b(?:discount|promo) code|flash sale|don.t miss|free shipping|spin (?:the wheel|to win)|win a\b|black friday|ad ?block|\badvertisement\b|\bsponsored\b|upgrade to (?:pro|premium|plus)|\bplease donate|\bsupport (?:us|our)\b|become a (?:member|supporter)/i],
   ["survey", /(?:quick|short|brief|our) (?:survey|questionnaire)|(?:rate|how was) your (?:experience|visit)|your (?:feedback|opinion) (?:matters|helps|counts)|take (?:a|our) survey|how likely are you to recommend/i],
-  ["announcement", /\bwelcome\b|what.s new|announc|introducing|before you go|wait!|leaving (?:so soon|already)|new (?:look|version|feature|design)|thanks? (?:you )?for visiting|take (?:a|the) tour|did you know|we.ve (?:updated|changed|moved)|maintenance|happy holidays/i],
+  ["announcement", /\bwelcome\b|what.s new|announc|introducing|before you go|wait!|leaving (?:so soon|already)|new (?:look|version|feature|design|collection)|thanks? (?:you )?for visiting|take (?:a|the) tour|did you know|we.ve (?:updated|changed|moved)|maintenance|happy holidays/i],
 ];
+
+// Somebody's mail, settings or way out, which a page has for its own sake.
+const MANAGED = /unsubscri|\b(?:newsletter|email|notification|subscription) (?:settings|preferences)|manage (?:your|my) |your (?:coupon|subscription|plan)\b|\bfilters?\b/i;
 
 const CHAT = /\bchat\b|how (?:can|may) (?:we|i) help|type (?:a|your) message|talk to (?:us|an? )|ask (?:us|me) anything|virtual assistant|support agent/i;
 
 // A plain window that speaks of these may be what the person came for.
-const BUSINESS = /[$€£¥₹] ?\d|\d ?(?:€|eur|usd|zł)\b|\b(?:price|size|quantity|in stock|order|cart|checkout|payment|invoice|shipping address|delivery|booking|reservation|are you sure|confirm|error|failed|invalid|required|warning|verify|verification|captcha|robot|human|password|log ?in|sign ?in|account|age|years old|over 18|delete|unsaved|session|timed? ?out|terms|recipe|ingredients?|step \d|question|answer|result|score|game|level|code|reference|details|product|permission|location|language|country|region|currency)\b/i;
+const BUSINESS = /[$€£¥₹] ?\d|\d ?(?:€|eur|usd|zł)\b|\b(?:price|size|quantity|in stock|order|cart|checkout|payment|invoice|shipping address|delivery|booking|reservation|are you sure|confirm|error|failed|invalid|required|warning|verify|verification|captcha|robot|human|password|log ?in|sign ?in|account|age|years old|over 18|delete|unsaved|session|timed? ?out|terms|recipe|ingredients?|step \d|question|answer|result|score|game|level|code|reference|details|products?|items?|model|brand|material|colou?rs?|weight|servings|oven|minutes|permission|location|language|country|region|currency)\b/i;
 
 const TOOLS = [
   ["consent", "#onetrust-banner-sdk, #onetrust-consent-sdk, #CybotCookiebotDialog, #usercentrics-root, #usercentrics-cmp-ui, .qc-cmp2-container, #qc-cmp2-ui, #didomi-host, #truste-consent-track, .truste_box_overlay, [id^=sp_message_container], .fc-consent-root, .osano-cm-window, #iubenda-cs-banner, .klaro, #klaro, [class^=orejime-], #cc-main, .cc-window, #tarteaucitronRoot, #cookiescript_injected, .cky-consent-container, .cmplz-cookiebanner, #cookie-law-info-bar, #cmpbox, .termly-styles-root, #axeptio_overlay, #hs-eu-cookie-confirmation, .cookiefirst-root, .cookiealert, .cookie-though, cookie-consent-banner, #cookieNotice"],
