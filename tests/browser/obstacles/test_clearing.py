@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -237,6 +238,26 @@ async def test_a_model_can_have_escape_pressed_or_the_dimmed_page_clicked(tab: P
     (notice,) = await Clearing(PlaywrightSurface(tab), clock).clear(Chooser("Click outside"))
     assert "Click outside of it" in notice
     assert not await is_covered(tab)
+
+
+async def test_a_click_outside_of_it_never_hits_what_can_be_used(tab: Page, clearing: Clearing) -> None:
+    used = "position:fixed;z-index:9;background:#fff;width:100%;height:30%;left:0"
+    bars = "".join(
+        f"<button style='{used};{side}:0' onclick='pressed++'>Cart</button>" for side in ("top", "bottom")
+    )
+    await tab.set_content(f"<script>pressed = 0</script>{ODD}{bars}")
+    choose = Chooser("Click outside")
+    assert await clearing.clear(choose) == ()
+    assert len(choose.asked) == 1
+    assert await tab.evaluate("pressed") == 0
+
+
+async def test_a_page_that_never_answers_is_given_up(tab: Page, clearing: Clearing) -> None:
+    await tab.set_content(
+        """<script>window[Symbol.for("maniple.obstacles")] = {look: () => new Promise(() => 0)}</script>"""
+    )
+    async with asyncio.timeout(20):
+        assert await clearing.clear() == ()
 
 
 async def test_what_a_model_chose_is_no_success_unless_the_obstacle_went_away(

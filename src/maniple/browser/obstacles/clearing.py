@@ -14,6 +14,7 @@ THRESHOLD = 0.3
 """What is less surely an obstacle is left alone."""
 COOLDOWN_SECONDS = 3.0
 _ROUNDS = 3
+_LOOK_SECONDS = 3.0
 _RULES_SECONDS = 8.0
 _CHOICE_SECONDS = 60.0
 # "Continue" beneath a field for an address is no way past it.
@@ -28,8 +29,8 @@ _SHOWN_CHARACTERS = 300
 class Clearing:
     """Clears one tab. Calls of one tab must not overlap.
 
-    What came up right after an action of ours (a trusted click or key) is what the action asked for, and is
-    left alone until a click fails because of it.
+    What came up right after an action of ours (a trusted click, Enter or Space) is what the action asked for,
+    and is left alone until a click fails because of it.
     """
 
     def __init__(self, surface: Surface, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,7 +45,7 @@ class Clearing:
         """Clear away what is in the way, and say what was done.
 
         Args:
-            choose: asks a model about what the rules could not clear.
+            choose: asks a model about what the rules could not clear; what it raises is passed on.
             at: where a click did not come through, in CSS pixels of the window.
 
         After something was tried, cleared or not, this document is left alone for 3 seconds.
@@ -59,7 +60,8 @@ class Clearing:
         return tuple(notices)
 
     async def _clear(self, choose: Choose | None, at: tuple[float, float] | None, notices: list[str]) -> None:
-        document, seen = await sight(self._surface.document, at)
+        async with asyncio.timeout(_LOOK_SECONDS):
+            document, seen = await sight(self._surface.document, at)
         if document == self._rests[0] and self._clock() < self._rests[1]:
             return
         handled: set[str] = set()

@@ -39,12 +39,14 @@ const isBackdrop = (layer, points) =>
   layer.dimmed > points * 0.3 && layer.how !== "sticky" && !(layer.root.innerText ?? "").trim() &&
   !layer.root.querySelector("canvas, video, img, svg, iframe");
 
+// A point of what it dims, and of nothing that can be used.
 const outside = (root) => {
-  const free = samplePoints().find(([x, y]) => {
+  const isBlank = (hit) => dims(hit) && !hit.childElementCount && !(hit.textContent ?? "").trim();
+  const isOutside = ([x, y]) => {
     const hit = hitAt(x, y);
-    return hit && (hit === root || (!holds(root, hit) && layering(hit)));
-  });
-  return free ?? null;
+    return hit && (hit === root || isBlank(hit));
+  };
+  return samplePoints().find(isOutside) ?? null;
 };
 
 const tellOf = (layer, verdict, exempt) => {
@@ -100,6 +102,8 @@ const isGone = (root) => {
 const gone = async ({ id }) => {
   const root = found.get(id)?.root;
   if (!root) return true;
+  // What cleared it away was no action that asked for what stands beneath.
+  [acted, actedSinceLook] = [-Infinity, false];
   const end = performance.now() + GONE_MILLISECONDS;
   while (!isGone(root)) {
     if (performance.now() > end) return false;
