@@ -25,7 +25,7 @@ const isFilledIn = (fields) =>
 const countOf = (signals, text) => signals.filter((signal) => signal.test(text)).length;
 
 // Consent windows have their choices saved; all else that a person came for is none of theirs.
-const isForeign = ({ role, label }) => role === "task" && !/^(?:save|confirm|select|choose|update|apply|edit)\b/.test(trimmed(label));
+const isForeign = ({ role, label }) => role === "task" && !/^(?:save|confirm|select|choose|update|apply|edit|change)\b/.test(trimmed(label));
 
 const isConsent = ({ text, fields, tool, controls }, has) => {
   if (fields.some((field) => !/^(?:checkbox|radio)$/.test(field)) || controls.some(isForeign)) return false;
