@@ -76,14 +76,14 @@ const isPartOfPage = (layer, seen, covered) => {
   if (layer.how === "dialog" || isDialog(layer.root) || layer.root.matches(":modal")) return false;
   if (layer.root.querySelector("main, [role=main], dialog[open], [role=dialog], [aria-modal=true]") && covered > 0.5 && seen.text.length > 1500) return true;
   if (layer.root.matches("header, nav, main, aside nav") || layer.root.querySelector("nav, [role=navigation], main, [role=main]")) return true;
-  return seen.text.length >= TEXT_LIMIT;
+  return seen.isCut;
 };
 
 const NOTHING = { kind: null, confidence: 0 };
 
 // Null, or what `layer` is taken for; `dimmed` says that something else dims the page beneath it.
-const judge = (layer, { dimmed, points }) => {
-  const seen = readLayer(layer.root);
+const judge = (layer, { dimmed, points, budget }) => {
+  const seen = readLayer(layer.root, budget);
   const size = share(layer.root.getBoundingClientRect());
   // A wrapper of what is fixed has no size itself.
   const covered = layer.share ?? (size > 0.001 ? size : layer.hits.length / points);

@@ -1,7 +1,8 @@
 // Where the page is covered, by what, and what stands on it.
 
 const TEXT_LIMIT = 4000;
-const WALK_LIMIT = 4000;
+const WALK_LIMIT = 2500;
+const LOOK_LIMIT = 6000;
 const CONTROL_LIMIT = 60;
 
 const parentOf = (node) => node.assignedSlot ?? node.parentElement ?? node.getRootNode().host ?? null;
@@ -83,13 +84,17 @@ const findLayers = (points) => {
   return layers;
 };
 
-// What a person can read, use and fill in on a layer, through open shadow roots.
-const readLayer = (root) => {
-  const found = { text: "", controls: [], fields: [], frames: [], links: 0, rich: false, walked: 0 };
+// What a person can read, use and fill in on a layer, through open shadow roots; `budget.nodes` is what is left for all.
+const readLayer = (root, budget) => {
+  const found = { text: "", controls: [], fields: [], frames: [], links: 0, rich: false, isCut: false };
+  let left = Math.min(WALK_LIMIT, budget.nodes);
   const visit = (node) => {
-    if (found.walked++ > WALK_LIMIT) return;
+    found.isCut ||= left <= 0 || found.text.length >= TEXT_LIMIT;
+    if (found.isCut) return;
+    left--;
+    budget.nodes--;
     if (node.nodeType === Node.TEXT_NODE) {
-      if (found.text.length < TEXT_LIMIT && isVisible(node.parentElement ?? root)) found.text += node.nodeValue + " ";
+      if (node.nodeValue.trim() && isVisible(node.parentElement ?? root)) found.text += node.nodeValue.slice(0, TEXT_LIMIT) + " ";
       return;
     }
     if (node.nodeType !== Node.ELEMENT_NODE || /^(?:SCRIPT|STYLE|NOSCRIPT|TEMPLATE)$/.test(node.tagName)) return;

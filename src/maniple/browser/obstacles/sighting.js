@@ -75,6 +75,10 @@ const tellFrames = (points, layers) => {
   return { id, kind: "", confidence: 0, text: "", modal: false, controls: [], frames: frames.length, share: 0, outside: null };
 };
 
+// The likeliest first, what may be the page as a whole last: reading is bounded.
+const inOrder = (layers) =>
+  [...layers.values()].sort((a, b) => isDialog(b.root) - isDialog(a.root) || a.hits.length - b.hits.length);
+
 // `at` is where a click did not come through; `whole` says that a frame lies over the page as a whole.
 const look = ({ at, whole }) => {
   found.clear();
@@ -85,8 +89,9 @@ const look = ({ at, whole }) => {
   if (whole !== null && document.body) layers.set(document.body, { root: document.body, how: "fixed", hits: points, dimmed: 0, share: whole, isWhole: true });
   const dimmed = [...layers.values()].some((layer) => isBackdrop(layer, points.length));
   const told = [];
-  for (const layer of [...layers.values()].slice(0, LAYER_LIMIT)) {
-    const verdict = judge(layer, { dimmed: dimmed && layer.how !== "sticky", points: points.length });
+  const budget = { nodes: LOOK_LIMIT };
+  for (const layer of inOrder(layers).slice(0, LAYER_LIMIT)) {
+    const verdict = judge(layer, { dimmed: dimmed && layer.how !== "sticky", points: points.length, budget });
     const exempt = !!at && layer.hits.includes(at);
     if (verdict) told.push(tellOf(layer, verdict, exempt));
   }
