@@ -30,10 +30,14 @@ async ({ rules, milliseconds }) => {
     window.autoconsentReceiveMessage({
       type: "initResp",
       config: {
-        autoAction: null, enablePrehide: false, detectRetries: 0, isMainWorld: true, heuristicMode: "off",
+        autoAction: null,
+        enablePrehide: false,
+        detectRetries: 0,
+        isMainWorld: true,
+        heuristicMode: "off",
         logs: { errors: false },
       },
       rules: { autoconsent: JSON.parse(rules).filter(mayApply) },
     });
   });
-}
+};

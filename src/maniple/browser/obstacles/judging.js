@@ -14,18 +14,24 @@ const hostOf = (root) => root.getRootNode().host ?? null;
 
 const toolOf = (root) => {
   const places = [root, hostOf(root)].filter(Boolean);
-  return TOOLS.find(([, marks]) => places.some((place) => place.closest(marks)) || root.querySelector(marks))?.[0] ?? null;
+  return (
+    TOOLS.find(([, marks]) => places.some((place) => place.closest(marks)) || root.querySelector(marks))?.[0] ??
+    null
+  );
 };
 
 const isFilledIn = (fields) =>
-  fields.some((field) => /^(?:password|select|textarea|file|number|date|time|range|color|search|tel|url)/.test(field)) ||
+  fields.some((field) =>
+    /^(?:password|select|textarea|file|number|date|time|range|color|search|tel|url)/.test(field),
+  ) ||
   fields.filter((field) => /^(?:text|email|div)$/.test(field)).length > 3 ||
   fields.filter((field) => /^(?:checkbox|radio)$/.test(field)).length > 1;
 
 const countOf = (signals, text) => signals.filter((signal) => signal.test(text)).length;
 
 // Consent windows have their choices saved; all else that a person came for is none of theirs.
-const isForeign = ({ role, label }) => role === "task" && !/^(?:save|confirm|select|choose|update|apply|edit|change)\b/.test(trimmed(label));
+const SAVING = /^(?:save|confirm|select|choose|update|apply|edit|change)\b/;
+const isForeign = ({ role, label }) => role === "task" && !SAVING.test(trimmed(label));
 
 const isConsent = ({ text, fields, tool, controls }, has) => {
   if (fields.some((field) => !/^(?:checkbox|radio)$/.test(field)) || controls.some(isForeign)) return false;
@@ -48,7 +54,11 @@ const FITS = {
 
 // A window of a few words, with nothing to do but close it.
 const isPlain = ({ text, fields, controls, rich }) =>
-  !fields.length && !rich && text.length < 300 && !BUSINESS.test(text) && controls.length > 0 &&
+  !fields.length &&
+  !rich &&
+  text.length < 300 &&
+  !BUSINESS.test(text) &&
+  controls.length > 0 &&
   controls.every(({ role }) => role === "close" || role === "acknowledge");
 
 const kindOf = (seen) => {
@@ -62,21 +72,41 @@ const kindOf = (seen) => {
   return isPlain(seen) ? "plain" : null;
 };
 
-const SURENESS = { consent: 0.45, newsletter: 0.45, notification: 0.4, app: 0.4, promotion: 0.4, survey: 0.35, announcement: 0.25, plain: 0.1 };
+const SURENESS = {
+  consent: 0.45,
+  newsletter: 0.45,
+  notification: 0.4,
+  app: 0.4,
+  promotion: 0.4,
+  survey: 0.35,
+  announcement: 0.25,
+  plain: 0.1,
+};
 
-// These must keep the page from being used: a bar or a box that says such things is part of the page.
-const MUST_COVER = new Set(["promotion", "announcement"]);
+// How much of the window these must cover unless they dim it: a bar or a box that says such things is the page's.
+const LEAST = { promotion: 0.9, announcement: 0.9, plain: Infinity };
 
 const MODAL = "[aria-modal=true], :modal";
 
 const confidenceIn = (kind, { covered, modal, dismissible, tool }) =>
-  Math.min(1, SURENESS[kind] + Math.min(0.3, covered * 0.4) + (modal ? 0.1 : 0) + (dismissible ? 0.15 : 0) + (tool ? 0.1 : 0));
+  Math.min(
+    1,
+    SURENESS[kind] +
+      Math.min(0.3, covered * 0.4) +
+      (modal ? 0.1 : 0) +
+      (dismissible ? 0.15 : 0) +
+      (tool ? 0.1 : 0),
+  );
 
-const isPartOfPage = (layer, seen, covered) => {
-  if (layer.how === "dialog" || isDialog(layer.root) || layer.root.matches(":modal")) return false;
-  if (layer.root.querySelector("main, [role=main], dialog[open], [role=dialog], [aria-modal=true]") && covered > 0.5 && seen.text.length > 1500) return true;
-  if (layer.root.matches("header, nav, main, aside nav") || layer.root.querySelector("nav, [role=navigation], main, [role=main]")) return true;
-  return seen.isCut;
+const PAGE = "header, nav, main";
+const PARTS = "nav, [role=navigation], main, [role=main]";
+const DIALOGS = "dialog[open], [role=dialog], [aria-modal=true]";
+
+const isPartOfPage = ({ root }, seen, covered) => {
+  if (isDialog(root) || root.matches(":modal")) return false;
+  if (seen.isCut || root.matches(PAGE) || root.querySelector(PARTS)) return true;
+  // An application as a whole, with a window of its own open.
+  return covered > 0.5 && seen.text.length > 1500 && !!root.querySelector(DIALOGS);
 };
 
 const NOTHING = { kind: null, confidence: 0 };
@@ -88,14 +118,14 @@ const judge = (layer, { dimmed, points, budget }) => {
   // A wrapper of what is fixed has no size itself.
   const covered = layer.share ?? (size > 0.001 ? size : layer.hits.length / points);
   const tool = toolOf(layer.root);
-  if (!tool && !layer.isWhole && isPartOfPage(layer, seen, covered)) return null;
+  if (!tool && (layer.isWhole ? seen.isCut : isPartOfPage(layer, seen, covered))) return null;
   const controls = seen.controls.map((control) => ({ ...control, role: roleOf(control) }));
-  const modal = dimmed || layer.dimmed > points * 0.3 || layer.root.matches(MODAL) || !!layer.root.querySelector(MODAL);
+  const modal =
+    dimmed || layer.dimmed > points * 0.3 || layer.root.matches(MODAL) || !!layer.root.querySelector(MODAL);
   const told = { ...seen, controls, modal };
   const kind = kindOf({ ...seen, controls, tool });
   if (!kind || (layer.how === "sticky" && kind !== "consent")) return { ...told, ...NOTHING };
-  if (kind === "plain" && !modal) return { ...told, ...NOTHING };
-  if (!modal && ((MUST_COVER.has(kind) && covered < 0.9) || (covered < 0.2 && seen.links > 4))) return { ...told, ...NOTHING };
+  if (!modal && (covered < LEAST[kind] || (covered < 0.2 && seen.links > 4))) return { ...told, ...NOTHING };
   const dismissible = controls.some((control) => !["other", "task", "bait"].includes(control.role));
   return { ...told, kind, confidence: confidenceIn(kind, { covered, modal, dismissible, tool }) };
 };

@@ -35,7 +35,14 @@ const isVisible = (element) => element.checkVisibility({ opacityProperty: true, 
 const isShown = (element) => {
   if (!element.isConnected || !isVisible(element)) return false;
   const box = element.getBoundingClientRect();
-  return box.width > 0 && box.height > 0 && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight;
+  return (
+    box.width > 0 &&
+    box.height > 0 &&
+    box.right > 0 &&
+    box.bottom > 0 &&
+    box.left < innerWidth &&
+    box.top < innerHeight
+  );
 };
 
 const isDialog = (element) =>
@@ -43,7 +50,8 @@ const isDialog = (element) =>
 
 const share = (box) =>
   (Math.max(0, Math.min(box.right, innerWidth) - Math.max(box.left, 0)) *
-    Math.max(0, Math.min(box.bottom, innerHeight) - Math.max(box.top, 0))) / (innerWidth * innerHeight);
+    Math.max(0, Math.min(box.bottom, innerHeight) - Math.max(box.top, 0))) /
+  (innerWidth * innerHeight);
 
 // How an element comes to lie over the page: "fixed", "sticky", "dialog", "raised"; null when it does not.
 const layering = (element) => {
@@ -84,7 +92,7 @@ const findLayers = (points) => {
   return layers;
 };
 
-// What a person can read, use and fill in on a layer, through open shadow roots; `budget.nodes` is what is left for all.
+// What a person can read, use and fill in on a layer, through open shadow roots; `budget.nodes` is left for all.
 const readLayer = (root, budget) => {
   const found = { text: "", controls: [], fields: [], frames: [], links: 0, rich: false, isCut: false };
   let left = Math.min(WALK_LIMIT, budget.nodes);
@@ -94,7 +102,8 @@ const readLayer = (root, budget) => {
     left--;
     budget.nodes--;
     if (node.nodeType === Node.TEXT_NODE) {
-      if (node.nodeValue.trim() && isVisible(node.parentElement ?? root)) found.text += node.nodeValue.slice(0, TEXT_LIMIT) + " ";
+      if (node.nodeValue.trim() && isVisible(node.parentElement ?? root))
+        found.text += node.nodeValue.slice(0, TEXT_LIMIT) + " ";
       return;
     }
     if (node.nodeType !== Node.ELEMENT_NODE || /^(?:SCRIPT|STYLE|NOSCRIPT|TEMPLATE)$/.test(node.tagName)) return;
@@ -109,29 +118,43 @@ const readLayer = (root, budget) => {
   return found;
 };
 
+const NO_FIELDS = "[type=hidden], [type=button], [type=submit], [type=reset], [type=image]";
+const FIELDS = `input:not(${NO_FIELDS}), select, textarea, [contenteditable=true]`;
+
 const note = (element, found) => {
   if (/^(?:IMG|PICTURE|VIDEO|CANVAS|TABLE|UL|OL|DL)$/.test(element.tagName)) found.rich = true;
   if (element.tagName === "IFRAME") found.frames.push(element);
-  else if (isVisible(element) && element.matches("input:not([type=hidden], [type=button], [type=submit], [type=reset], [type=image]), select, textarea, [contenteditable=true]")) {
+  else if (isVisible(element) && element.matches(FIELDS)) {
     found.fields.push(element.matches("input") ? element.type : element.tagName.toLowerCase());
   } else if (isControl(element) && found.controls.length < CONTROL_LIMIT) {
     if (leadsAway(element)) found.links++;
-    else if (isShown(element)) found.controls.push({ element, label: labelOf(element), spoken: oneLine(element.getAttribute("aria-label")) });
+    else if (isShown(element))
+      found.controls.push({
+        element,
+        label: labelOf(element),
+        spoken: oneLine(element.getAttribute("aria-label")),
+      });
   }
 };
 
 const leadsAway = (element) => {
   const target = element.tagName === "A" ? element.getAttribute("href") : null;
-  return !!target && !/^(?:#|javascript:|$)/i.test(target) && element.href.split("#")[0] !== location.href.split("#")[0];
+  return (
+    !!target && !/^(?:#|javascript:|$)/i.test(target) && element.href.split("#")[0] !== location.href.split("#")[0]
+  );
 };
 
-const markOf = (element) =>
-  `${element.id} ${element.getAttribute("class") ?? ""} ${[...element.attributes].filter((a) => a.name.startsWith("data-")).map((a) => `${a.name} ${a.value}`).join(" ")}`;
+const CLOSE_MARK =
+  /(?:^|[-_\s])(?:close|dismiss|hide)|(?:close|dismiss)(?:$|[-_\s])|(?:Close|Dismiss)(?:$|[-_\sA-Z])/;
 
-const isMarkedClose = (element) =>
-  /(?:^|[-_\s])(?:close|dismiss|hide)|(?:close|dismiss)(?:$|[-_\s])|(?:Close|Dismiss)(?:$|[-_\sA-Z])/.test(markOf(element).slice(0, 500));
+const isMarkedClose = (element) => {
+  const data = [...element.attributes].filter(({ name }) => name.startsWith("data-"));
+  const marks = [element.id, element.getAttribute("class"), ...data.flatMap(({ name, value }) => [name, value])];
+  return CLOSE_MARK.test(marks.join(" ").slice(0, 500));
+};
 
-const CONTROLS = "button, a, input[type=button], input[type=submit], input[type=image], [role=button], [role=link], [onclick]";
+const BUTTONS = "button, input[type=button], input[type=submit], input[type=image]";
+const CONTROLS = `${BUTTONS}, a, [role=button], [role=link], [onclick]`;
 
 const isControl = (element) => {
   if (element.matches(CONTROLS)) return true;
@@ -144,7 +167,10 @@ const isControl = (element) => {
   return box.width <= 300 && box.height <= 80 && !element.querySelector(CONTROLS);
 };
 
-const oneLine = (words) => (words ?? "").replace(/\s+/g, " ").trim().slice(0, 80);
+const oneLine = (said) => (typeof said === "string" ? said : "").replace(/\s+/g, " ").trim().slice(0, 80);
 
-const labelOf = (element) =>
-  oneLine(element.innerText) || oneLine(element.value) || oneLine(element.title) || oneLine(element.querySelector("img[alt]")?.alt) || oneLine(element.getAttribute("aria-label"));
+const labelOf = (element) => {
+  const picture = element.querySelector("img[alt]");
+  const said = [element.innerText, element.value, element.title, picture?.alt, element.getAttribute("aria-label")];
+  return said.map(oneLine).find(Boolean) ?? "";
+};

@@ -36,7 +36,9 @@ const settleOwnership = (layers) => {
 };
 
 const isBackdrop = (layer, points) =>
-  layer.dimmed > points * 0.3 && layer.how !== "sticky" && !(layer.root.innerText ?? "").trim() &&
+  layer.dimmed > points * 0.3 &&
+  layer.how !== "sticky" &&
+  !(layer.root.innerText ?? "").trim() &&
   !layer.root.querySelector("canvas, video, img, svg, iframe");
 
 // A point of what it dims, and of nothing that can be used.
@@ -72,7 +74,17 @@ const tellFrames = (points, layers) => {
   const frames = [...hits].filter((element) => ![...layers.keys()].some((root) => holds(root, element)));
   const id = ++counter;
   found.set(id, { root: document.documentElement, controls: [], frames });
-  return { id, kind: "", confidence: 0, text: "", modal: false, controls: [], frames: frames.length, share: 0, outside: null };
+  return {
+    id,
+    kind: "",
+    confidence: 0,
+    text: "",
+    modal: false,
+    controls: [],
+    frames: frames.length,
+    share: 0,
+    outside: null,
+  };
 };
 
 // The likeliest first, what may be the page as a whole last: reading is bounded.
@@ -86,7 +98,15 @@ const look = ({ at, whole }) => {
   const layers = findLayers(points);
   settleOwnership(layers);
   const frames = tellFrames(points, layers);
-  if (whole !== null && document.body) layers.set(document.body, { root: document.body, how: "fixed", hits: points, dimmed: 0, share: whole, isWhole: true });
+  if (whole !== null && document.body)
+    layers.set(document.body, {
+      root: document.body,
+      how: "fixed",
+      hits: points,
+      dimmed: 0,
+      share: whole,
+      isWhole: true,
+    });
   const dimmed = [...layers.values()].some((layer) => isBackdrop(layer, points.length));
   const told = [];
   const budget = { nodes: LOOK_LIMIT };
@@ -121,7 +141,12 @@ const gone = async ({ id }) => {
 const control = ({ id, place }) => {
   const obstacle = found.get(id);
   const chosen = obstacle?.controls[place];
-  return chosen && isShown(chosen.element) && holds(obstacle.root, chosen.element) && labelOf(chosen.element) === chosen.label ? chosen.element : null;
+  return chosen &&
+    isShown(chosen.element) &&
+    holds(obstacle.root, chosen.element) &&
+    labelOf(chosen.element) === chosen.label
+    ? chosen.element
+    : null;
 };
 
 const press = ({ id, place }) => {

@@ -101,26 +101,44 @@ const OFFER = words`
   |\b(?:payment|recipe|ingredients?|bake|baking|dough|appointment|treatment|form)\b`;
 
 const KINDS = [
-  ["newsletter", words`
+  [
+    "newsletter",
+    words`
     news ?letter|\bsubscribe\b|mailing list|\b(?:your|the) inbox\b|email (?:updates|list|alerts)
     |sign ?up (?:for|to|and) .{0,30}(?:news|updates|offers|deals|save|email|% ?off|list)
-    |infolettre|boletín|nieuwsbrief|订阅`],
-  ["notification", /(?:show|send|enable|allow|turn on|receive) .{0,30}notifications|push notifications|notify you/i],
-  ["app", words`
+    |infolettre|boletín|nieuwsbrief|订阅`,
+  ],
+  [
+    "notification",
+    /(?:show|send|enable|allow|turn on|receive) .{0,30}notifications|push notifications|notify you/i,
+  ],
+  [
+    "app",
+    words`
     (?:get|download|try|open|use|install|better|view|continue)(?: it)?(?: on| in)? (?:the|our)(?: \w+){0,3} app\b
-    |app store|google play|\bopen in app\b`],
-  ["promotion", words`
+    |app store|google play|\bopen in app\b`,
+  ],
+  [
+    "promotion",
+    words`
     \d+ ?% ?(?:off|discount|rabatt)|\b(?:special|exclusive|limited|welcome)(?:[ -]time)? (?:offer|deal|discount|gift)
     |\b(?:discount|promo) code|flash sale|don.t miss|free shipping|spin (?:the wheel|to win)|win a\b|black friday
     |ad ?block|\badvertisement\b|\bsponsored\b|upgrade to (?:pro|premium|plus)|\bplease donate|\bsupport (?:us|our)\b
-    |become a (?:member|supporter)`],
-  ["survey", words`
+    |become a (?:member|supporter)`,
+  ],
+  [
+    "survey",
+    words`
     (?:quick|short|brief|our) (?:survey|questionnaire)|(?:rate|how was) your (?:experience|visit)
-    |your (?:feedback|opinion) (?:matters|helps|counts)|take (?:a|our) survey|how likely are you to recommend`],
-  ["announcement", words`
+    |your (?:feedback|opinion) (?:matters|helps|counts)|take (?:a|our) survey|how likely are you to recommend`,
+  ],
+  [
+    "announcement",
+    words`
     \bwelcome\b|what.s new|announc|introducing|before you go|wait!|leaving (?:so soon|already)
     |new (?:look|version|feature|design|collection)|thanks? (?:you )?for visiting|take (?:a|the) tour|did you know
-    |we.ve (?:updated|changed|moved)|maintenance|happy holidays`],
+    |we.ve (?:updated|changed|moved)|maintenance|happy holidays`,
+  ],
 ];
 
 const CHAT = words`
@@ -143,19 +161,28 @@ const BUSINESS = words`
 
 // Marks that tools of each kind put on what they show.
 const TOOLS = [
-  ["consent", `
+  [
+    "consent",
+    `
     #onetrust-banner-sdk, #onetrust-consent-sdk, #CybotCookiebotDialog, #usercentrics-root, #usercentrics-cmp-ui,
     .qc-cmp2-container, #qc-cmp2-ui, #didomi-host, #truste-consent-track, .truste_box_overlay, [id^=sp_message_container],
     .fc-consent-root, .osano-cm-window, #iubenda-cs-banner, .klaro, #klaro, [class^=orejime-], #cc-main, .cc-window,
     #tarteaucitronRoot, #cookiescript_injected, .cky-consent-container, .cmplz-cookiebanner, #cookie-law-info-bar, #cmpbox,
     .termly-styles-root, #axeptio_overlay, #hs-eu-cookie-confirmation, .cookiefirst-root, .cookiealert, .cookie-though,
-    cookie-consent-banner, #cookieNotice`],
-  ["newsletter", `
+    cookie-consent-banner, #cookieNotice`,
+  ],
+  [
+    "newsletter",
+    `
     .mailpoet_form_popup, .mailpoet_form_slide_in, #PopupSignupForm_0, .mc-modal, .leadinModal,
     [id^=hs-interactives-modal], .klaviyo-form, [data-testid=klaviyo-form], .om-holder, .om-popup, .privy-popup-container,
     .optinmonster, .bx-campaign, .ml-form-embedContainer, .convertkit-overlay, .formkit-overlay, .pum-overlay,
-    .wisepops-root, .sg-popup-content, .poptin-popup, [id^=omnisend]`],
+    .wisepops-root, .sg-popup-content, .poptin-popup, [id^=omnisend]`,
+  ],
   ["app", ".smartbanner, .smart-banner, .smart-app-banner, #branch-banner, .branch-journeys-top"],
-  ["notification", `
-    #onesignal-slidedown-container, .onesignal-slidedown-dialog, .pushcrew-chrome-style-notification, .webpush-prompt`],
+  [
+    "notification",
+    `
+    #onesignal-slidedown-container, .onesignal-slidedown-dialog, .pushcrew-chrome-style-notification, .webpush-prompt`,
+  ],
 ];
