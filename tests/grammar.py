@@ -83,6 +83,10 @@ class Client:
         assert self.tools.pop(data["tool_call_id"]) == data["tool_name"]
         assert isinstance(data["tool_result"], str)
 
+    def on_browser_step(self, data: Mapping[str, Any]) -> None:
+        assert data["tool_call_id"] in self.tools, "a step of a call that is not under way"
+        assert not self.pair_open
+
     def on_interrupt(self, data: Mapping[str, Any]) -> None:
         assert self.agent is None
 

@@ -30,6 +30,10 @@ UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE})
 """Calls whose words are no part of what an agent says."""
 TOOL_OUTPUT = "maniple_tool_output"
 """The custom event, of LangChain's kind, by which a tool tells what is printed while it runs."""
+BROWSER_STEP = "maniple_browser_step"
+"""The custom event by which a call of the browser tells of a step: as `BrowserStepped` but the call's id."""
+BROWSER_STATE = "maniple_browser_state"
+"""The custom event that tells where the browser is: `{url, title, tabs, screenshot}`."""
 
 Profile = Literal["standard", "compact"]
 """How a model is talked to: `compact` is for models of a few billion parameters at most."""

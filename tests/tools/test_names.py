@@ -6,6 +6,7 @@ from maniple.config.run_settings import TOOLS
 from maniple.sandbox import Workspaces
 from maniple.tools.ask import ask_tools
 from maniple.tools.browser import browser_tool
+from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.code import code_tools
 from maniple.tools.crawl import crawl_tool
 from maniple.tools.editor import editor_tool
@@ -22,6 +23,7 @@ def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
     tools = [
         *ask_tools(1),
         browser_tool(nothing),
+        browser_use_tool(nothing),
         *code_tools(nothing, workspaces),
         crawl_tool(nothing),
         editor_tool(workspaces),

@@ -1,7 +1,8 @@
 """A worker as a ReAct agent: LangChain's `create_agent` with our middleware."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain.agents import create_agent
@@ -48,6 +49,25 @@ CONVERSATION_SHARE = 0.25
 """Of the prompt's room: what an agent that answers alone is given of the conversation, the newest of it."""
 
 
+@contextmanager
+def one_step(task: Task) -> Iterator[None]:
+    """Do what is done within as one step of one agent, which works on `task`."""
+    with working_on(task), tool_places(), ordered(), watched():
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What an agent has beside the usual middleware, from the outside in."""
+
+    around_answers: Sequence[AgentMiddleware[Any, Any]] = ()
+    """Around each answer of the model with its retries, and each call with its record."""
+    text_tools: TextToolCalls = field(default_factory=TextToolCalls)
+    """Who talks to models that have no tool calls."""
+    around_calls: Sequence[AgentMiddleware[Any, Any]] = ()
+    """Around what a call does, once it is its turn; and each request to the model."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReactAgent:
     """Think, call tools, read the results, until the step is done."""
@@ -59,10 +79,10 @@ class ReactAgent:
     """Tokens that a prompt of its model may have."""
 
     async def work(self, task: Task) -> str:
-        with working_on(task), tool_places(), ordered(), watched():
-            messages = self._messages(task)
+        messages = self._messages(task)
+        with one_step(task):
             result = await self.graph.ainvoke({"messages": messages, "given": len(messages)})
-        return _answer(result["messages"])
+        return answer_in(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:
         limit = REPORT_RESULT_CHARACTERS if self.role.name == "reporter" else RESULT_CHARACTERS
@@ -80,7 +100,8 @@ class ReactAgent:
         ]
 
 
-def _answer(messages: Sequence[BaseMessage]) -> str:
+def answer_in(messages: Sequence[BaseMessage]) -> str:
+    """Return what an agent's last message says."""
     last = messages[-1]
     return without_thoughts(last.text) if isinstance(last, AIMessage) else ""
 
@@ -94,7 +115,24 @@ def build_react_agent(
     middleware: Sequence[AgentMiddleware[Any, Any]] = (),
     offered: Sequence[AgentMiddleware[Any, Any]] = (),
 ) -> ReactAgent:
-    """Build the agent of `role`, which keeps the `limits` for one task.
+    """Build the agent of `role`, which keeps the `limits` for one task."""
+    graph = react_graph(
+        role.name, model, tools, limits=limits, additions=Additions(around_calls=middleware), offered=offered
+    )
+    has_tools = bool(tools) or any(isinstance(one, OfferedTools) for one in offered)
+    return ReactAgent(role, has_tools, graph, room_of(model))
+
+
+def react_graph(
+    name: str,
+    model: BaseChatModel,
+    tools: Sequence[BaseTool],
+    *,
+    limits: StepLimits,
+    additions: Additions,
+    offered: Sequence[AgentMiddleware[Any, Any]] = (),
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build the loop of thinking, acting and observing; it is run within `one_step`.
 
     `offered` decide which tools a prompt has; they are around all else, so that no other part of it speaks
     of more. The order counts: what stands first is around all that follows.
@@ -107,18 +145,17 @@ def build_react_agent(
         ContextWindow(model, tools),
         StuckDetection(),
         Fencing(),
+        *additions.around_answers,
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         CallOrder(),
-        TextToolCalls(),
+        additions.text_tools,
         ToolCallLimit(limits.tool_calls),
         ToolsAtOnce(),  # before `ToolCallsOnce`: a call that waits is not yet noted as begun
         ToolCallsOnce(),
-        *middleware,
+        *additions.around_calls,
         ArgumentErrors(),
         tool_failures(),
         Extracts(model),
         ToolTimeouts(limits.tool_seconds),
     ]
-    graph = create_agent(model, list(tools), middleware=chained(stack), name=role.name)
-    has_tools = bool(tools) or any(isinstance(one, OfferedTools) for one in offered)
-    return ReactAgent(role, has_tools, graph, room_of(model))
+    return create_agent(model, list(tools), middleware=chained(stack), name=name)

@@ -63,9 +63,10 @@ ROLES: Roles = {
         ),
         Role(
             "browser",
-            "opens given web pages in a real browser. Slow: only where a page must be seen.",
-            "Opens web pages in a real browser and takes out what is asked for",
+            "works in a real browser: opens pages, clicks, fills in forms. Slow: only where that is needed.",
+            "Works in a real browser: opens pages, clicks, fills in forms and takes out what is asked for",
             llm="vision",
+            has_files=True,
         ),
         Role(
             "file_manager",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,14 @@ every subgraph inherits it.
 """
 
 
+KeepFile = Callable[[str, str, bytes], Awaitable["str | None"]]
+"""Keeps (name, media type, content) and returns the artifact's id; None when the run may keep no more."""
+
+
+def _nobody() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class RunScope:
     """The run that an agent works in. An empty one, as outside of our runs, records and forbids nothing."""
@@ -35,6 +44,10 @@ class RunScope:
     """Where the run finds what the user wants changed in its plan."""
     evidence: Evidence | None = None
     """Where the run's tools record what they read (`maniple.tools.evidence`)."""
+    is_watched: Callable[[], bool] = _nobody
+    """Says whether somebody follows the run right now."""
+    keep_file: KeepFile | None = None
+    """Keeps a file that the run made for its clients."""
 
 
 def run_scope() -> RunScope:

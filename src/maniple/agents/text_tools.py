@@ -54,6 +54,10 @@ class TextToolCalls(AgentMiddleware[Any, Any]):
                 # Rejected and noted just now: go on in text.
                 if error.code != "model_bad_request" or capabilities.has("tools"):
                     raise
+        return await self.in_text(request, handler)
+
+    async def in_text(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        """Ask a model that has no calls of its own."""
         return await _with_calls(await handler(_in_text(request)), request.tools)
 
 

@@ -14,6 +14,7 @@ TOOLS = (
     "ask_human",
     "bash_tool",
     "browser",
+    "browser_use",
     "crawl_tool",
     "list_files",
     "python_repl_tool",

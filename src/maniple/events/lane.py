@@ -1,16 +1,18 @@
 """One agent's turn: whatever happens inside it becomes a sequence that clients can follow.
 
 The grammar of a turn (`docs/wire.md` §1):
-`start_of_agent (start_of_llm message* end_of_llm (tool_call | tool_output | tool_call_result)*)+
-end_of_agent`. Model calls made inside a tool are the tool's own affair and are not shown.
+`start_of_agent (start_of_llm message* end_of_llm
+(tool_call | tool_output | browser_step | tool_call_result)*)+ end_of_agent`. Model calls made inside a tool
+are the tool's own affair and are not shown.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
+    BrowserStepped,
     Delta,
     Event,
     Message,
@@ -27,6 +29,7 @@ HELD = frozenset({"coordinator", "planner"})
 # Code may add to what its model said, or say all of it.
 ADDED_TO = frozenset({"reporter"})
 NO_RESULT = "The tool gave no result."
+_ENDS = frozenset({"completed", "failed", "cancelled"})
 
 Stream = Literal["stdout", "stderr"]
 
@@ -45,6 +48,7 @@ class Lane:
         self._pair_open = False
         self._pairs = 0
         self._tools: dict[str, str] = {}
+        self._steps: dict[str, BrowserStepped] = {}
         self._waiting: list[Event] = []
         self._shown = ""
         self._repeated = ""
@@ -113,6 +117,14 @@ class Lane:
             tool_call_id = self._tool_id(call, tool)
             yield ToolPrinted(tool_call_id=tool_call_id, tool_name=tool, stream=stream, text=text)
 
+    def browser_stepped(self, parents: Sequence[str], step: Mapping[str, Any]) -> Iterator[Event]:
+        """A call that still runs, one of the `parents` of what tells it, is at this step."""
+        call = next((one for one in parents if one in self._tools), None)
+        if call is not None:
+            told = BrowserStepped(tool_call_id=self._tool_id(call, self._tools[call]), **step)
+            self._steps[call] = told
+            yield from self._outside_a_pair(told)
+
     def tool_ended(self, call: str, result: str) -> Iterator[Event]:
         """A tool returned, or failed with these words."""
         if tool := self._tools.pop(call, None):
@@ -132,6 +144,9 @@ class Lane:
             yield Message(message_id=message_id, delta=Delta(content=rest))
         yield from self._close_pair()
         for call in list(self._tools):
+            # Whoever is cancelled can tell nothing any more.
+            if (step := self._steps.get(call)) and step.state not in _ENDS:
+                yield step.model_copy(update={"state": "cancelled"})
             yield from self.tool_ended(call, NO_RESULT)
         yield AgentEnded(agent_name=self.name, agent_id=self._agent_id)
 

@@ -134,6 +134,46 @@ class ToolReturned(_Event):
     tool_result: str
 
 
+class BrowserStepped(_Event):
+    """A step of a call of `browser` that is under way, each time its state changes.
+
+    The newest of a `number` is the whole step. `action` is `{name, parameters}`; `started` is Unix time.
+    """
+
+    type: Literal["browser_step"] = "browser_step"
+    tool_call_id: str
+    number: int
+    state: Literal["idle", "thinking", "acting", "observing", "completed", "failed", "cancelled"]
+    phase: str = ""
+    thought: str = ""
+    action: dict[str, Any] | None = None
+    observation: str | None = None
+    success: bool | None = None
+    started: float = 0.0
+    seconds: float = 0.0
+
+
+class TabView(BaseModel):
+    """A tab of the browser."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tab_id: int
+    url: str
+    title: str
+    is_current: bool
+
+
+class BrowserSeen(_Event):
+    """Where the browser is; `screenshot` is the address of an artifact, when somebody wants pictures."""
+
+    type: Literal["browser_state"] = "browser_state"
+    url: str
+    title: str
+    tabs: list[TabView]
+    screenshot: str | None = None
+
+
 class PlanChanged(_Event):
     type: Literal["plan"] = "plan"
     title: str
@@ -201,6 +241,8 @@ Event = Annotated[
     | ToolCalled
     | ToolPrinted
     | ToolReturned
+    | BrowserStepped
+    | BrowserSeen
     | PlanChanged
     | Interrupted
     | ArtifactMade

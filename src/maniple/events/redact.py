@@ -8,9 +8,9 @@ from pydantic import BaseModel
 from maniple.events.model import Delta, Event, Message, ToolPrinted, ToolReturned
 from maniple.redaction import Redactor, StreamRedactor
 
-_BESIDE_MESSAGES = frozenset({"plan", "usage", "artifact", "browser_state"})
+_BESIDE_MESSAGES = frozenset({"plan", "usage", "artifact", "browser_state", "browser_step"})
 """Events that may stand between two pieces of one message: they do not end what was said."""
-_NAMES = frozenset({"type", "status", "kind", "role", "code", "agent_name", "stream"})
+_NAMES = frozenset({"type", "status", "kind", "role", "code", "agent_name", "stream", "state"})
 """Fields whose words are the wire's own. Fields that end in `id` are left alone, too: they address things."""
 
 _Model = TypeVar("_Model", bound=BaseModel)

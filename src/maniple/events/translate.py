@@ -14,6 +14,7 @@ from maniple.events.conversation import as_chat_message
 from maniple.events.cut import Told
 from maniple.events.lane import Lane
 from maniple.events.model import (
+    BrowserSeen,
     Event,
     Failed,
     PlanChanged,
@@ -29,7 +30,7 @@ from maniple.events.pauses import interrupted
 from maniple.events.raw import agent_of, is_node, plain, result, update_of
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
-from maniple.types import TOOL_OUTPUT, UNSPOKEN, RunStatus
+from maniple.types import BROWSER_STATE, BROWSER_STEP, TOOL_OUTPUT, UNSPOKEN, RunStatus
 
 SILENT = frozenset({"supervisor"})
 
@@ -84,8 +85,8 @@ class Translator:
             yield from self._model(raw, key, agent)
         elif kind.startswith("on_tool"):
             yield from self._tool(raw, key)
-        elif kind == "on_custom_event" and raw["name"] == TOOL_OUTPUT:
-            yield from self._printed(raw, key)
+        elif kind == "on_custom_event":
+            yield from self._told_by_a_tool(raw, key)
 
     def close(self, status: RunStatus, error: Exception | None = None) -> Iterator[Event]:
         """End the run: close what is open, say what went wrong, hand back the conversation.
@@ -214,11 +215,19 @@ class Translator:
                 words = _failure(raw["name"], data)
                 yield from self._sequencer.tell(key, lane.tool_ended(call, words))
 
-    def _printed(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
-        if (lane := self._sequencer.lane(key)) is not None:
-            printed = raw["data"]
-            told = lane.tool_printed(raw["run_id"], printed["stream"], whole(printed["text"]))
-            yield from self._sequencer.tell_now(key, told)
+    def _told_by_a_tool(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
+        lane, told = self._sequencer.lane(key), raw["data"]
+        if lane is None:
+            return
+        match raw["name"]:
+            case event if event == TOOL_OUTPUT:
+                printed = lane.tool_printed(raw["run_id"], told["stream"], whole(told["text"]))
+                yield from self._sequencer.tell_now(key, printed)
+            case event if event == BROWSER_STEP:
+                stepped = lane.browser_stepped([*(raw.get("parent_ids") or ()), raw["run_id"]], plain(told))
+                yield from self._sequencer.tell(key, stepped)
+            case event if event == BROWSER_STATE:
+                yield from self._sequencer.tell(key, [BrowserSeen(**plain(told))])
 
 
 async def translate(

@@ -17,6 +17,7 @@ from maniple.evidence import RedactedEvidence
 from maniple.graph import Team
 from maniple.runs.active import ActiveRun
 from maniple.runs.harvest import Harvest
+from maniple.runs.keeping import Keeping
 from maniple.runs.live import LiveLog
 from maniple.runs.outputs import Outputs
 from maniple.runs.pages import Pages
@@ -139,6 +140,8 @@ class Driver:
                 frozenset(request.approval),
                 active.wishes,
                 RedactedEvidence(self.store.evidence(record.run_id), self.rules.redactor),
+                is_watched=lambda: active.log.is_followed,
+                keep_file=Keeping(self.store, record),
             ),
             callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,

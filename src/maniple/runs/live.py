@@ -1,7 +1,7 @@
 """The log of a run that is under way: numbered, stored, and only then told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from maniple.errors import StoreError
 from maniple.events import Event
@@ -26,6 +26,12 @@ class LiveLog:
         self._numbered = self._older = told
         self._told: list[EventRecord] = []
         self._changed = asyncio.Event()
+        self._followers = 0
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether somebody reads along right now."""
+        return self._followers > 0
 
     def number(self, event: Event, data: str) -> EventRecord:
         """Return the record of the next event."""
@@ -50,7 +56,16 @@ class LiveLog:
 
         Raises the `StoreError` that kept the run from being recorded, or its events from being read.
         """
-        number = max(after, 0)
+        self._followers += 1
+        try:
+            async for page in self._pages(max(after, 0)):
+                yield page
+        finally:
+            self._followers -= 1
+        if self.failure is not None:
+            raise self.failure
+
+    async def _pages(self, number: int) -> AsyncGenerator[Sequence[EventRecord]]:
         while True:
             changed = self._changed
             if number < self._older:
@@ -69,8 +84,6 @@ class LiveLog:
                 break
             else:
                 await changed.wait()
-        if self.failure is not None:
-            raise self.failure
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()

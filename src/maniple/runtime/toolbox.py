@@ -3,11 +3,14 @@
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from langchain_core.tools import BaseTool
 
-from maniple.browser import open_browser_if_any
+from maniple.agents.browsing import Browsing
+from maniple.browser import Aids, open_browser_if_any
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.crawler import Crawler
@@ -24,6 +27,9 @@ from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider, Surroundings, lacking, open_search
 from maniple.store.configured import place_of
 from maniple.tools.browser import browser_tool
+from maniple.tools.browser_aids import browser_aids
+from maniple.tools.browser_use import browser_use_tool
+from maniple.tools.browser_window import Window
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.crawl import crawl_tool
 from maniple.tools.documents import open_folder, with_documents
@@ -85,6 +91,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         "file_manager": [] if obstacle else _for_files(workspaces),
     }
     missing: dict[Worker, str] = {}
+    browsing: Browsing | None = None
     provider = None if isinstance(search, Unavailable) else search
     if isinstance(search, Unavailable):
         missing["researcher"] = str(search)
@@ -102,12 +109,23 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         missing["browser"] = str(browser)
     else:
         tools["browser"] = [browser_tool(browser)]
+        lent = await asyncio.to_thread(
+            TemporaryDirectory, prefix="maniple-uploads-", ignore_cleanup_errors=True
+        )
+        stack.push_async_callback(asyncio.to_thread, lent.cleanup)
+        window = Window(browser, _aids(settings, provider, None if obstacle else workspaces, Path(lent.name)))
+        searches = [tool for tool in tools["researcher"] if tool.name == "tavily_search"]
+        browsing = Browsing(window, settings.browser.browsing, searches)
     files = None if obstacle else uploaded_files(workspaces)
     places = None if obstacle else workspaces
     mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, workspaces=places)
     present = [tool for each in tools.values() for tool in each]
+    if browsing is not None:
+        present.append(browser_use_tool(browsing.window))
     if GENERAL in settings.team.members:
-        tools[GENERAL] = [*{tool.name: tool for tool in present}.values(), terminate_tool()]
+        # It works in the browser itself.
+        own = {tool.name: tool for tool in present if tool.name != "browser"}
+        tools[GENERAL] = [*own.values(), terminate_tool()]
     added = await asyncio.to_thread(own_tools, settings, present)
     skills = await asyncio.to_thread(skills_of, settings, places)
     toolbox = Toolbox(
@@ -121,6 +139,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         redactor=redactor_of(settings),
         added={name: [*added.get(name, ()), *skills.tools(name)] for name in settings.team.workers},
         skills=skills.words,
+        browsing=browsing,
     )
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(
@@ -128,6 +147,12 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     )
     own = None if isinstance(sandbox, Unavailable) else sandbox
     return Equipment(toolbox, provider, notices, files, own, mcp.servers)
+
+
+def _aids(
+    settings: Settings, search: SearchProvider | None, workspaces: Workspaces | None, lent: Path
+) -> Aids:
+    return browser_aids(search, workspaces, lent, most_bytes=settings.browser.max_download_bytes)
 
 
 def _for_files(workspaces: Workspaces) -> list[BaseTool]:

@@ -8,19 +8,22 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from maniple.agents import ROLES, Agent, Roles, StepLimits, build_react_agent, in_order, llm_of
-from maniple.agents.compact import Browsing, ProgramWriter, Research, ShortReport
+from maniple.agents import ROLES, Agent, Role, Roles, StepLimits, build_react_agent, in_order, llm_of
+from maniple.agents.browsing import BrowserWorker, Browsing, beside_other_tools, build_loop
+from maniple.agents.compact import Browsing as PageReading
+from maniple.agents.compact import ProgramWriter, Research, ShortReport
 from maniple.agents.cut_answers import CutAnswers
 from maniple.agents.file_tools import FileTools
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures, server_pictures
 from maniple.agents.report import CheckedReport
-from maniple.agents.result_cap import ResultCap
+from maniple.agents.result_cap import KeepResult, ResultCap
 from maniple.agents.secret_results import SecretResults
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.redaction import Redactor
 from maniple.tools.ask import ask_tools
+from maniple.tools.browser import browsing_tool
 from maniple.tools.kept_results import READ_RESULT, KeptResults
 from maniple.types import Worker
 
@@ -47,6 +50,8 @@ class Toolbox:
     """Tools that are given beside those: all that the team's own roles have, and some for the others."""
     skills: Mapping[Worker, str] = field(default_factory=dict)
     """What the prompts say of skills."""
+    browsing: Browsing | None = None
+    """What whoever works in the browser needs; without it there is only the tool that reads pages."""
 
     def of(self, name: Worker) -> list[BaseTool]:
         """Return what the worker does its work with; the reporter has nothing."""
@@ -75,32 +80,59 @@ def build_workers(
     model follows no other prompt than ours: it has none of the team's own roles.
     """
     workers: dict[Worker, Agent] = {}
-    questions = ask_tools(settings.max_questions)
-    limits = StepLimits(
-        settings.max_model_calls_per_step, settings.max_tool_calls_per_step, settings.tool_timeout_seconds
-    )
     for name in in_order(settings.enabled, roles):
         model = models.get(llm_of(name, roles, settings.llms))
-        offer = toolbox.offers.get(name)
-        if name in ("browser", "file_manager") and not toolbox.of(name) and offer is None:
+        if name in ("browser", "file_manager") and not toolbox.of(name) and name not in toolbox.offers:
             continue
         if prompting_of(model) == "compact":
             compact = _compact(name, model, toolbox)
             if compact is not None:
                 workers[name] = compact
         else:
-            tools = toolbox.whole(name)
-            workers[name] = agent = build_react_agent(
-                replace(roles[name], skills=toolbox.skills.get(name, "")),
-                model,
-                [*tools, *questions] if tools or offer else [],
-                limits=limits,
-                middleware=_middleware(name, model, toolbox, tools),
-                offered=[*([offer] if offer else []), *_held_back(name, toolbox, tools)],
-            )
-            if name == "coder":  # its prompt speaks of the sandbox, whatever else it is given
-                workers[name] = replace(agent, has_tools=bool(toolbox.of(name)))
+            role = replace(roles[name], skills=toolbox.skills.get(name, ""))
+            workers[name] = _standard(role, model, toolbox, settings)
     return workers
+
+
+def _standard(role: Role, model: BaseChatModel, toolbox: Toolbox, settings: TeamSettings) -> Agent:
+    name, offer, questions = role.name, toolbox.offers.get(role.name), ask_tools(settings.max_questions)
+    tools = [_for(model, one, toolbox, settings) for one in toolbox.whole(name)]
+    if name == "browser" and toolbox.browsing is not None and not toolbox.added.get(name) and offer is None:
+        return BrowserWorker(tools[0])
+    limits = StepLimits(
+        settings.max_model_calls_per_step, settings.max_tool_calls_per_step, settings.tool_timeout_seconds
+    )
+    agent = build_react_agent(
+        role,
+        model,
+        [*tools, *questions] if tools or offer else [],
+        limits=limits,
+        middleware=_middleware(name, model, toolbox, tools),
+        offered=[*([offer] if offer else []), *_held_back(name, toolbox, tools)],
+    )
+    # The coder's prompt speaks of the sandbox, whatever else it is given.
+    return replace(agent, has_tools=bool(toolbox.of(name))) if name == "coder" else agent
+
+
+def _for(model: BaseChatModel, tool: BaseTool, toolbox: Toolbox, settings: TeamSettings) -> BaseTool:
+    """Return a worker's tool; the browser's does its work with the worker's own model."""
+    if toolbox.browsing is None or tool.name != "browser":
+        return tool
+    loop = build_loop(
+        toolbox.browsing,
+        model,
+        middleware=[CutAnswers(), *_guards(model, toolbox)],
+        max_questions=settings.max_questions,
+        tool_seconds=settings.tool_timeout_seconds,
+    )
+    return browsing_tool(loop.browse)
+
+
+def _guards(
+    model: BaseChatModel, toolbox: Toolbox, keep: KeepResult | None = None
+) -> list[AgentMiddleware[Any, Any]]:
+    # In this order: what is kept of a result has no secrets either.
+    return [ResultCap(model, keep), SecretResults(toolbox.redactor)]
 
 
 def _held_back(name: Worker, toolbox: Toolbox, tools: Sequence[BaseTool]) -> list[AgentMiddleware[Any, Any]]:
@@ -122,9 +154,10 @@ def _middleware(
         return [CutAnswers(), CheckedReport()]
     middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
     if tools or name in toolbox.offers:
-        # In this order: what is kept of a result has no secrets either.
         kept = toolbox.kept_results
-        middleware += [ResultCap(model, kept.keep if kept else None), SecretResults(toolbox.redactor)]
+        middleware += _guards(model, toolbox, kept.keep if kept else None)
+    if toolbox.browsing is not None and any(tool.name == "browser_use" for tool in tools):
+        middleware += beside_other_tools(toolbox.browsing, model)
     if toolbox.figures is not None and any(tool.name == "python_repl_tool" for tool in tools):
         middleware.append(Pictures(drawn_figures(toolbox.figures)))
     if toolbox.figures is not None and name in toolbox.offers:
@@ -143,7 +176,7 @@ def _compact(name: Worker, model: BaseChatModel, toolbox: Toolbox) -> Agent | No
             search, crawl = (toolbox.named("researcher", tool) for tool in ("tavily_search", "crawl_tool"))
             return Research(search, crawl, missing) if search or crawl else None
         case "browser":
-            return Browsing(toolbox.named("browser", "browser"), missing)
+            return PageReading(toolbox.named("browser", "browser"), missing)
         case "reporter":
             return ShortReport(model, toolbox.missing.get("researcher", ""))
         case _:

@@ -1,6 +1,6 @@
 """`ask_human`: an agent's question to the user, for which the run pauses."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -26,6 +26,10 @@ class _Question(BaseModel):
     )
 
 
+class _Inquiry(BaseModel):
+    inquire: str = Field(description="The question, in the user's language.")
+
+
 def ask_tools(max_questions: int) -> list[BaseTool]:
     """The tool, alone in a list; none when `max_questions`, the bound for a run, is 0.
 
@@ -33,21 +37,40 @@ def ask_tools(max_questions: int) -> list[BaseTool]:
     result. Whoever keeps the run's ledger counts: a call over the bound is told to decide for itself, and so
     is every call where the options of the run say that nobody `may_ask`.
     """
-    if max_questions == 0:
-        return []
 
     async def ask_human(question: str, options: list[str] | None = None) -> str:
-        if not _may_ask():
-            return _NOBODY
-        answer = interrupt({"kind": "question", "question": question, "options": options or []})
-        return answer_words(answer) or _NOTHING_SAID
+        return _answered(question, options or [])
 
+    return _tools(ask_human, _Question, max_questions)
+
+
+def inquiry_tools(max_questions: int) -> list[BaseTool]:
+    """The same for the agent in the browser, whose parameter is `inquire`."""
+
+    async def ask_human(inquire: str) -> str:
+        return _answered(inquire, [])
+
+    return _tools(ask_human, _Inquiry, max_questions)
+
+
+def _answered(question: str, options: list[str]) -> str:
+    if not _may_ask():
+        return _NOBODY
+    answer = interrupt({"kind": "question", "question": question, "options": options})
+    return answer_words(answer) or _NOTHING_SAID
+
+
+def _tools(
+    function: Callable[..., Awaitable[str]], schema: type[BaseModel], max_questions: int
+) -> list[BaseTool]:
+    if max_questions == 0:
+        return []
     tool = StructuredTool.from_function(
-        coroutine=ask_human,
+        coroutine=function,
         name="ask_human",
         description="Ask the user, and wait for the answer. Only for what you cannot find out and cannot "
         f"sensibly assume: at most {max_questions} questions are answered in a run.",
-        args_schema=_Question,
+        args_schema=schema,
         metadata={
             "said_by": "user",
             "idempotent": True,

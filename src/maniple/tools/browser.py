@@ -1,6 +1,8 @@
-"""`browser`: a page opened in a real browser, under the name and the result that LangManus's clients know."""
+"""`browser`: work in a real browser, under the name and the result that LangManus's clients know."""
 
 import json
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from langchain_core.tools import BaseTool, StructuredTool
 
@@ -14,8 +16,46 @@ _MAX_CHARACTERS = 12_000
 _MAX_LINKS = 30
 
 
+class Outcome(Protocol):
+    """What came of an instruction, and the path of a recording or None."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def recording(self) -> str | None: ...
+
+
+Browse = Callable[[str], Awaitable[Outcome]]
+
+
+def browsing_tool(browse: Browse) -> BaseTool:
+    """A call is a whole piece of work in the browser, done by an agent of its own.
+
+    It gives a JSON object `{result_content, generated_gif_path}`. Of what could not be done the content
+    begins with `STEP FAILED:`. The work keeps its own limits and records; done again, it knows its place.
+    """
+
+    async def work(instruction: str) -> str:
+        done = await browse(instruction)
+        return _told(done.text, done.recording)
+
+    return StructuredTool.from_function(
+        coroutine=work,
+        name="browser",
+        description="Have a task done in a real browser: open pages, click, type, choose, download, read. "
+        "Say in one instruction what is to be reached, with the full URL where you know it, and what to "
+        "report.",
+        metadata={"idempotent": True, "mode": "ordered", "timeout_seconds": None},
+    )
+
+
+def _told(content: str, recording: str | None) -> str:
+    return json.dumps({"result_content": content, "generated_gif_path": recording}, ensure_ascii=False)
+
+
 def browser_tool(browser: Browser) -> BaseTool:
-    """A call opens the first address in the instruction; nothing is clicked or typed yet.
+    """For small models: a call opens the first address in the instruction, and clicks and types nothing.
 
     It gives a JSON object `{result_content, generated_gif_path}`, the second null: nothing is recorded.
     Raises `BrowserError` or `FetchError` when there is no address or the page cannot be opened.
@@ -25,8 +65,7 @@ def browser_tool(browser: Browser) -> BaseTool:
         asked = _address(instruction)
         page = await browser.read(asked, thread=thread_key())
         source = await source_line(page.url, page.title, page.text, asked=asked)
-        result = {"result_content": _shown(page, source), "generated_gif_path": None}
-        return json.dumps(result, ensure_ascii=False)
+        return _told(_shown(page, source), None)
 
     return StructuredTool.from_function(
         coroutine=browse,

@@ -1,0 +1,164 @@
+"""A browser without Chromium: a shop of three pages, which does what the 17 actions say and remembers it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from maniple.agents.browsing import Browsing
+from maniple.browser import Action, ActionResult, Aids, BrowserState, Element, ScrollInfo, Tab
+from maniple.config import BrowsingSettings
+from maniple.errors import BrowserError
+from maniple.runtime.workers import Toolbox
+from maniple.tools.browser import browser_tool
+from maniple.tools.browser_use import browser_use_tool
+from maniple.tools.browser_window import Window
+from tests.openai_server import OpenAIServer, call, reply
+from tests.team import Scripted, plan, scripted_team, step
+
+HOME = "https://shop.test/"
+PAGES: dict[str, tuple[str, ...]] = {
+    "about:blank": (),
+    HOME: ("link Basket", "input text Search", "input password PIN", "button Buy"),
+    f"{HOME}basket": ("button Pay", "link Back", "text 2 apples, 3.50 EUR"),
+}
+PICTURE = b"\xff\xd8\xff\xe0 picture"
+
+
+@dataclass
+class ShopPage:
+    """A thread's tab."""
+
+    url: str = "about:blank"
+    done: list[dict[str, Any]] = field(default_factory=list)
+    looks: int = 0
+    shown: str = ""
+    dies: bool = False
+    hangs_at: str = ""
+    stuck: asyncio.Event = field(default_factory=asyncio.Event)
+    aids: Aids = field(default_factory=Aids)
+    pages: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAGES)
+    words: Callable[[str], str] = lambda url: ""
+
+    async def observe(self, *, screenshot: bool = True) -> BrowserState:
+        if self.dies:
+            raise BrowserError("The browser has ended; the next action starts a new one.")
+        self.looks += 1
+        self.shown = self.url
+        names = self.pages.get(self.url, ())
+        elements = tuple(
+            Element(at, name.rpartition(" ")[0], name.rpartition(" ")[2]) for at, name in enumerate(names)
+        )
+        listed = "\n".join(f"[{one.index}]<{one.role}>{one.name}" for one in elements) + self.words(self.url)
+        return BrowserState(
+            snapshot_id=str(self.looks),
+            url=self.url,
+            title=self.url.rpartition("/")[2] or "Shop",
+            tabs=(Tab(1, "Shop", self.url, is_current=True),),
+            interactive_elements=listed,
+            elements=elements,
+            scroll_info=ScrollInfo(0, 0),
+            viewport_height=800,
+            screenshot=PICTURE if screenshot else None,
+        )
+
+    async def act(self, given: Mapping[str, Any] | Action) -> ActionResult:
+        action = Action.of(given)
+        self.done.append(action.model_dump(exclude_defaults=True))
+        if action.action == self.hangs_at:
+            self.stuck.set()
+            await asyncio.Event().wait()
+        match action.action:
+            case "go_to_url":
+                self.url = action.url or ""
+                return ActionResult(f"Navigated to {action.url}")
+            case "click_element" if action.index is not None and action.index < len(
+                self.pages.get(self.shown, ())
+            ):
+                if self.pages[self.shown][action.index] == "link Basket":
+                    self.url = f"{HOME}basket"
+                return ActionResult(f"Clicked element at index {action.index}")
+            case "click_element":
+                raise BrowserError(f"Element with index {action.index} not found")
+            case "extract_content" if self.aids.extract:
+                found = await self.aids.extract(action.goal or "", "# Page\n\nApples cost 3.50 EUR.")
+                return ActionResult(f"Extracted from page:\n{found}\n", changed=False)
+            case "wait":
+                return ActionResult(f"Waited for {action.seconds:g} seconds", changed=False)
+            case _:
+                return ActionResult(f"{action.action} done")
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass
+class Shop:
+    """The browser."""
+
+    make: Callable[[], ShopPage] = ShopPage
+    pages: dict[str, ShopPage] = field(default_factory=dict)
+
+    async def page(self, thread: str, aids: Aids | None = None) -> ShopPage:
+        page = self.pages.setdefault(thread, self.make())
+        page.aids = aids or Aids()
+        return page
+
+    @property
+    def only(self) -> ShopPage:
+        (page,) = self.pages.values()
+        return page
+
+
+def use(action: str, **given: Any) -> dict[str, Any]:
+    """One reply that does one thing in the browser."""
+    return call("browser_use", action=action, **given)
+
+
+def done(result: str = "It costs 3.50 EUR.", status: str = "success") -> dict[str, Any]:
+    return call("terminate", status=status, result=result)
+
+
+def told(*browser: dict[str, Any], task: str = "Find the price.", **roles: Any) -> dict[str, Any]:
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(step("browser", description=task), step("reporter"))))],
+        "browser": list(browser),
+        "reporter": [reply("# Report")],
+        "other": [reply("NOTHING")],
+        **roles,
+    }
+
+
+@asynccontextmanager
+async def shopping(
+    script: dict[str, Any],
+    *,
+    shop: Shop | None = None,
+    browsing: Mapping[str, Any] | None = None,
+    checkpointer: Any = None,
+    **options: Any,
+) -> AsyncIterator[tuple[Scripted, Shop]]:
+    """A team whose browser is the shop."""
+    shop = shop or Shop()
+    window = Window(shop)  # type: ignore[arg-type]
+    toolbox = Toolbox(
+        {"browser": [browser_tool(shop)], "manus": [browser_use_tool(window)]},  # type: ignore[arg-type]
+        browsing=Browsing(window, BrowsingSettings.model_validate(browsing or {})),
+    )
+    saver = checkpointer or InMemorySaver()
+    async with scripted_team(script, toolbox=toolbox, checkpointer=saver, **options) as team:
+        yield team, shop
+
+
+def views(server: OpenAIServer, role: str = "browser") -> list[Any]:
+    """What of the browser each call for a role was shown: the contents of its last messages."""
+    asked = [one["messages"] for one in server.requests if f"You are the {role}" in str(one["messages"][0])]
+    return [messages[-1]["content"] for messages in asked]
+
+
+QUESTION = [HumanMessage("What do apples cost?")]
