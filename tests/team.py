@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from maniple.agents import ROLES, roles_of
 from maniple.config import ModelsSettings, TeamSettings
 from maniple.events import Event
 from maniple.graph import RunOptions, Team, TeamRules, build_graph
@@ -80,6 +81,7 @@ async def scripted_team(
     models: dict[str, Any] | None = None,
     toolbox: Toolbox = TOOLS,
     server: OpenAIServer | None = None,
+    settings: TeamSettings | None = None,
     **options: Any,
 ) -> AsyncIterator[Scripted]:
     """Open a team over `script`, or over a `server` that stays."""
@@ -87,10 +89,11 @@ async def scripted_team(
         endpoint = {"base_url": server.base_url, "timeout_seconds": 5, "max_retries": 0, **(models or {})}
         each = {"basic": {"model": "m", **endpoint}, "reasoning": {"model": "deep", **endpoint}}
         async with open_chat_models(ModelsSettings.model_validate(each)) as chat:
+            who = roles_of(settings) if settings else ROLES
             team = build_graph(
                 chat,
-                build_workers(TeamSettings(), chat, toolbox),
-                rules=rules,
+                build_workers(settings or TeamSettings(), chat, toolbox, who),
+                rules=rules or TeamRules(roles=who),
                 checkpointer=InMemorySaver() if checkpointer == "memory" else checkpointer,
                 **options,
             )

@@ -30,6 +30,7 @@ from tests.team import checked, data, plan, status, step
 pytestmark = pytest.mark.anyio
 SEARCH_KEY = "tvly-hunter2"
 LOOPBACK = ("127.0.0.0/8", "::1/128")
+ENDED = {"status": "success", "result": "3 euros"}
 PAGE = Reply(
     "<html><title>Prices</title><body><h1>Prices</h1><p>" + "Tea costs 3 euros. " * 20 + "</p></body></html>"
 )
@@ -121,11 +122,15 @@ async def test_a_secret_of_the_settings_that_a_tool_prints_is_masked_for_the_mod
     assert all("***" in one and SEARCH_KEY not in one for one in heard)
 
 
-async def test_the_browser_reads_a_page_in_chromium(tmp_path, site):
-    calls = [call("browser", instruction=f"Open {site.url}/ and read the price"), reply("3 euros")]
-    (result,) = await results(script("browser", *calls), tmp_path, site)
-    assert "Tea costs 3 euros." in json.loads(result)["result_content"]
-    assert json.loads(result)["generated_gif_path"] is None
+async def test_the_browser_works_in_chromium(tmp_path, site):
+    ways = [call("browser_use", action="go_to_url", url=f"{site.url}/"), call("terminate", **ENDED)]
+    async with team(script("browser", *ways), tmp_path, site) as (runtime, server):
+        events = stream_run(runtime.graph, [HumanMessage("What does tea cost?")], thread_id="t")
+        frames = checked([event async for event in events])
+    (result,) = data(frames, "tool_call_result")
+    assert json.loads(result["tool_result"]) == {"result_content": "3 euros", "generated_gif_path": None}
+    seen = [str(one["messages"][-1]["content"]) for one in server.requests if "terminate" in str(one)]
+    assert "Tea costs 3 euros." in seen[1]
 
 
 async def test_the_file_manager_writes_where_the_coder_reads(tmp_path, site):

@@ -73,5 +73,7 @@ class StuckDetection(AgentMiddleware[Any, Any]):
 
 
 def _said(result: ToolMessage) -> str:
-    # Of pictures and other parts the data counts, too.
-    return result.content if isinstance(result.content, str) else str(result.content)
+    # Of pictures and other parts the data counts, too; of what was done in the browser, on which page.
+    said = result.content if isinstance(result.content, str) else str(result.content)
+    page = result.artifact.get("page") if isinstance(result.artifact, dict) else None
+    return f"{said}\n[page {page}]" if page else said

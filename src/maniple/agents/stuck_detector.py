@@ -1,5 +1,6 @@
 """Tell when an agent goes round in circles: by its calls and their results, not by what it says of them."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +17,7 @@ PATIENCE = 3
 """So many times as long for whoever waits for something: it is expected to stay the same for a while."""
 MOST_NUDGES = 3
 """Who gets stuck once more in one step after so many nudges is not nudged again."""
-_NAMES, _NAME_CHARACTERS = 3, 60
+_NAMES, _NAME_CHARACTERS, _TRIED_CHARACTERS = 3, 60, 200
 
 Things = frozenset[str]
 """What a result says, a digest for each thing."""
@@ -90,12 +91,23 @@ class StuckDetector:
         return Stuck(reached[0], _words(reached[0], self._lasts[reached[0]], calls), is_final)
 
 
+def _tried(calls: Sequence[Observed]) -> str:
+    """Return what the calls were given, in short."""
+    return ", ".join(
+        json.dumps(dict(one.arguments), ensure_ascii=False, default=str)[:_TRIED_CHARACTERS]
+        for one in calls[:_NAMES]
+    )
+
+
 def _words(kind: Kind, answers: int, calls: Sequence[Observed]) -> str:
     names = sorted({one.name[:_NAME_CHARACTERS] for one in calls})
     named = ", ".join(names[:_NAMES]) + (", …" if len(names) > _NAMES else "")
     match kind:
         case "same":
-            return f"the same call of {named} was made {answers} times in a row, always with the same result"
+            return (
+                f"the same call of {named} was made {answers} times in a row, always with the same result: "
+                f"{_tried(calls)}"
+            )
         case "alternating":
             return (
                 f"two calls were made in turn, {answers} in all, the last of {named}, with the same results"

@@ -2,22 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents.browsing import Browsing
 from maniple.browser import Action, ActionResult, Aids, BrowserState, Element, ScrollInfo, Tab
-from maniple.config import BrowsingSettings
+from maniple.config import BrowsingSettings, TeamSettings
 from maniple.errors import BrowserError
 from maniple.runtime.workers import Toolbox
 from maniple.tools.browser import browser_tool
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
+from maniple.tools.terminate import terminate_tool
 from tests.openai_server import OpenAIServer, call, reply
 from tests.team import Scripted, plan, scripted_team, step
 
@@ -30,31 +32,35 @@ PAGES: dict[str, tuple[str, ...]] = {
 PICTURE = b"\xff\xd8\xff\xe0 picture"
 
 
+@tool
+async def look_around() -> str:
+    """Look around."""
+    return "nothing"
+
+
 @dataclass
 class ShopPage:
     """A thread's tab."""
 
+    shop: "Shop"
     url: str = "about:blank"
     done: list[dict[str, Any]] = field(default_factory=list)
     looks: int = 0
     shown: str = ""
-    dies: bool = False
-    hangs_at: str = ""
-    stuck: asyncio.Event = field(default_factory=asyncio.Event)
     aids: Aids = field(default_factory=Aids)
-    pages: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PAGES)
-    words: Callable[[str], str] = lambda url: ""
 
     async def observe(self, *, screenshot: bool = True) -> BrowserState:
-        if self.dies:
+        if self.shop.hangs_at == "look":
+            await asyncio.Event().wait()
+        if self.shop.is_blind:
             raise BrowserError("The browser has ended; the next action starts a new one.")
         self.looks += 1
         self.shown = self.url
-        names = self.pages.get(self.url, ())
+        names = PAGES.get(self.url, ())
         elements = tuple(
             Element(at, name.rpartition(" ")[0], name.rpartition(" ")[2]) for at, name in enumerate(names)
         )
-        listed = "\n".join(f"[{one.index}]<{one.role}>{one.name}" for one in elements) + self.words(self.url)
+        listed = "\n".join(f"[{one.index}]<{one.role}>{one.name}" for one in elements) + self.shop.words
         return BrowserState(
             snapshot_id=str(self.looks),
             url=self.url,
@@ -70,21 +76,15 @@ class ShopPage:
     async def act(self, given: Mapping[str, Any] | Action) -> ActionResult:
         action = Action.of(given)
         self.done.append(action.model_dump(exclude_defaults=True))
-        if action.action == self.hangs_at:
-            self.stuck.set()
+        if action.action == self.shop.hangs_at:
+            self.shop.stuck.set()
             await asyncio.Event().wait()
         match action.action:
             case "go_to_url":
                 self.url = action.url or ""
                 return ActionResult(f"Navigated to {action.url}")
-            case "click_element" if action.index is not None and action.index < len(
-                self.pages.get(self.shown, ())
-            ):
-                if self.pages[self.shown][action.index] == "link Basket":
-                    self.url = f"{HOME}basket"
-                return ActionResult(f"Clicked element at index {action.index}")
             case "click_element":
-                raise BrowserError(f"Element with index {action.index} not found")
+                return self._clicked(action.index or 0)
             case "extract_content" if self.aids.extract:
                 found = await self.aids.extract(action.goal or "", "# Page\n\nApples cost 3.50 EUR.")
                 return ActionResult(f"Extracted from page:\n{found}\n", changed=False)
@@ -93,6 +93,14 @@ class ShopPage:
             case _:
                 return ActionResult(f"{action.action} done")
 
+    def _clicked(self, index: int) -> ActionResult:
+        names = PAGES.get(self.shown, ())
+        if index >= len(names):
+            raise BrowserError(f"Element with index {index} not found")
+        if names[index] == "link Basket":
+            self.url = f"{HOME}basket"
+        return ActionResult(f"Clicked element at index {index}")
+
     async def aclose(self) -> None: ...
 
 
@@ -100,11 +108,17 @@ class ShopPage:
 class Shop:
     """The browser."""
 
-    make: Callable[[], ShopPage] = ShopPage
+    hangs_at: str = ""
+    """The action that never ends."""
+    is_blind: bool = False
+    """Whether looking fails."""
+    words: str = ""
+    """What each page says beside its controls."""
+    stuck: asyncio.Event = field(default_factory=asyncio.Event)
     pages: dict[str, ShopPage] = field(default_factory=dict)
 
     async def page(self, thread: str, aids: Aids | None = None) -> ShopPage:
-        page = self.pages.setdefault(thread, self.make())
+        page = self.pages.setdefault(thread, ShopPage(self))
         page.aids = aids or Aids()
         return page
 
@@ -147,12 +161,20 @@ async def shopping(
     shop = shop or Shop()
     window = Window(shop)  # type: ignore[arg-type]
     toolbox = Toolbox(
-        {"browser": [browser_tool(shop)], "manus": [browser_use_tool(window)]},  # type: ignore[arg-type]
+        {"browser": [browser_tool(shop)], "manus": [browser_use_tool(window), look_around, terminate_tool()]},  # type: ignore[arg-type]
         browsing=Browsing(window, BrowsingSettings.model_validate(browsing or {})),
     )
     saver = checkpointer or InMemorySaver()
     async with scripted_team(script, toolbox=toolbox, checkpointer=saver, **options) as team:
         yield team, shop
+
+
+@asynccontextmanager
+async def alone(script: dict[str, Any], **browsing: Any) -> AsyncIterator[tuple[Scripted, Shop]]:
+    """The same team with manus, who has the browser's tool beside others."""
+    settings = TeamSettings(members=("manus", "reporter"))
+    async with shopping(script, browsing=browsing, settings=settings) as both:
+        yield both
 
 
 def views(server: OpenAIServer, role: str = "browser") -> list[Any]:

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from maniple.agents.browsing.course import TOLD_CHARACTERS
 from tests.agents.browsing.shop import HOME, done, shopping, told, use
-from tests.team import agents, data, status
+from tests.openai_server import call, reply
+from tests.team import agents, data, names, status
 
 pytestmark = pytest.mark.anyio
 WAY = (use("go_to_url", url=HOME), use("click_element", index=0), done())
@@ -16,7 +18,8 @@ async def test_a_step_is_one_call_of_the_browser_without_a_model_around_it():
         frames = await team.run("What do apples cost?")
     assert status(frames) == "completed"
     assert agents(frames) == ["coordinator", "planner", "browser", "reporter"]
-    assert [one["tool_name"] for one in data(frames, "tool_call")] == ["browser"]
+    (asked,) = data(frames, "tool_call")
+    assert (asked["tool_name"], asked["tool_input"]) == ("browser", {"instruction": "Find the price."})
     (result,) = data(frames, "tool_call_result")
     assert json.loads(result["tool_result"]) == {
         "result_content": "It costs 3.50 EUR.",
@@ -24,3 +27,127 @@ async def test_a_step_is_one_call_of_the_browser_without_a_model_around_it():
     }
     assert team.server.stats["by_role"]["browser"] == 3
     assert shop.only.url == f"{HOME}basket"
+
+
+async def test_nothing_that_the_loop_says_is_a_message_and_all_that_it_uses_is_counted():
+    async with shopping(told(*({**one, "text": "Because."} for one in WAY))) as (team, _):
+        frames = await team.run()
+    assert "Because." not in json.dumps(data(frames, "message"))
+    assert [one["agent_name"] for one in data(frames, "usage")].count("browser") == 3
+
+
+async def test_each_step_is_told_with_its_thought_its_action_and_what_came_of_it():
+    reply_ = {**use("go_to_url", url=HOME), "text": "I open the shop."}
+    async with shopping(told(reply_, done())) as (team, _):
+        frames = await team.run()
+    steps = data(frames, "browser_step")
+    assert [(one["number"], one["state"]) for one in steps] == [
+        (1, "thinking"),
+        (1, "acting"),
+        (1, "observing"),
+        (2, "thinking"),
+        (2, "acting"),
+        (2, "observing"),
+        (2, "completed"),
+    ]
+    first, last = steps[2], steps[-1]
+    assert list(first) == [
+        *("tool_call_id", "number", "state", "phase", "thought", "action", "observation", "success"),
+        *("started", "seconds"),
+    ]
+    assert first["tool_call_id"] == data(frames, "tool_call")[0]["tool_call_id"]
+    assert (first["thought"], first["action"]) == (
+        "I open the shop.",
+        {"name": "go_to_url", "parameters": {"url": HOME}},
+    )
+    assert (first["observation"], first["success"]) == (f"Navigated to {HOME}", True)
+    assert first["started"] > 1_700_000_000 and 0 <= first["seconds"] < 60
+    assert last["action"]["name"] == "terminate"
+    told_names = names(frames)
+    assert told_names.index("tool_call") < told_names.index("browser_step")
+
+
+async def test_clients_hear_where_the_browser_is_when_that_changes():
+    ways = (use("go_to_url", url=HOME), use("wait", seconds=0), use("click_element", index=0), done())
+    async with shopping(told(*ways)) as (team, _):
+        frames = await team.run()
+    states = data(frames, "browser_state")
+    assert [one["url"] for one in states] == [HOME, f"{HOME}basket"]
+    assert states[0] == {
+        "url": HOME,
+        "title": "Shop",
+        "tabs": [{"tab_id": 1, "url": HOME, "title": "Shop", "is_current": True}],
+        "screenshot": None,
+    }
+
+
+async def test_what_goes_into_a_password_field_is_told_nobody():
+    ways = (use("go_to_url", url=HOME), use("input_text", index=2, text="hunter2"), done())
+    async with shopping(told(*ways)) as (team, shop):
+        frames = await team.run()
+    assert "hunter2" not in json.dumps(data(frames, "browser_step"))
+    assert shop.only.done[-1]["text"] == "hunter2"
+
+
+async def test_a_long_thought_is_told_in_part():
+    async with shopping(told({**done(), "text": "word " * 10_000})) as (team, _):
+        frames = await team.run()
+    assert all(len(one["thought"]) <= TOLD_CHARACTERS for one in data(frames, "browser_step"))
+
+
+async def test_an_answer_in_plain_text_is_the_result_too():
+    async with shopping(told(use("go_to_url", url=HOME), reply("3.50 EUR"))) as (team, _):
+        frames = await team.run()
+    assert json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"] == "3.50 EUR"
+    assert data(frames, "browser_step")[-1]["thought"] == "3.50 EUR"
+
+
+async def test_what_cannot_be_done_fails_the_step_with_its_reason():
+    async with shopping(told(done("the shop is closed", "failure"))) as (team, _):
+        frames = await team.run()
+    step = data(frames, "plan")[-1]["steps"][0]
+    assert (step["status"], step["reason"]) == ("failed", "the shop is closed")
+    assert data(frames, "browser_step")[-1]["state"] == "failed"
+
+
+async def test_a_call_beside_one_that_changed_the_page_is_refused():
+    two = [*use("go_to_url", url=HOME)["tool_calls"], *use("click_element", index=0)["tool_calls"]]
+    async with shopping(told({"tool_calls": two}, done())) as (team, shop):
+        await team.run()
+    assert [one["action"] for one in shop.only.done] == ["go_to_url"]
+    heard = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
+    assert "the page has changed" in heard[1]["content"]
+
+
+async def test_calls_beside_one_that_changed_nothing_or_failed():
+    waits = [*use("wait", seconds=0)["tool_calls"], *use("go_to_url", url=HOME)["tool_calls"]]
+    fails = [*use("click_element", index=99)["tool_calls"], *use("send_keys", keys="Enter")["tool_calls"]]
+    async with shopping(told({"tool_calls": waits}, {"tool_calls": fails}, done())) as (team, shop):
+        await team.run()
+    assert [one["action"] for one in shop.only.done] == ["wait", "go_to_url", "click_element"]
+    heard = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
+    assert "the action before it failed" in heard[3]["content"]
+
+
+async def test_the_loop_is_told_the_request_and_what_others_found():
+    steps = [
+        {"agent_name": "researcher", "title": "Look", "description": "find the shop"},
+        {"agent_name": "browser", "title": "Buy", "description": "Open it."},
+        {"agent_name": "reporter", "title": "Report", "description": "say it"},
+    ]
+    plan = json.dumps({"thought": "t", "title": "p", "steps": steps})
+    script = told(done(), planner=[reply(plan)], researcher=[reply("It is at shop.test.")])
+    async with shopping(script) as (team, _):
+        await team.run("Buy apples")
+    (prompt,) = team.prompts("browser")
+    assert "Request: Buy apples" in prompt
+    assert "It is at shop.test." in prompt
+    assert "Open it." in prompt
+
+
+async def test_the_answer_of_a_terminal_call_ends_the_call_even_beside_others():
+    both = [*done()["tool_calls"], *call("terminate", status="success", result="again")["tool_calls"]]
+    async with shopping(told({"tool_calls": both})) as (team, _):
+        frames = await team.run()
+    assert team.server.stats["by_role"]["browser"] == 1
+    assert status(frames) == "completed"
