@@ -19,7 +19,6 @@ from maniple.agents.browsing.course import COURSE, Course
 from maniple.agents.browsing.limits import MOST_REACHED
 from maniple.agents.browsing.phases import Phase, PhasePlanner
 from maniple.agents.browsing.recordings import keep_recording
-from maniple.agents.call_limit import answers_in
 from maniple.agents.react import answer_in, one_step
 from maniple.agents.scope import run_scope
 from maniple.agents.step_values import held
@@ -121,11 +120,10 @@ class BrowsingLoop:
             with one_step(task):
                 result = await self._agent.ainvoke({"messages": messages, "given": len(messages)})
             phases[at] = _ended(phases[at], answer_in(result["messages"]))
-            steps = answers_in(result)
         except StepFailed as failure:
             is_over = str(failure).startswith(MOST_REACHED)
             phases[at] = phases[at].ended(str(failure), done=False)
-            steps = max(course.number - course.offset, 0)
+        steps = max(course.number - course.offset, 0)
         update = {"phases": [one.to_state() for one in phases], "steps": steps, "is_over": is_over}
         return Command(goto=self._after(phases, at, state, is_over=is_over), update=update)
 

@@ -1,0 +1,112 @@
+"""How far one call of the browser may go."""
+
+import asyncio
+import json
+
+import pytest
+
+from maniple.agents.budget import Budget
+from maniple.agents.meter import Meter
+from maniple.agents.scope import RunScope
+from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
+from tests.team import data
+
+pytestmark = pytest.mark.anyio
+
+
+async def outcome(script, shop: Shop | None = None, **browsing) -> tuple[str, int]:
+    """The content of the call's result, and how often the loop's model was asked."""
+    async with shopping(script, shop=shop, browsing=browsing) as (team, _):
+        frames = await team.run()
+        return (
+            json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"],
+            team.server.stats["by_role"]["browser"] // len(data(frames, "tool_call_result")),
+        )
+
+
+async def test_after_so_many_iterations_the_call_ends_with_what_was_found():
+    ways = [use("go_to_url", url=f"{HOME}{n}") for n in range(9)]
+    said, asked = await outcome(told(*ways), max_iterations=4)
+    assert said.startswith("STEP FAILED: Max iterations reached")
+    assert f"Navigated to {HOME}3" in said
+    assert asked == 4
+
+
+async def test_failures_one_after_another_end_the_call():
+    said, asked = await outcome(told(*[use("click_element", index=n) for n in range(50, 60)]))
+    assert said.startswith("STEP FAILED: Too many consecutive failures")
+    assert "Element with index 52 not found" in said
+    assert asked == 3
+
+
+async def test_a_success_between_failures_counts_them_anew():
+    bad, good = use("click_element", index=99), use("wait", seconds=0)
+    said, asked = await outcome(told(bad, bad, good, bad, bad, done()))
+    assert (said, asked) == ("It costs 3.50 EUR.", 6)
+
+
+async def test_calls_refused_beside_a_failed_one_are_one_failure():
+    three = {"tool_calls": [use("click_element", index=n)["tool_calls"][0] for n in (97, 98, 99)]}
+    said, asked = await outcome(told(three, three, done()))
+    assert (said, asked) == ("It costs 3.50 EUR.", 3)
+
+
+async def test_the_time_of_a_call_is_limited():
+    said, _ = await outcome(told(use("go_to_url", url=HOME)), Shop(hangs_at="go_to_url"), max_seconds=0.2)
+    assert said.startswith("STEP FAILED: The time limit of 0.2 s was reached.")
+
+
+async def test_who_does_the_same_on_the_same_page_is_told_what_was_tried_and_then_stopped():
+    ways = [use("go_to_url", url=HOME), *[use("click_element", index=3)] * 8]
+    async with shopping(told(*ways)) as (team, shop):
+        frames = await team.run()
+    clicks = [one for one in shop.only.done if one["action"] == "click_element"]
+    assert len(clicks) == 5
+    asked = [json.dumps(one["messages"]) for one in team.server.requests if "terminate" in str(one)]
+    nudged = ["going round in circles" in one for one in asked[:6]]
+    assert nudged == [False] * 4 + [True, True]
+    assert "click_element" in asked[4][asked[4].index("going round in circles") :]
+    said = json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"]
+    assert said.startswith("STEP FAILED: the agent was stuck")
+    assert "Clicked element at index 3" in said
+
+
+async def test_the_same_action_on_a_page_that_changes_is_progress():
+    class Pager(Shop):
+        @property
+        def words(self) -> str:
+            page = self.pages.get(next(iter(self.pages), ""))
+            return f"\npage {len(page.done) if page else 0}"
+
+        @words.setter
+        def words(self, words: str) -> None: ...
+
+    ways = [use("go_to_url", url=HOME), *[use("click_element", index=3)] * 8, done()]
+    said, asked = await outcome(told(*ways), Pager())
+    assert (said, asked) == ("It costs 3.50 EUR.", 10)
+
+
+async def test_the_calls_of_the_loop_count_for_the_budget_of_the_run():
+    from tests.agents.browsing.test_pausing import BEGIN
+
+    meter = Meter(Budget(model_calls=5))
+    ways = [use("go_to_url", url=HOME), *[use("wait", seconds=n) for n in range(9)]]
+    async with shopping(told(*ways)) as (team, shop):
+        scope = RunScope(run_id="r", meter=meter)
+        config = {"configurable": {"thread_id": "t", "maniple_scope": scope}, "callbacks": meter.callbacks}
+        await team.team.ainvoke(BEGIN, config)
+    assert meter.exhausted
+    assert team.server.stats["by_role"]["browser"] == 3
+    assert len(shop.only.done) == 3
+
+
+async def test_a_cancelled_run_ends_its_call_at_once_and_says_so():
+    shop = Shop(hangs_at="go_to_url")
+    async with shopping(told(use("go_to_url", url=HOME)), shop=shop) as (team, _):
+        task = asyncio.create_task(team.run())
+        async with asyncio.timeout(30):
+            await shop.stuck.wait()
+        task.cancel()
+        async with asyncio.timeout(2):
+            await asyncio.wait({task})
+    assert task.cancelled()

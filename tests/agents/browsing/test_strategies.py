@@ -1,0 +1,93 @@
+"""How the loop thinks."""
+
+import json
+
+import pytest
+
+from tests.agents.browsing.shop import HOME, done, shopping, told, use
+from tests.openai_server import reply
+from tests.team import data
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        ("react_plus", "`Last:` whether"),
+        ("cot", "think step by step, in writing"),
+        ("tot", "weighed against"),
+    ],
+)
+async def test_each_strategy_has_words_of_its_own(strategy, words):
+    async with shopping(told(done()), browsing={"strategy": strategy}) as (team, _):
+        await team.run()
+    assert words in team.prompts("browser")[0]
+
+
+async def test_the_standard_one_asks_once_a_step():
+    async with shopping(told(use("go_to_url", url=HOME), done())) as (team, _):
+        await team.run()
+    assert team.server.stats["by_role"]["browser"] == 2
+    assert "Known:" not in team.prompts("browser")[0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "offered", "not_offered"),
+    [
+        ("navigate", {"go_to_url", "click_element", "web_search"}, {"input_text", "extract_content"}),
+        ("execute", {"input_text", "send_keys", "select_dropdown_option"}, {"extract_content", "web_search"}),
+        ("scrape", {"extract_content", "scroll_down"}, {"input_text", "web_search"}),
+        ("research", {"extract_content", "web_search", "input_text"}, set()),
+        ("auto", {"extract_content", "web_search", "input_text"}, set()),
+    ],
+)
+async def test_modes_offer_their_actions(mode, offered, not_offered):
+    ways = [use(name, index=0, text="x", goal="x", query="x") for name in sorted(not_offered)[:1]]
+    async with shopping(told(*ways, done()), browsing={"mode": mode}) as (team, shop):
+        await team.run()
+    tools = next(one["tools"] for one in team.server.requests if "browser_use" in str(one.get("tools")))
+    (schema,) = [one["function"]["parameters"] for one in tools if one["function"]["name"] == "browser_use"]
+    actions = set(schema["properties"]["action"]["enum"])
+    assert offered <= actions and not actions & not_offered
+    assert not shop.pages or shop.only.done == []
+    if ways:
+        heard = [one["content"] for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
+        assert "is not offered here" in heard[0]
+
+
+SCORES = reply(json.dumps({"scores": [0.1, 0.9]}))
+BRANCHES = [
+    {**use("wait", seconds=1), "text": "Wait."},
+    {**use("go_to_url", url=HOME), "text": "Open it."},
+    {**use("wait", seconds=1), "text": "Just wait."},
+]
+
+
+async def test_of_several_thoughts_the_best_is_taken():
+    script = told(*BRANCHES, *[done()] * 3, other=[SCORES])
+    async with shopping(script, browsing={"strategy": "tot"}) as (team, shop):
+        frames = await team.run()
+    (asked,) = [one for one in team.server.requests if "You judge the next steps" in str(one["messages"])]
+    listed = asked["messages"][-1]["content"]
+    assert "3. " not in listed  # two of them are the same
+    second = listed[listed.index("2. ") :]
+    (taken,) = [one["action"] for one in shop.only.done]
+    assert taken in second
+    assert data(frames, "browser_step")[1]["thought"] in second
+
+
+async def test_thoughts_that_agree_are_not_judged():
+    script = told(*[use("go_to_url", url=HOME)] * 3, *[done()] * 3)
+    async with shopping(script, browsing={"strategy": "tot"}) as (team, shop):
+        await team.run()
+    assert team.server.stats["by_role"] == {"coordinator": 1, "planner": 1, "browser": 6, "reporter": 1}
+    assert len(shop.only.done) == 1
+
+
+async def test_a_judge_without_scores_leaves_the_first_thought():
+    script = told(*BRANCHES, *[done()] * 3, other=[reply("hm")])
+    async with shopping(script, browsing={"strategy": "tot"}) as (team, shop):
+        frames = await team.run()
+    assert len(shop.only.done) == 1
+    assert data(frames, "run_status")[0]["status"] == "completed"
