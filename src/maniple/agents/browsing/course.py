@@ -1,13 +1,14 @@
 """What happens in one call of the browser: its steps, told as they change, and its pictures."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from langchain_core.callbacks import adispatch_custom_event
 
+from maniple.browser import BrowserState
 from maniple.browser.recording import Frame
 from maniple.types import BROWSER_STEP
 
@@ -51,8 +52,8 @@ class Course:
     frames: list[Frame] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     """What was extracted from pages, oldest first."""
-    picture: bytes | None = None
-    """Of the page that the next action is decided on."""
+    seen: BrowserState | None = None
+    """What the next action is decided on, with its picture, where one is kept."""
     _began: float = 0.0
 
     @property
@@ -74,10 +75,7 @@ class Course:
         """Note what was decided on; its picture becomes a frame."""
         told = {key: _briefly(value) for key, value in parameters.items()}
         self._change(action={"name": name, "parameters": told})
-        if self.picture is not None and len(self.frames) < MOST_FRAMES:
-            values = " ".join(f"{key}={value}" for key, value in told.items())
-            self.frames.append(Frame(self.picture, f"{self.number} {name} {values}"[:_CAPTION_CHARACTERS]))
-            self.picture = None
+        self._film(name, told)
         await self._tell("acting")
 
     async def observe(self, observation: str, *, success: bool) -> None:
@@ -91,6 +89,16 @@ class Course:
     async def end(self, state: ExecutionState) -> None:
         """Tell how the call ended, with the newest step."""
         await self._tell(state)
+
+    def _film(self, name: str, parameters: Mapping[str, Any]) -> None:
+        seen, self.seen = self.seen, None
+        if seen is None or seen.screenshot is None or len(self.frames) >= MOST_FRAMES:
+            return
+        values = " ".join(f"{key}={value}" for key, value in parameters.items())
+        boxes = {str(one.index): one.box for one in seen.elements}
+        box = boxes.get(str(parameters.get("index")))
+        caption = f"{self.number} {name} {values}"[:_CAPTION_CHARACTERS]
+        self.frames.append(Frame(seen.screenshot, caption, box))
 
     def keep(self, extracted: str) -> None:
         """Keep what a page said about a goal."""
@@ -112,9 +120,6 @@ class Course:
 
 COURSE: ContextVar[Course | None] = ContextVar("maniple_browser_course", default=None)
 """The call of the browser that is under way; none where an agent has the browser's tool itself."""
-
-KeepRecording = Callable[[list[Frame]], Awaitable[str | None]]
-"""Makes a recording of frames, and returns the path by which clients find it; None when there is none."""
 
 
 def _briefly(value: Any) -> Any:
