@@ -7,7 +7,8 @@ A script maps a role to its replies in order; each conversation has its own coun
 repeats. The role is what a prompt says after "You are the", else "other"; the conversation is the word after
 `#run=`, else "". The key `reject` lists request fields that get a 400; with `by_history` the turn is what
 the request's own messages say (one more than the answers among them), so that a call asked for again gets the
-same reply again. A reply is a dict of any of:
+same reply again. An argument `index of NAME` becomes the number of that control in what is shown last.
+A reply is a dict of any of:
     text             content, sent in word-sized pieces; `{run}` is the conversation, anywhere in a reply
     chunks           content, sent in exactly these pieces
     reasoning        str or list of str, sent as `reasoning_content` before the content
@@ -33,6 +34,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ _CJK = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 _PIECE = re.compile(rf"[{_CJK}]|\s*[^\s{_CJK}]+|\s+")
 _ROLE = re.compile(r"You are the (\w+(?: manager)?)")
 _RUN = re.compile(r"#run=(\w+)")
+_INDEX_OF = re.compile(r'"index of ([^"]+)"')
 
 
 def reply(text: str, **options: Any) -> Json:
@@ -69,6 +72,12 @@ SIMPLE: Json = {
 }
 BRIEF: Json = {**SIMPLE, "planner": [{"chunks": [json.dumps(_PLAN)]}]}
 """The same with a plan in one piece, of which nobody sees more: for tests of many runs."""
+
+
+def _index_of(shown: str, wanted: re.Match[str]) -> str:
+    """The number in brackets of the first control in a view of the browser that has this name."""
+    found = re.search(rf"\[(\d+)\]<[^\]\n]*{re.escape(wanted[1])}", shown)
+    return found[1] if found else "99999"
 
 
 def approximate_tokens(text: str) -> int:
@@ -242,7 +251,8 @@ class OpenAIServer:
             turn = sum(message["role"] == "assistant" for message in body["messages"])
         replies = [reply for reply in self._script[role] for _ in range(reply.get("times", 1))]
         due = json.dumps(replies[min(turn, len(replies) - 1)])
-        return json.loads(due.replace("{run}", run)), f"{run}_{role}_{turn}"
+        due = _INDEX_OF.sub(partial(_index_of, _text(body["messages"][-1])), due.replace("{run}", run))
+        return json.loads(due), f"{run}_{role}_{turn}"
 
     async def _answer(self, request: Request, body: Json, send: Any, done: Callable[[], None]) -> None:
         """Send the reply; `done` is called before its last bytes, so whoever has them finds final stats."""

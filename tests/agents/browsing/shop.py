@@ -70,7 +70,7 @@ class ShopPage:
             elements=elements,
             scroll_info=ScrollInfo(0, 0),
             viewport_height=800,
-            screenshot=PICTURE if screenshot else None,
+            screenshot=self.shop.picture if screenshot else None,
         )
 
     async def act(self, given: Mapping[str, Any] | Action) -> ActionResult:
@@ -114,6 +114,7 @@ class Shop:
     """Whether looking fails."""
     words: str = ""
     """What each page says beside its controls."""
+    picture: bytes = PICTURE
     stuck: asyncio.Event = field(default_factory=asyncio.Event)
     pages: dict[str, ShopPage] = field(default_factory=dict)
 

@@ -1,0 +1,117 @@
+"""Pictures of the browser are kept for whoever watches the run, and for its recording."""
+
+import asyncio
+import io
+import json
+
+import pytest
+from langchain_core.messages import HumanMessage
+from PIL import Image
+
+from maniple.browser import Aids
+from maniple.runs import RunRequest, open_engine
+from maniple.runs.keeping import MOST_BYTES, MOST_FILES, Keeping
+from maniple.store import open_store
+from tests.agents.browsing.shop import HOME, Shop, ShopPage, done, shopping, told, use
+from tests.runs.test_recovery import told as told_by
+from tests.store.samples import stored_run
+from tests.team import checked, data, status
+
+pytestmark = pytest.mark.anyio
+SCRIPT = told(use("go_to_url", url=HOME), use("click_element", index=0), done())
+
+
+def picture() -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (320, 200), "white").save(file, "JPEG")
+    return file.getvalue()
+
+
+class Patient(Shop):
+    """Opens nothing before somebody follows the run."""
+
+    def __init__(self) -> None:
+        super().__init__(picture=picture())
+        self.followed = asyncio.Event()
+
+    async def page(self, thread: str, aids: Aids | None = None) -> ShopPage:
+        await self.followed.wait()
+        return await super().page(thread, aids)
+
+
+async def run(folder, recording: str, *, followed: bool = True):
+    shop = Patient()
+    async with (
+        open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
+        shopping(
+            SCRIPT,
+            shop=shop,
+            checkpointer=store.checkpointer,
+            browsing={"recording": recording, "vision": "never"},
+        ) as (it, _),
+        open_engine(it.team, store, kind="server") as engine,
+    ):
+        run_id = (
+            await engine.submit(RunRequest([HumanMessage("What do apples cost?")], thread_id="t"))
+        ).run.run_id
+        if followed:
+            async for _ in engine.events(run_id):
+                shop.followed.set()
+        else:
+            shop.followed.set()
+            # The report comes after the browser's work.
+            await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"]["reporter"], 30)
+        frames = checked(await told_by(engine, run_id))
+        kept = {one.artifact_id: one for one in await store.artifacts.of_run(run_id)}
+        contents = {
+            key: (await store.artifacts.open(one)).read_bytes()
+            for key, one in kept.items()
+            if one.media_type.startswith("image/")
+        }
+    assert status(frames) == "completed"
+    return frames, kept, contents
+
+
+def addresses(frames) -> list[str | None]:
+    return [one["screenshot"] for one in data(frames, "browser_state")]
+
+
+def recording(frames) -> str | None:
+    return json.loads(data(frames, "tool_call_result")[0]["tool_result"])["generated_gif_path"]
+
+
+async def test_who_follows_a_run_sees_pictures_and_finds_a_recording(tmp_path):
+    frames, kept, contents = await run(tmp_path, "watched")
+    assert [one.rpartition("/")[0] for one in addresses(frames)] == ["/api/artifacts"] * 2
+    for address in addresses(frames):
+        artifact = kept[address.rpartition("/")[2]]
+        assert (artifact.name, artifact.media_type) == ("screenshot.jpg", "image/jpeg")
+        assert contents[artifact.artifact_id] == picture()
+    path = recording(frames)
+    assert path.startswith("/api/browser_history/") and path.endswith(".gif")
+    gif = Image.open(io.BytesIO(contents[path.rpartition("/")[2].removesuffix(".gif")]))
+    assert (gif.format, gif.n_frames) == ("GIF", 2)
+
+
+async def test_of_a_run_that_nobody_follows_no_pictures_are_taken(tmp_path):
+    frames, _, contents = await run(tmp_path, "watched", followed=False)
+    assert (addresses(frames), recording(frames), contents) == ([None, None], None, {})
+
+
+async def test_always_is_whether_anybody_follows_or_not(tmp_path):
+    frames, _, contents = await run(tmp_path, "always", followed=False)
+    assert recording(frames) is not None
+    assert len(contents) == 3
+
+
+async def test_never_is_never(tmp_path):
+    frames, _, contents = await run(tmp_path, "never")
+    assert (addresses(frames), recording(frames), contents) == ([None, None], None, {})
+
+
+async def test_a_run_keeps_so_many_files_and_no_more(tmp_path):
+    async with open_store(None, tmp_path, server=True) as store:
+        keep = Keeping(store, await stored_run(store))
+        assert await keep("a.jpg", "image/jpeg", b"x" * (MOST_BYTES + 1)) is None
+        kept = [await keep("a.jpg", "image/jpeg", b"x") for _ in range(MOST_FILES + 1)]
+    assert all(kept[:-1]) and kept[-1] is None
