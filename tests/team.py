@@ -81,10 +81,10 @@ async def scripted_team(
     models: dict[str, Any] | None = None,
     toolbox: Toolbox = TOOLS,
     server: OpenAIServer | None = None,
-    settings: TeamSettings | None = None,
     **options: Any,
 ) -> AsyncIterator[Scripted]:
-    """Open a team over `script`, or over a `server` that stays."""
+    """Open a team over `script`, or over a `server` that stays; `settings` are the team's."""
+    settings: TeamSettings | None = options.pop("settings", None)
     with nullcontext(server) if server else serving(script) as server:
         endpoint = {"base_url": server.base_url, "timeout_seconds": 5, "max_retries": 0, **(models or {})}
         each = {"basic": {"model": "m", **endpoint}, "reasoning": {"model": "deep", **endpoint}}

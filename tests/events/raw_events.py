@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langgraph.types import Command
 
 from maniple.types import AGENTS as ALL
-from maniple.types import TOOL_OUTPUT
+from maniple.types import BROWSER_STATE, BROWSER_STEP, TOOL_OUTPUT
 
 Raw = dict[str, Any]
 AGENTS = ("coordinator", "planner", "supervisor", "researcher", "coder", "reporter")
@@ -74,6 +74,19 @@ class Turn:
         elif outcome == "error":
             events.append(raw("on_tool_error", tool, ns, call, data={"error": ValueError("bad input")}))
         return events
+
+    def step(self, number: int, state: str) -> Raw:
+        """What a call of the browser tells of a step, as a node inside of it does."""
+        data = {"number": number, "state": state, "action": {"name": "wait", "parameters": {}}}
+        return raw(
+            "on_custom_event", BROWSER_STEP, f"{self.ns}|work:1|model:2", f"{self.id}-inner", data=data
+        )
+
+    def look(self) -> Raw:
+        """Where the browser is."""
+        tab = {"tab_id": 1, "url": "https://e.test/", "title": "E", "is_current": True}
+        data = {"url": "https://e.test/", "title": "E", "tabs": [tab], "screenshot": None}
+        return raw("on_custom_event", BROWSER_STATE, f"{self.ns}|model:2", f"{self.id}-inner", data=data)
 
 
 def _printed(text: str) -> Raw:

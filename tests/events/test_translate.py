@@ -47,7 +47,9 @@ def turns(draw: st.DrawFn) -> list[Raw]:
                 outcome = {"use": "result"}.get(kind, kind)
                 events += turn.use("bash_tool", outcome=outcome, printed=draw(st.sampled_from(["", "12"])))
             case "nested":
-                events += turn.use("browser", inside=turn.say("x", "y"))
+                inside = [turn.step(1, "thinking"), turn.look(), *turn.say("x", "y"), turn.step(1, "acting")]
+                outcome = draw(st.sampled_from(["result", "lost", "error"]))
+                events += turn.use("browser", inside=inside, outcome=outcome)
             case "stray":
                 events += turn.say("z")[1:]
             case "graph":
@@ -292,3 +294,35 @@ def test_a_failed_run_hands_back_the_conversation():
     ]
     assert told[-1][1]["messages"] == [{"role": "user", "content": "hi"}]
     assert told[-4][1]["agent_name"] == "planner"
+
+
+def test_the_steps_of_a_call_are_told_under_it_and_what_it_says_is_not():
+    turn = Turn("coder", 1)
+    steps = [turn.step(1, "thinking"), *turn.say("secret"), turn.look(), turn.step(1, "completed")]
+    told = frames([turn.start(), *turn.use("browser", inside=steps), turn.end(AIMessage("done"))])
+    Client().read(told)
+    names = [name for name, _ in told]
+    called = names.index("tool_call")
+    assert names[called : called + 6] == [
+        *("tool_call", "browser_step", "usage", "browser_state", "browser_step", "tool_call_result")
+    ]
+    assert said(told) == ""
+    steps_told = [data for name, data in told if name == "browser_step"]
+    assert [one["state"] for one in steps_told] == ["thinking", "completed"]
+    assert {one["tool_call_id"] for one in steps_told} == {told[called][1]["tool_call_id"]}
+
+
+def test_a_call_that_is_cut_off_ends_with_a_cancelled_step():
+    turn = Turn("coder", 1)
+    told = frames(
+        [turn.start(), *turn.use("browser", inside=[turn.step(2, "acting")], outcome="lost")], "cancelled"
+    )
+    Client().read(told)
+    steps = [data for name, data in told if name == "browser_step"]
+    assert [(one["number"], one["state"]) for one in steps] == [(2, "acting"), (2, "cancelled")]
+
+
+def test_steps_of_no_call_are_told_nobody():
+    turn = Turn("coder", 1)
+    told = frames([turn.start(), turn.step(1, "thinking"), turn.end(AIMessage("done"))])
+    assert "browser_step" not in [name for name, _ in told]

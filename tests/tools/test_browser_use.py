@@ -1,0 +1,90 @@
+"""`browser_use`: the 17 actions as one tool."""
+
+import pytest
+from langchain_core.utils.function_calling import convert_to_openai_function
+
+from maniple.browser import ACTIONS
+from maniple.errors import BrowserError
+from maniple.tools.browser_use import browser_use_tool
+from maniple.tools.browser_window import MOST_THREADS, Window, fingerprint
+from tests.agents.browsing.shop import HOME, Shop
+
+pytestmark = pytest.mark.anyio
+
+
+def window() -> tuple[Window, Shop]:
+    shop = Shop()
+    return Window(shop), shop  # type: ignore[arg-type]
+
+
+async def run(tool, **arguments):
+    return await tool.ainvoke({"name": tool.name, "args": arguments, "id": "1", "type": "tool_call"})
+
+
+def test_the_schema_is_that_of_openmanus():
+    function = convert_to_openai_function(browser_use_tool(window()[0]))
+    assert function["name"] == "browser_use"
+    assert function["parameters"]["required"] == ["action"]
+    properties = function["parameters"]["properties"]
+    assert properties["action"]["enum"] == list(ACTIONS)
+    assert set(properties) == {
+        *("action", "url", "index", "text", "scroll_amount", "tab_id", "query", "goal", "keys", "seconds")
+    }
+    assert properties["index"]["type"] == "integer"
+    for action in ACTIONS:
+        assert action in function["description"]
+
+
+async def test_a_result_says_what_was_done_and_on_which_page():
+    it, _ = window()
+    tool = browser_use_tool(it)
+    first = await run(tool, action="go_to_url", url=HOME)
+    assert (first.content, first.artifact) == (f"Navigated to {HOME}", {"changed": True, "page": ""})
+    seen = await it.look(screenshot=False)
+    second = await run(tool, action="wait", seconds=0)
+    assert second.artifact == {"changed": False, "page": fingerprint(seen)}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"action": "fly"}, "Unknown action: fly"),
+        ({}, "Unknown action: None"),
+        ({"action": "go_to_url"}, "URL is required for 'go_to_url' action"),
+        ({"action": "input_text", "index": 1}, "Index and text are required for 'input_text' action"),
+        ({"action": "send_keys"}, "Keys are required for 'send_keys' action"),
+        ({"action": "click_element", "index": 7}, "Element with index 7 not found"),
+    ],
+)
+async def test_what_cannot_be_done_is_an_error_in_the_words_that_models_know(given, words):
+    with pytest.raises(BrowserError, match=words):
+        await run(browser_use_tool(window()[0]), **given)
+
+
+async def test_an_action_that_is_not_offered_is_refused():
+    it, shop = window()
+    with pytest.raises(BrowserError, match=r"'go_back' is not offered here. There are go_to_url, wait\."):
+        await run(browser_use_tool(it, ("go_to_url", "wait")), action="go_back")
+    assert shop.pages == {}
+
+
+async def test_looks_are_told_apart_by_what_they_show():
+    it, shop = window()
+    await run(browser_use_tool(it), action="go_to_url", url=HOME)
+    first, second = await it.look(screenshot=False), await it.look(screenshot=False)
+    assert first.snapshot_id != second.snapshot_id
+    assert fingerprint(first) == fingerprint(second)
+    shop.words = "\nsold out"
+    assert fingerprint(await it.look(screenshot=False)) != fingerprint(first)
+
+
+async def test_looks_of_so_many_threads_are_remembered(monkeypatch):
+    it, _ = window()
+    threads = iter([str(n) for n in range(MOST_THREADS + 1) for _ in range(3)])
+    monkeypatch.setattr("maniple.tools.browser_window.thread_key", lambda: next(threads))
+    for _ in range(MOST_THREADS + 1):
+        await it.look(screenshot=False)
+    monkeypatch.setattr("maniple.tools.browser_window.thread_key", lambda: "0")
+    assert it.seen() is None
+    monkeypatch.setattr("maniple.tools.browser_window.thread_key", lambda: "1")
+    assert it.seen() is not None
