@@ -29,6 +29,11 @@ def between_marks(text: str) -> str:
     return f"{opening}\n{text}\n{closing}"
 
 
+def without_marks(text: str) -> str:
+    """Return `text` as it was found, for where it is fenced as a whole, or shown to nobody but people."""
+    return _MARK.sub("", text)
+
+
 def as_code(text: str) -> str:
     """Return `text` as Markdown for people, what was found outside as code."""
     pieces, drawn, at = list[str](), "", 0

@@ -63,7 +63,7 @@ ROLES: Roles = {
         ),
         Role(
             "browser",
-            "works in a real browser: opens pages, clicks, fills in forms. Slow: only where that is needed.",
+            "works on web pages in a real browser. Slow: only where one must see or click.",
             "Works in a real browser: opens pages, clicks, fills in forms and takes out what is asked for",
             llm="vision",
             has_files=True,

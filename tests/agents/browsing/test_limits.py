@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -9,6 +10,7 @@ from maniple.agents.budget import Budget
 from maniple.agents.meter import Meter
 from maniple.agents.scope import RunScope
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
+from tests.openai_server import reply
 from tests.team import data
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +31,19 @@ async def test_after_so_many_iterations_the_call_ends_with_what_was_found():
     said, asked = await outcome(told(*ways), max_iterations=4)
     assert said.startswith("STEP FAILED: Max iterations reached")
     assert f"Navigated to {HOME}3" in said
+    assert "<data" not in said
     assert asked == 4
+
+
+async def test_what_was_found_until_a_failure_is_told_others_as_data():
+    ways = [use("go_to_url", url=f"{HOME}{n}") for n in range(9)]
+    script = told(*ways, supervisor=[reply('{"next": "reporter"}')])
+    async with shopping(script, browsing={"max_iterations": 2}) as (team, _):
+        frames = await team.run()
+    result = data(frames, "plan")[-1]["steps"][0]
+    assert result["reason"] == "Max iterations reached"
+    report = team.prompts("reporter")[0]
+    assert re.search(rf"<data (\w+)>\nUntil then:\n[^<]*Navigated to {HOME}1[^<]*</data \1>", report)
 
 
 async def test_failures_one_after_another_end_the_call():

@@ -19,6 +19,7 @@ from maniple.agents.browsing.course import COURSE, Course
 from maniple.agents.browsing.limits import MOST_REACHED
 from maniple.agents.browsing.phases import Phase, PhasePlanner
 from maniple.agents.browsing.recordings import keep_recording
+from maniple.agents.fencing import without_marks
 from maniple.agents.react import answer_in, one_step
 from maniple.agents.scope import run_scope
 from maniple.agents.step_values import held
@@ -99,7 +100,7 @@ class BrowsingLoop:
             except Exception:
                 await course.end("failed")
                 raise
-            text = _told(phases)
+            text = without_marks(_told(phases))
             await course.end("failed" if text.startswith(FAILED) else "completed")
             return Browsed(text, await keep_recording(course.frames) if course.frames else None)
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from langchain_core.tools import BaseTool
 
+from maniple.agents.browsing.loop import FAILED
 from maniple.agents.compact.steps import call_tool
+from maniple.agents.fencing import between_marks
 from maniple.agents.task import Task, working_on
 
 
@@ -24,7 +26,9 @@ class BrowserWorker:
             answer, _ = await call_tool(self.tool, 0, instruction=_instruction(task))
         with suppress(ValueError, KeyError, TypeError):
             answer = str(json.loads(answer)["result_content"])
-        return answer
+        reason, _, found = answer.partition("\n")
+        # What was found until the failure is the pages' word, which others of the team are to read as data.
+        return f"{reason}\n{between_marks(found)}" if reason.startswith(FAILED) and found else answer
 
 
 def _instruction(task: Task) -> str:
