@@ -1,7 +1,7 @@
 """The log of a run that is under way: numbered, stored, and only then told."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from maniple.errors import StoreError
 from maniple.events import Event
@@ -56,34 +56,31 @@ class LiveLog:
 
         Raises the `StoreError` that kept the run from being recorded, or its events from being read.
         """
+        number = max(after, 0)
         self._followers += 1
         try:
-            async for page in self._pages(max(after, 0)):
-                yield page
+            while True:
+                changed = self._changed
+                if number < self._older:
+                    older = self._older
+                    page = await self._store.read(self.run_id, number, min(PAGE, older - number))
+                    if not page:
+                        number = older  # the run was deleted meanwhile
+                        continue
+                else:
+                    begin = number - self._older
+                    page = self._told[begin : begin + PAGE]
+                if page:
+                    yield page
+                    number = page[-1].number
+                elif self.closed:
+                    break
+                else:
+                    await changed.wait()
         finally:
             self._followers -= 1
         if self.failure is not None:
             raise self.failure
-
-    async def _pages(self, number: int) -> AsyncGenerator[Sequence[EventRecord]]:
-        while True:
-            changed = self._changed
-            if number < self._older:
-                older = self._older
-                page = await self._store.read(self.run_id, number, min(PAGE, older - number))
-                if not page:
-                    number = older  # the run was deleted meanwhile
-                    continue
-            else:
-                begin = number - self._older
-                page = self._told[begin : begin + PAGE]
-            if page:
-                yield page
-                number = page[-1].number
-            elif self.closed:
-                break
-            else:
-                await changed.wait()
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
