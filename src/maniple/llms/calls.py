@@ -5,7 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities
@@ -55,7 +55,7 @@ async def _asked(
     retrying = AsyncRetrying(
         retry=retry_if_exception(broke_off),
         stop=stop_after_attempt(CUT_STREAM_ATTEMPTS),
-        wait=wait_exponential_jitter(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS),
+        wait=wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS) + wait_random(0, 1),
         reraise=True,
     )
     return await retrying(model.ainvoke, list(messages), **options)
