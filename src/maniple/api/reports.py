@@ -6,10 +6,10 @@ from typing import Any, Literal
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
-from maniple.api.markup import POLICY, as_page, harmless
 from maniple.api.schemas import ArtifactView, ReportView, UsageView
 from maniple.errors import ManipleError
 from maniple.events import SessionState, read_event
+from maniple.run_page.markup import POLICY, as_page, harmless
 from maniple.runs import NotFound
 from maniple.store import RunRecord, Store
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, Field
 
-from maniple.api.markup import harmless
 from maniple.api.reports import NoReport, NotFinished, report_of
 from maniple.api.schemas import ErrorView, InterruptView, PlanView, UsageView
 from maniple.api.state import Service
 from maniple.api.waiting import waits_for
 from maniple.events import PlanChanged
 from maniple.mcp_server.pauses import asked
+from maniple.run_page.markup import harmless
 from maniple.store import RunRecord, Store, stored
 from maniple.types import RunState
 

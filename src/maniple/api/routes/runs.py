@@ -1,8 +1,9 @@
 """Runs: how they stand, what they tell, how they end, and what they leave."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Header, Path, Query, Request, Response
+from fastapi.responses import HTMLResponse
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf
@@ -26,6 +27,7 @@ from maniple.api.schemas import (
 from maniple.api.sse import STREAM, event_stream
 from maniple.api.state import Service, ServiceOf
 from maniple.api.waiting import waits_for
+from maniple.run_page import page_of, policy
 from maniple.store import RunRecord
 
 router = keyed_router("runs")
@@ -33,6 +35,13 @@ _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
+
+_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The page, whole in itself",
+        "content": {"text/html": {"schema": {"type": "string"}}},
+    }
+}
 
 
 @router.get("/api/runs", summary="List runs", responses=problems())
@@ -122,6 +131,27 @@ async def read_report(run_id: _RunPath, request: Request, service: ServiceOf, ca
     run = await service.engine.status(run_id, caller.owner)
     report = await report_of(service.store, run)
     return await answer(report, request.headers.get("accept", ""))
+
+
+@router.get(
+    "/api/runs/{run_id}/page",
+    summary="Look at a run",
+    response_class=Response,
+    responses={**_PAGE, **problems(404)},
+)
+async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HTMLResponse:
+    """One HTML page for people: what was asked, what came of it, and every step with its pictures.
+
+    At any time: of a run that is under way or was cut off, it shows what there is.
+    """
+    run = await service.engine.status(run_id, caller.owner)
+    headers = {
+        "content-security-policy": f"{policy()}; frame-ancestors 'none'",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "private, no-store",
+    }
+    return HTMLResponse(await page_of(service.store, run), headers=headers)
 
 
 @router.get("/api/runs/{run_id}/sources", summary="Read what a run has read", responses=problems(404))

@@ -27,17 +27,20 @@ _IMAGE = re.compile(r"!+(?=\[)")
 
 def as_page(markdown: str, title: str) -> str:
     """Return a report as an HTML page without scripts and without anything that loads by itself."""
-    parser = _parser()
-    body = nh3.clean(
-        parser.render(markdown),
+    return (
+        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{_STYLE}</style></head><body>\n{as_html(markdown)}</body></html>\n"
+    )
+
+
+def as_html(markdown: str) -> str:
+    """Return Markdown as a piece of HTML, as harmless as that page."""
+    return nh3.clean(
+        _parser().render(markdown),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer nofollow",
-    )
-    return (
-        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>{_STYLE}</style></head><body>\n{body}</body></html>\n"
     )
 
 
