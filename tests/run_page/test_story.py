@@ -61,6 +61,11 @@ def test_a_look_before_the_thought_belongs_to_the_step_that_follows():
     assert story.steps[0].screenshot == "shot-1"
 
 
+def test_what_the_reporter_said_stands_there_once_as_the_result():
+    last = told(*BROWSED[:9], *BROWSED[-5:]).steps[-1]
+    assert (last.within, last.action, last.thought) == ("browser", "", "")
+
+
 def test_a_run_that_was_cut_off_shows_how_far_it_came():
     html = page(*BROWSED[:11], run=run_record(status="running"))
     assert "It is still at work." in html

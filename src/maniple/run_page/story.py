@@ -199,15 +199,20 @@ class Story:
         self.asked = self.asked or last_words(data.get("messages"), "user")
         if self.status in ("completed", "budget_exhausted"):
             self.result = last_words(data.get("messages"), "assistant", LONGEST_RESULT)
-            last = self.steps[-1] if self.steps else Step(action="none")
-            if not last.action and self.result.strip().startswith(last.thought.removesuffix("…")):
-                self.steps.pop()  # it is the result
+            if self.steps and _is_said(self.steps[-1], self.result.strip()):
+                self.steps.pop()
 
     def _add(self, step: Step) -> None:
         if len(self.steps) < MOST_STEPS:
             self.steps.append(step)
         else:
             self.more_steps += 1
+
+
+def _is_said(step: Step, result: str) -> bool:
+    """Whether the step is nothing but the result's being said."""
+    said = "" if step.action or step.within else step.thought.removesuffix("…")
+    return bool(said) and result.startswith(said)
 
 
 def last_words(messages: object, role: str, longest: int = LONGEST) -> str:
