@@ -254,8 +254,27 @@ async def test_nothing_of_malformed_records_runs_or_loads_either(chromium: Brows
 
 @pytest.mark.anyio
 async def test_what_got_into_the_page_all_the_same_would_not_run_or_load_either(chromium: Browser):
-    elements = "<script>window.ran = 1</script><img src='http://127.0.0.1:9/x' onerror='window.ran = 1'>"
-    assert await opened(chromium, [page(*BROWSED).replace("<footer>", f"{elements}<footer>")]) == []
+    asked: list[bytes] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readline())
+        writer.close()
+
+    async with await asyncio.start_server(hear, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        address = f"http://{host}:{port}"
+        elements = f"<script>window.ran = 1</script><img src='{address}/x' onerror='window.ran = 1'>"
+        tab = await chromium.new_page()
+        await tab.set_content(page(*BROWSED).replace("<footer>", f"{elements}<footer>"), wait_until="load")
+        assert await tab.evaluate("() => window.ran") is None
+        assert asked == []
+        # The same without the page's policy, which is what keeps them from it.
+        await tab.close()
+        tab = await chromium.new_page()
+        await tab.set_content(elements, wait_until="load")
+        assert await tab.evaluate("() => window.ran") == 1
+        assert asked
+        await tab.close()
 
 
 @pytest.mark.anyio
