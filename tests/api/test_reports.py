@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from maniple.run_page.markup import as_page, harmless
 from maniple.api.reports import NotAcceptable, preferred
+from maniple.run_page.markup import as_page, harmless
 from tests.api.inside import Inside
 from tests.openai_server import SIMPLE, reply
 

@@ -94,7 +94,7 @@ BROWSED = [
         {
             "messages": [
                 {"role": "user", "content": "Buy a hat"},
-                {"role": "assistant", "content": "# Done\n\nA **hat** is bought."},
+                {"role": "user", "content": "# Done\n\nA **hat** is bought."},
             ]
         },
     ),

@@ -24,6 +24,8 @@ class Step:
     """One time of thinking, acting and observing; what is not known of it is empty or None."""
 
     agent: str = ""
+    number: int = 0
+    """From 1 in a call of the browser; 0 for any other step."""
     thought: str = ""
     action: str = ""
     parameters: str = ""
@@ -113,11 +115,12 @@ class Story:
         """What was said and led to no action is a step of its own; a plan is told as such."""
         thought, self._thought = text(self._thought.strip()), ""
         if thought and self._agent != "planner":
-            self._add(Step(self._agent, thought))
+            self._add(Step(self._agent, thought=thought))
 
     def _call(self, data: Mapping[str, Any]) -> None:
         given = data.get("tool_input")
-        step = Step(self._agent, text(self._thought.strip()), text(data.get("tool_name"), _NAME))
+        action = text(data.get("tool_name"), _NAME)
+        step = Step(self._agent, thought=text(self._thought.strip()), action=action)
         step.parameters, self._thought = text(written(given)) if given else "", ""
         if step.action == "browser_use":
             self._arrive(step)
@@ -142,9 +145,8 @@ class Story:
         key = call, count(data.get("number"))
         step = self._open.get(key)
         if step is None:
-            step = self._open[key] = Step(
-                self._agent, within=self._open.get(call, Step(action="browser")).action
-            )
+            within = self._open.get(call, Step(action="browser")).action
+            step = self._open[key] = Step(self._agent, key[1], within=within)
             self._arrive(step)
             self._add(step)
         action = mapping(data.get("action"))
@@ -198,7 +200,7 @@ class Story:
         self._say()
         self.asked = self.asked or last_words(data.get("messages"), "user")
         if self.status in ("completed", "budget_exhausted"):
-            self.result = last_words(data.get("messages"), "assistant", LONGEST_RESULT)
+            self.result = last_words(data.get("messages"), "", LONGEST_RESULT)  # a report's role is `user`
             if self.steps and _is_said(self.steps[-1], self.result.strip()):
                 self.steps.pop()
 
@@ -216,9 +218,9 @@ def _is_said(step: Step, result: str) -> bool:
 
 
 def last_words(messages: object, role: str, longest: int = LONGEST) -> str:
-    """Return the text of the newest message of a role, on the wire's form of a conversation."""
+    """Return the text of the newest message of a role, or of any, in the wire's form of a conversation."""
     for message in reversed(mappings(messages)):
-        if message.get("role") == role:
+        if not role or message.get("role") == role:
             content = message.get("content")
             if isinstance(content, list):
                 content = "\n".join(text(part.get("text"), longest) for part in mappings(content))
