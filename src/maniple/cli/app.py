@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from maniple.cli.browse import browse
 from maniple.cli.crawl import crawl
 from maniple.cli.database import database
 from maniple.cli.keys import keys
@@ -52,6 +53,7 @@ def _root(
       maniple chat                   talk to the team
       maniple chat "1+3=?"           ask once
       maniple crawl URL              read a page as the team does
+      maniple browse "…"             do a task in the browser, and show how
       maniple serve                  the HTTP API, documented at /docs
       maniple keys add NAME          a key for its clients
       maniple search "…"             what the team would find
@@ -169,6 +171,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     finish(work)
 
 
+app.command()(browse)
 app.command()(crawl)
 
 

@@ -1,7 +1,7 @@
 """Asking the team: once, or at a prompt."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,11 +24,18 @@ _HINT = "Ask the team, or /help"
 
 
 async def ask_once(
-    question: str | None, settings: Settings, choices: Choices, screens: Screens, *, at_terminal: bool
+    question: str | None,
+    settings: Settings,
+    choices: Choices,
+    screens: Screens,
+    *,
+    at_terminal: bool,
+    afterwards: "Callable[[Session], Awaitable[None]] | None" = None,
 ) -> int:
     """Ask one question, or only go on with a run that was cut off, and return the program's status.
 
-    What the team waits for is answered at the terminal, if that is where the person is.
+    What the team waits for is answered at the terminal, if that is where the person is. What is to be done
+    `afterwards` is done while the session is still open.
     """
     from maniple.cli.arrival import arrive, mention
 
@@ -43,6 +50,8 @@ async def ask_once(
             tally = await _discuss(_open_prompt(session, settings, screens), session, screens) or tally
         if session.waiting is not None:
             screens.note(_how_to_answer(session), "yellow")
+        if afterwards is not None:
+            await afterwards(session)
         if tally is None:
             return 3 if session.waiting is not None else 0
         return tally.exit_code

@@ -11,10 +11,12 @@ from pathlib import Path
 from maniple.cli.arrival import enter
 from maniple.cli.conversations import Conversation
 from maniple.cli.members import UnknownMember, parse_members
+from maniple.cli.run_pages import write_page
 from maniple.cli.session import Session
 from maniple.cli.source_lines import source_lines
 from maniple.cli.untrusted import clean
 from maniple.cli.words import one_line, time_ago
+from maniple.errors import FileError
 
 KEYS = (
     ("Enter", "sends the message"),
@@ -88,6 +90,14 @@ async def _save(session: Session, rest: str) -> str:
         why = getattr(error, "strerror", None) or error
         return f"{name} cannot be written: {why}. The report is still here: say where else, /save FILE."
     return f"Saved to {path}"
+
+
+async def _page(session: Session, rest: str) -> str:
+    try:
+        path = await write_page(session)
+    except FileError as error:
+        return str(error)
+    return f"The run's page: {path}" if path else "No run has been shown here yet."
 
 
 def _file_name(rest: str) -> tuple[str, bool]:
@@ -189,6 +199,7 @@ COMMANDS: Mapping[str, Command] = {
     "/file": Command("/file PATH", "gives the team a copy of a file of yours", _file),
     "/files": Command("/files", "lists the files of this conversation", _files),
     "/sources": Command("/sources", "lists what the last answer was built on, as it cites it", _sources),
+    "/page": Command("/page", "writes the last run's page, with every step, as an HTML file", _page),
     "/save": Command("/save FILE", "writes the last report as Markdown; /save! FILE replaces a file", _save),
     "/quit": Command("/quit", "leaves", _quit),
 }

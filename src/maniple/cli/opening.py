@@ -1,7 +1,7 @@
 """From settings to a conversation, telling meanwhile what is done and then which model is used."""
 
 import asyncio
-from collections.abc import AsyncIterator, Container, Iterator, Sequence
+from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from maniple.cli.loading import loading
 from maniple.cli.screens import Screens
 from maniple.config import Settings
-from maniple.errors import ConfigError
+from maniple.errors import BrowserError, ConfigError
 from maniple.types import GENERAL, Worker
 
 if TYPE_CHECKING:
@@ -67,7 +67,10 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             open_belongings(workspaces) as belongings,
             open_configured_store(settings, server=False) as store,
             open_runtime(
-                settings, checkpointer=store.checkpointer, progress=progress, on_call=(GENERAL,)
+                settings,
+                checkpointer=store.checkpointer,
+                progress=progress,
+                on_call=(GENERAL, *filter(None, [choices.agent])),
             ) as runtime,
             open_engine(
                 runtime.graph,
@@ -79,7 +82,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         ):
             progress.close()
             announce(runtime.answering, runtime.notices, screens)
-            _require(choices.agent, runtime.graph.nodes)
+            _require(choices.agent, runtime.graph.nodes, runtime.missing)
             yield Session(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
@@ -88,6 +91,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
                 belongings,
                 _options(choices),
                 settings.team.max_plan_steps,
+                settings.data_dir / "pages",
             )
     finally:
         progress.close()
@@ -105,8 +109,10 @@ def _options(choices: Choices) -> "RunOptions":
     )
 
 
-def _require(agent: Worker, there: Container[str]) -> None:
+def _require(agent: Worker, there: Container[str], missing: Mapping[Worker, str]) -> None:
     if agent and agent not in there:
+        if agent in missing:
+            raise BrowserError(missing[agent])
         raise ConfigError(
             f"{agent} needs a model that can call tools; this one is too small. Set BASIC_MODEL in .env."
         )

@@ -9,9 +9,18 @@ from maniple.cli.plan_view import PlanView
 from maniple.cli.retries import ANEW, Retries
 from maniple.cli.tally import Tally
 from maniple.cli.untrusted import clean, cleaned
-from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line, reason_line, result_line
+from maniple.cli.words import (
+    RUN_MARKS,
+    arguments_line,
+    duration,
+    one_line,
+    reason_line,
+    result_line,
+    step_line,
+)
 from maniple.events import (
     AgentStarted,
+    BrowserStepped,
     Event,
     Failed,
     Interrupted,
@@ -39,6 +48,7 @@ class PlainView:
             "message": self._hear,
             "plan": self._change_plan,
             "tool_call": self._call_tool,
+            "browser_step": self._step,
             "tool_call_result": self._return_tool,
             "interrupt": self._ask,
             "error": self._fail,
@@ -103,6 +113,10 @@ class PlainView:
     def _call_tool(self, event: ToolCalled) -> None:
         self._calls[event.tool_call_id] = time.monotonic()
         self.say(f"  {event.tool_name}: {arguments_line(event.tool_input, _LONGEST_LINE)}")
+
+    def _step(self, event: BrowserStepped) -> None:
+        if line := step_line(event, _LONGEST_LINE):
+            self.say(f"    {line}")
 
     def _return_tool(self, event: ToolReturned) -> None:
         started = self._calls.pop(event.tool_call_id, None)

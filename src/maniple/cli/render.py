@@ -18,9 +18,18 @@ from maniple.cli.retries import VOID, Retries
 from maniple.cli.tally import Tally
 from maniple.cli.transcript import Transcript
 from maniple.cli.untrusted import clean, cleaned
-from maniple.cli.words import RUN_MARKS, arguments_line, duration, one_line, reason_line, result_line
+from maniple.cli.words import (
+    RUN_MARKS,
+    arguments_line,
+    duration,
+    one_line,
+    reason_line,
+    result_line,
+    step_line,
+)
 from maniple.events import (
     AgentStarted,
+    BrowserStepped,
     Event,
     Failed,
     Interrupted,
@@ -62,6 +71,7 @@ class TerminalView:
             "message": self._write,
             "plan": self._change_plan,
             "tool_call": self._call_tool,
+            "browser_step": self._step,
             "tool_call_result": self._return_tool,
             "interrupt": self._ask,
             "error": self._fail,
@@ -168,6 +178,11 @@ class TerminalView:
         arguments = f"  {arguments_line(event.tool_input)}"
         self._transcript.line(Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), arguments))
         self._activity.begin(f"{event.tool_name} runs")
+
+    def _step(self, event: BrowserStepped) -> None:
+        if line := step_line(event):
+            self._transcript.line(Text(f"  {line}", style="dim"))
+        self._activity.begin(f"{self._agent} is {event.state}, step {event.number}")
 
     def _return_tool(self, event: ToolReturned) -> None:
         started = self._calls.pop(event.tool_call_id, None)

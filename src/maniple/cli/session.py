@@ -50,9 +50,13 @@ class Session:
     belongings: Belongings
     options: RunOptions = field(default_factory=RunOptions)
     most_steps: int = 12
+    pages: Path = Path("pages")
+    """Where the pages of runs are written."""
     thread_id: str = field(default_factory=_new_thread)
     report: str = ""
     waiting: Waiting | None = None
+    run_id: str = ""
+    """Of the run that was followed last."""
 
     async def ask(self, text: str) -> Tally:
         """Send one message and show the run, then the files that it left."""
@@ -127,7 +131,7 @@ class Session:
 
     async def _follow(self, run_id: str, after: int = 0) -> Tally:
         view = self.new_view()
-        self.waiting = None
+        self.waiting, self.run_id = None, run_id
         self.belongings.expect(self.thread_id)
         tally = await follow(self.engine, run_id, view, after=after)
         for line in await self.belongings.news(self.thread_id):

@@ -3,9 +3,12 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maniple.types import RunStatus
+
+if TYPE_CHECKING:
+    from maniple.events import BrowserStepped
 
 STEP_MARKS: Mapping[str, str] = {
     "not_started": "☐",
@@ -84,6 +87,17 @@ def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:
     if len(shown) == 1:
         return one_line(next(iter(shown.values())), longest)
     return one_line(", ".join(f"{name}={value}" for name, value in shown.items()), longest)
+
+
+def step_line(step: "BrowserStepped", longest: int = 400) -> str:
+    """Return what a step of the browser did and what came of it, in one line; "" while that is open."""
+    if step.state != "observing" or not step.action:
+        return ""
+    parameters = step.action.get("parameters")
+    shown = arguments_line(parameters, longest) if isinstance(parameters, Mapping) else ""
+    did = " ".join(filter(None, (str(step.number), one_line(str(step.action.get("name"))), shown)))
+    mark = "✘ " if step.success is False else ""
+    return one_line(f"{did} ({duration(step.seconds)}): {mark}{result_line(step.observation or '')}", longest)
 
 
 def _as_json(value: Any) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -79,6 +79,10 @@ async def open_runtime(
         team = settings.team
         at_hand = settings.model_copy(update={"team": team.having(*on_call)})
         roles = await asyncio.to_thread(roles_of, at_hand.team)
+        roles = {
+            name: replace(role, works_alone=role.works_alone or name in on_call)
+            for name, role in roles.items()
+        }
         opening = open_models(settings, progress or LineProgress())
         models, answering = await stack.enter_async_context(opening)
         equipment = await open_equipment(at_hand, stack)
