@@ -2,6 +2,7 @@
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 
@@ -102,9 +103,18 @@ def _beginning_at(url: str, task: str) -> str:
     if not url:
         return task
     address = url if "://" in url else f"https://{url}"
-    if not address.startswith(("http://", "https://")) or any(sign.isspace() for sign in address):
+    if not _is_web_address(address):
         raise typer.BadParameter("is no address of a web page.", param_hint="--url")
     return f"Begin at {address}\n{task}"
+
+
+def _is_web_address(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return named and not any(sign.isspace() for sign in address)
 
 
 async def _show_page(session: "Session", screens: "Screens", *, opens: bool) -> None:
