@@ -7,7 +7,7 @@ import pytest
 
 from maniple.cli.plain import PlainView
 from maniple.cli.tally import Tally
-from maniple.events import Event
+from maniple.events import BrowserStepped, Event
 from tests.cli.events import (
     agent,
     ending,
@@ -130,3 +130,14 @@ def test_an_answer_for_which_the_disk_has_no_room_is_shown_instead() -> None:
     with pytest.raises(OSError, match="No space left"):
         PlainView(FullDisk(), notes).finish(tally)
     assert notes.getvalue() == "Four.\n"
+
+
+async def test_each_step_of_the_browser_is_a_line_of_the_notes() -> None:
+    action = {"name": "click_element", "parameters": {"index": 7}}
+    step = BrowserStepped(tool_call_id="c", number=2, state="acting", action=action)
+    done = step.model_copy(update={"state": "observing", "observation": "Clicked\x1b[2J.", "seconds": 1.0})
+    events = [*started(), *agent("browser", *model("browser"), step, done), *ending()]
+    _, notes = await shown(events)
+    assert [line for line in notes.split("\n") if "click_element" in line] == [
+        "    2 click_element 7 (T): Clicked."
+    ]

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from maniple.cli.render import TerminalView
 from maniple.cli.tally import Tally
-from maniple.events import Event
+from maniple.events import BrowserStepped, Event
 from tests.cli.events import (
     agent,
     ending,
@@ -223,3 +223,11 @@ async def test_parallel_tool_results_say_whose_they_are() -> None:
     shown = await screen(agent("researcher", first[0], second[0], first[1], second[1]))
     assert "↳ crawl_tool T  page" in shown
     assert "↳ T  hits" in shown
+
+
+async def test_each_step_of_the_browser_stays_on_the_screen_as_a_line() -> None:
+    action = {"name": "click_element", "parameters": {"index": 7}}
+    step = BrowserStepped(tool_call_id="c", number=2, state="acting", action=action)
+    done = step.model_copy(update={"state": "observing", "observation": "Clicked\x1b[2J.", "seconds": 1.0})
+    events = [*started(), *agent("browser", *model("browser"), step, done), *ending()]
+    assert (await screen(events)).count("2 click_element 7 (T): Clicked.") == 1

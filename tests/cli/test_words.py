@@ -1,6 +1,7 @@
 import pytest
 
-from maniple.cli.words import arguments_line, counted, duration, one_line, result_line
+from maniple.cli.words import arguments_line, counted, duration, one_line, result_line, step_line
+from maniple.events import BrowserStepped
 
 TRACEBACK = """before
 [stderr]
@@ -53,3 +54,27 @@ def test_a_single_argument_goes_without_its_name() -> None:
 )
 def test_a_result_is_one_line_and_a_traceback_its_error(result: str, line: str) -> None:
     assert result_line(result) == line
+
+
+@pytest.mark.parametrize(
+    ("known", "line"),
+    [
+        ({"state": "acting", "action": {"name": "wait", "parameters": {}}}, ""),
+        ({"state": "observing", "action": None}, ""),
+        (
+            {
+                "state": "observing",
+                "action": {"name": "click_element", "parameters": {"index": 7}},
+                "success": True,
+            },
+            "3 click_element 7 (1.5 s): Clicked ⏎ it",
+        ),
+        (
+            {"state": "observing", "action": {"name": "go_back", "parameters": None}, "success": False},
+            "3 go_back (1.5 s): ✘ Clicked ⏎ it",
+        ),
+    ],
+)
+def test_a_step_of_the_browser_is_a_line_once_it_is_known_what_came_of_it(known, line):
+    step = BrowserStepped(tool_call_id="c", number=3, observation="Clicked\nit", seconds=1.5, **known)
+    assert step_line(step) == line

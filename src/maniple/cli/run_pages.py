@@ -21,8 +21,10 @@ async def write_page(session: "Session") -> Path | None:
     """
     from maniple.run_page import page_of
 
+    if not session.run_id:
+        return None
     store = session.conversations.store
-    run = await store.runs.get(session.run_id) if session.run_id else None
+    run = await store.runs.get(session.run_id)
     if run is None:
         return None
     page = await page_of(store, run)

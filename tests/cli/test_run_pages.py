@@ -1,0 +1,64 @@
+"""The page of a run as a file of the person's."""
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from maniple.cli import run_pages
+from maniple.cli.belongings import Belongings
+from maniple.cli.commands import obey
+from maniple.cli.plain import PlainView
+from maniple.cli.session import Session
+from maniple.sandbox import Workspaces
+from maniple.store import RunRecord, Store, Thread
+from maniple.store.memory import open_memory
+from maniple.types import WORKERS
+from tests.cli.events import small_talk
+from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
+
+pytestmark = pytest.mark.anyio
+
+
+def session_over(store: Store, pages: Path) -> Session:
+    conversations = NoConversations()
+    conversations.store = store  # type: ignore[attr-defined]
+    nothing = Belongings(Workspaces(Path("/proc/none")))
+    view = PlainView(io.StringIO(), io.StringIO())
+    engine = ScriptedEngine(ScriptedRun(small_talk()))
+    return Session(engine, conversations, WORKERS, lambda: view, nothing, pages=pages)  # type: ignore[arg-type]
+
+
+async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_path: Path) -> None:
+    async with open_memory(tmp_path / "artifacts") as store:
+        await store.threads.create(Thread("t", "", "T", 1.0, 1.0))
+        await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
+        session = session_over(store, tmp_path / "pages")
+        assert await obey(session, "/page") == "No run has been shown here yet."
+        await session.ask("Hello")
+        file = tmp_path / "pages" / "1.html"
+        assert await obey(session, "/page") == f"The run's page: {file}"
+        assert "<!DOCTYPE html>" in file.read_text(encoding="utf-8")
+        assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+async def test_a_page_that_cannot_be_written_is_said_and_no_link_is_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "1.html").symlink_to(victim)
+    async with open_memory(tmp_path / "artifacts") as store:
+        await store.threads.create(Thread("t", "", "T", 1.0, 1.0))
+        await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
+        session = session_over(store, tmp_path / "pages")
+        await session.ask("Hello")
+        assert "could not be written" in await obey(session, "/page")
+    assert victim.read_text() == "mine"
+
+
+async def test_a_page_is_opened_in_the_desktops_web_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(run_pages, "webbrowser", SimpleNamespace(open=lambda url: bool(asked.append(url))))
+    assert not await run_pages.open_page(Path("/tmp/a b.html"))
+    assert asked == ["file:///tmp/a%20b.html"]
