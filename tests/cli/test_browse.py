@@ -82,6 +82,21 @@ async def test_a_program_gets_the_steps_as_events(tmp_path: Path, site: Site) ->
     assert page_in(notes).is_file()
 
 
+async def test_a_question_of_the_browser_is_answered_in_the_conversation(tmp_path: Path, site: Site) -> None:
+    ask = call("ask_human", inquire="Which hat?")
+    script = {"browser": [ask, call("terminate", status="success", result="The blue one.")]}
+    with serving(script) as server:
+        status, output, notes = await maniple("browse", "Buy", folder=tmp_path, env=env(tmp_path, server))
+        assert (status, output) == (3, ""), notes
+        assert "Which hat?" in page_in(notes).read_text(encoding="utf-8")
+        found = re.search(r"--thread (\S+)", notes)
+        assert found, notes
+        status, output, notes = await maniple(
+            *("chat", "--thread", found[1], "blue"), folder=tmp_path, env=env(tmp_path, server)
+        )
+    assert (status, output) == (0, "The blue one.\n"), notes
+
+
 async def test_without_a_chromium_it_says_how_to_get_one(tmp_path: Path) -> None:
     with serving({"other": [reply("Hello")]}) as server:
         more = {"MANIPLE_BROWSER__EXECUTABLE": "/nowhere/chromium"}

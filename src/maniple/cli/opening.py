@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from maniple.graph import RunOptions
     from maniple.runtime import Answering
 
+ALONE: tuple[Worker, ...] = (GENERAL, "browser")
+"""Who can be given a run alone; a conversation goes on with one of theirs, whoever began it."""
 _DRAIN_SECONDS = 0.5
 """Somebody waits for the prompt of the shell."""
 
@@ -70,7 +72,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
                 settings,
                 checkpointer=store.checkpointer,
                 progress=progress,
-                on_call=(GENERAL, *filter(None, [choices.agent])),
+                on_call=ALONE,
             ) as runtime,
             open_engine(
                 runtime.graph,
