@@ -1,25 +1,16 @@
 """From settings to a browser."""
 
-import asyncio
-import shutil
-import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from maniple.browser.drivers.acts import ACTS
-from maniple.browser.drivers.chromium import Chromium
-from maniple.browser.drivers.playwright import PlaywrightBrowser
-from maniple.browser.drivers.sight import OwnSight
-from maniple.browser.drivers.window import Fittings
-from maniple.browser.executable import find_executable
+from maniple.browser.backends import open_backend
 from maniple.browser.page import Browser
 from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.config.fetch_settings import FetchSettings
 from maniple.egress import AddressGuard, Resolve
 from maniple.errors import BrowserError, ConfigError
-from maniple.reading.isolated import Nursery
 from maniple.types import Unavailable
 
 
@@ -60,24 +51,9 @@ async def open_browser_if_any(
     if not settings.enabled:
         yield Unavailable("The browser is turned off.", "set `browser.enabled: true`.")
         return
-    executable = await asyncio.to_thread(find_executable, settings)
-    if isinstance(executable, Unavailable):
-        yield executable
-        return
-    async with AsyncExitStack() as stack:
-        folder = downloads or await _temporary_folder(stack)
-        way = _way(settings, resolve)
-        nursery = Nursery()
-        stack.callback(nursery.close)
-        fittings = Fittings(settings, way, OwnSight(), ACTS, nursery, folder, _storage(settings, storage))
-        yield await stack.enter_async_context(aclosing(_local(fittings, executable)))
-
-
-def _local(fittings: Fittings, executable: Path) -> PlaywrightBrowser:
-    def start() -> Chromium:
-        return Chromium(fittings.settings, executable, fittings.resolve)
-
-    return PlaywrightBrowser(fittings, start(), start if fittings.settings.process_per_thread else None)
+    way, kept = _way(settings, resolve), _storage(settings, storage)
+    async with open_backend(settings, way, downloads, kept) as browser:
+        yield browser
 
 
 def _way(settings: BrowserSettings, resolve: Resolve | None) -> Resolve:
@@ -92,9 +68,3 @@ def _storage(settings: BrowserSettings, folder: Path | None) -> Storage | None:
     if folder is None:
         raise ConfigError("browser.keep_storage needs a folder: open_browser(settings, storage=folder).")
     return Storage(folder)
-
-
-async def _temporary_folder(stack: AsyncExitStack) -> Path:
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-"))  # for its owner alone
-    stack.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
-    return folder

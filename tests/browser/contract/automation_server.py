@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, ElementHandle, Error, Page, async_playwright
@@ -138,7 +139,7 @@ _BARE = {"scroll_to_text": str, "get_dropdown_options": int, "extract_content": 
 
 
 @asynccontextmanager
-async def open_automation_server(executable: str) -> AsyncIterator[AutomationServer]:
+async def open_automation_server(executable: Path) -> AsyncIterator[AutomationServer]:
     """Serve the API on loopback; `executable` is the Chromium."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=executable, chromium_sandbox=False)

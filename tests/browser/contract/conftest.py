@@ -1,22 +1,32 @@
-"""A browser of every backend that is installed, one after the other, each for a whole module."""
+"""A browser of every backend, one after the other, each for a whole module."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from maniple.browser import Browser
-from maniple.browser.drivers.sandbox import SandboxBrowser
 from maniple.browser.executable import find_executable
+from maniple.browser.launch import open_browser
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from maniple.types import Unavailable
 from tests.browser.contract.automation_server import open_automation_server
+from tests.browser.contract.elsewhere import open_elsewhere
 from tests.browser.contract.pages import PAGES
 from tests.crawler.allowed import ALLOWED
 from tests.crawler.web import Site, open_site
 
-BACKENDS = ("sandbox",)
+BACKENDS = ("local", "cdp", "sandbox")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Path:
+    executable = find_executable(BrowserSettings())
+    assert not isinstance(executable, Unavailable), executable
+    return executable
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +37,14 @@ async def site(anyio_backend: str) -> AsyncIterator[Site]:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 async def browser(
-    request: pytest.FixtureRequest, anyio_backend: str, guard: AddressGuard
+    request: pytest.FixtureRequest, anyio_backend: str, guard: AddressGuard, chromium: Path
 ) -> AsyncIterator[Browser]:
-    settings = BrowserSettings(timeout_seconds=20, max_wait_seconds=0.2)
-    executable = find_executable(settings)
-    assert not isinstance(executable, Unavailable), executable
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(open_automation_server(str(executable)))
-        yield await stack.enter_async_context(aclosing(SandboxBrowser(server.url, settings, guard.resolve)))
+        address: dict[str, Any] = {}
+        if request.param == "cdp":
+            address["cdp_url"] = (await stack.enter_async_context(open_elsewhere(chromium))).url
+        elif request.param == "sandbox":
+            server = await stack.enter_async_context(open_automation_server(chromium))
+            address["sandbox_url"] = server.url
+        settings = BrowserSettings(backend=request.param, timeout_seconds=20, max_wait_seconds=0.2, **address)
+        yield await stack.enter_async_context(open_browser(settings, guard.resolve))

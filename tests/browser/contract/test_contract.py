@@ -9,7 +9,7 @@ from maniple.browser import Aids, Browser, BrowserState, Found, Page
 from maniple.errors import BrowserError, FetchError
 from tests.crawler.web import Site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2"])]
 
 
 async def _search(query: str) -> list[Found]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from maniple.browser.actions import Action, ActionResult
-from maniple.browser.drivers.chromium import Contexts
+from maniple.browser.drivers.connection import Contexts
 from maniple.browser.drivers.keeping import KeptState
 from maniple.browser.drivers.reading import Reader
 from maniple.browser.drivers.session import Session

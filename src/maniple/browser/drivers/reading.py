@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.addresses import require_public
-from maniple.browser.drivers.chromium import Contexts
+from maniple.browser.drivers.connection import Contexts
 from maniple.browser.drivers.failures import is_download, unopened
 from maniple.browser.page import Link, PageSource, PageText
 from maniple.egress import Resolve

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 
 from maniple.browser.actions import Action, ActionResult
-from maniple.browser.drivers.chromium import Contexts
+from maniple.browser.drivers.connection import Contexts
 from maniple.browser.drivers.failures import STUCK, EndedError, Unable, first_line, has_crashed, unopened
 from maniple.browser.drivers.keeping import KeptState
 from maniple.browser.drivers.performance import perform

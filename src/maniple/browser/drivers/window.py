@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from maniple.browser.actions import Action, ActionName, ActionResult
-from maniple.browser.drivers.chromium import Contexts
+from maniple.browser.drivers.connection import Contexts
 from maniple.browser.drivers.dialogs import Dialogs
 from maniple.browser.drivers.downloads import Downloads
 from maniple.browser.drivers.looking import Look

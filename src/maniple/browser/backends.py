@@ -1,0 +1,102 @@
+"""The browsers that `browser.backend` can name."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from pathlib import Path
+
+from maniple.browser.drivers.acts import ACTS
+from maniple.browser.drivers.chromium import Chromium
+from maniple.browser.drivers.playwright import PlaywrightBrowser
+from maniple.browser.drivers.remote import RemoteChromium
+from maniple.browser.drivers.sight import OwnSight
+from maniple.browser.drivers.window import Fittings
+from maniple.browser.executable import find_executable
+from maniple.browser.page import Browser
+from maniple.config import BrowserSettings
+from maniple.egress import Resolve
+from maniple.reading.isolated import Nursery
+from maniple.types import Unavailable
+
+
+@asynccontextmanager
+async def open_backend(
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+) -> AsyncIterator[Browser | Unavailable]:
+    """The browser of `browser.backend`, or what it lacks; `open_browser` says the rest.
+
+    Raises:
+        ConfigError: an address in the settings is none.
+    """
+    match settings.backend:
+        case "sandbox":
+            opening = _sandbox(settings, resolve)
+        case "cdp":
+            opening = _remote(settings, resolve, downloads)
+        case "browser-use":
+            raise NotImplementedError
+        case "local":
+            opening = _local(settings, resolve, downloads)
+    async with opening as browser:
+        yield browser
+
+
+@asynccontextmanager
+async def _local(
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+) -> AsyncIterator[Browser | Unavailable]:
+    executable = await asyncio.to_thread(find_executable, settings)
+    if isinstance(executable, Unavailable):
+        yield executable
+        return
+
+    def start() -> Chromium:
+        return Chromium(settings, executable, resolve)
+
+    async with AsyncExitStack() as stack:
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads))
+        own = start if settings.process_per_thread else None
+        yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, start(), own)))
+
+
+@asynccontextmanager
+async def _remote(
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+) -> AsyncIterator[Browser | Unavailable]:
+    if settings.cdp_url is None:
+        yield Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
+        return
+    contexts = RemoteChromium(settings.cdp_url, settings.timeout_seconds)
+    async with AsyncExitStack() as stack:
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads))
+        yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, contexts)))
+
+
+@asynccontextmanager
+async def _sandbox(settings: BrowserSettings, resolve: Resolve) -> AsyncIterator[Browser | Unavailable]:
+    from maniple.browser.drivers.sandbox import SandboxBrowser
+
+    if settings.sandbox_url is None:
+        yield Unavailable("The sandbox's browser has no address.", "set `browser.sandbox_url`.")
+        return
+    async with aclosing(SandboxBrowser(settings.sandbox_url, settings, resolve)) as browser:
+        yield browser
+
+
+@asynccontextmanager
+async def _fitted(
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+) -> AsyncIterator[Fittings]:
+    async with AsyncExitStack() as stack:
+        folder = downloads or await _temporary_folder(stack)
+        nursery = Nursery()
+        stack.callback(nursery.close)
+        yield Fittings(settings, resolve, OwnSight(), ACTS, nursery, folder)
+
+
+async def _temporary_folder(stack: AsyncExitStack) -> Path:
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-"))  # for its owner alone
+    stack.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
+    return folder
