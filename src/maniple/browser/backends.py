@@ -1,10 +1,12 @@
 """The browsers that `browser.backend` can name."""
 
 import asyncio
+import importlib.util
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from maniple.browser.drivers.acts import ACTS
@@ -18,7 +20,7 @@ from maniple.browser.page import Browser
 from maniple.config import BrowserSettings
 from maniple.egress import Resolve
 from maniple.reading.isolated import Nursery
-from maniple.types import Unavailable
+from maniple.types import Unavailable, installing
 
 
 @asynccontextmanager
@@ -36,7 +38,7 @@ async def open_backend(
         case "cdp":
             opening = _remote(settings, resolve, downloads)
         case "browser-use":
-            raise NotImplementedError
+            opening = _browser_use(settings, resolve, downloads)
         case "local":
             opening = _local(settings, resolve, downloads)
     async with opening as browser:
@@ -72,6 +74,31 @@ async def _remote(
     async with AsyncExitStack() as stack:
         fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads))
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, contexts)))
+
+
+@asynccontextmanager
+async def _browser_use(
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+) -> AsyncIterator[Browser | Unavailable]:
+    from maniple.browser.drivers.browser_use import BrowserUseSight, WatchedChromium, acts_of
+
+    if importlib.util.find_spec("browser_use") is None:
+        yield Unavailable("browser-use is not installed.", f"run {installing('browser-use')}.")
+        return
+    executable = await asyncio.to_thread(find_executable, settings)
+    if isinstance(executable, Unavailable):
+        yield executable
+        return
+    sight = BrowserUseSight()
+
+    def start() -> WatchedChromium:
+        return WatchedChromium(settings, executable, resolve, sight)
+
+    async with AsyncExitStack() as stack:
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads))
+        fittings = replace(fittings, sight=sight, acts=acts_of(sight))
+        shared = Chromium(settings, executable, resolve)
+        yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, shared, start)))
 
 
 @asynccontextmanager

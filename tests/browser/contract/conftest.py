@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from tests.browser.contract.pages import PAGES
 from tests.crawler.allowed import ALLOWED
 from tests.crawler.web import Site, open_site
 
-BACKENDS = ("local", "cdp", "sandbox")
+# browser-use has an environment of its own, in which the others need no second run.
+BACKENDS = ("browser-use",) if find_spec("browser_use") else ("local", "cdp", "sandbox")
 
 
 @pytest.fixture(scope="module")

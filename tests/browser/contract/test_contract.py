@@ -1,7 +1,6 @@
 """What every backend and driver does alike."""
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -20,15 +19,14 @@ async def _extract(goal: str, text: str) -> str:
     return f"{goal}: {'You went on.' in text}"
 
 
+THREAD = "a thread"
 SEARCHES: dict[str, list[Found]] = {"nothing": []}
 AIDS = Aids(search=_search, extract=_extract)
 
 
 @pytest.fixture
-async def page(browser: Browser) -> AsyncIterator[Page]:
-    page = await browser.page("a thread", AIDS)
-    yield page
-    await page.aclose()
+async def page(browser: Browser) -> Page:
+    return await browser.page(THREAD, AIDS)
 
 
 @pytest.fixture
@@ -248,11 +246,17 @@ async def test_what_is_missing_is_asked_for_in_the_contract_s_words(page: Page) 
 
 
 async def test_a_page_is_read_without_a_look_at_it(browser: Browser, site: Site) -> None:
-    text = await browser.read(f"{site.url}/next", thread="a reader")
+    text = await browser.read(f"{site.url}/next", thread=THREAD)
     assert (text.url, text.title) == (f"{site.url}/next", "Next")
     assert "You went on." in text.text
 
 
 async def test_an_address_that_is_not_public_is_not_read(browser: Browser) -> None:
     with pytest.raises(FetchError):
-        await browser.read("http://127.0.0.1:9/", thread="a reader")
+        await browser.read("http://127.0.0.1:9/", thread=THREAD)
+
+
+async def test_a_page_that_was_closed_leaves_nothing_behind(browser: Browser, form: BrowserState) -> None:
+    await (await browser.page(THREAD)).aclose()
+    state = await (await browser.page(THREAD, AIDS)).observe()
+    assert (state.url, len(state.tabs)) == ("about:blank", 1)
