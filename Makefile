@@ -1,10 +1,11 @@
 # make test    set up what is missing and run the tests (the README's test command)
 # make check   linters, types, import contracts, then the tests (what CI runs)
+# make browser-use    the browser's contract on browser-use, in an environment of its own
 # make run     set up and talk to the team      make serve   set up and serve the HTTP API
 # make bench   the figures of docs/figures.md, measured here
 BIN := .venv/bin
 
-.PHONY: setup test check lint format run serve bench
+.PHONY: setup test check browser-use lint format run serve bench
 
 setup:
 	@bash setup.sh dev
@@ -19,7 +20,11 @@ lint: setup
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-check: lint test
+# Its packages hold others back: it gets none of those that the tests above run with.
+browser-use: setup
+	@bash tests/browser/contract/apart.sh
+
+check: lint test browser-use
 
 format: setup
 	$(BIN)/ruff check --fix .

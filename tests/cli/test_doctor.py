@@ -216,6 +216,26 @@ async def test_a_chromium_that_is_not_there_is_a_warning(tmp_path: Path) -> None
     assert (await checks.check_browser(turned_off)).status == "ok"
 
 
+@pytest.mark.parametrize(
+    ("own", "status", "says"),
+    [
+        ({"backend": "cdp"}, "warning", "browser.cdp_url"),
+        ({"backend": "sandbox"}, "warning", "browser.sandbox_url"),
+        ({"backend": "cdp", "cdp_url": "nonsense"}, "problem", "browser.cdp_url"),
+        ({"backend": "cdp", "cdp_url": "ws://localhost:9?key=s3cret"}, "warning", "private addresses too"),
+        ({"backend": "sandbox", "sandbox_url": "http://localhost:9"}, "warning", "private addresses too"),
+    ],
+)
+async def test_a_browser_elsewhere_says_what_it_lacks_and_what_it_can_reach(
+    tmp_path: Path, own: dict[str, str], status: str, says: str
+) -> None:
+    settings = settings_in(tmp_path, browser=BrowserSettings.model_validate(own))
+    finding = await checks.check_browser(settings)
+    assert finding.status == status
+    assert says in f"{finding.detail} {finding.remedy}"
+    assert "s3cret" not in finding.detail
+
+
 def test_folders_are_looked_at_before_they_exist(tmp_path: Path) -> None:
     findings = checks.check_folders(settings_in(tmp_path))
     assert [finding.name for finding in findings] == ["data_dir", "cache_dir"]

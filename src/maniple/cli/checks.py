@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from maniple.browser import open_browser_if_any
 from maniple.browser.executable import find_executable
 from maniple.cli.findings import Finding
 from maniple.cli.options import settings_files
@@ -118,13 +119,24 @@ async def check_search(settings: Settings) -> Finding:
 
 
 async def check_browser(settings: Settings) -> Finding:
-    """Look for a Chromium."""
-    if not settings.browser.enabled:
+    """Say which browser it is, or what it lacks; nothing is started and nobody connected with."""
+    own = settings.browser
+    if not own.enabled:
         return Finding("browser", "ok", "turned off (browser.enabled)")
-    found = await asyncio.to_thread(find_executable, settings.browser)
-    if isinstance(found, Unavailable):
-        return Finding("browser", "warning", found.reason, found.remedy)
-    return Finding("browser", "ok", str(found))
+    try:
+        async with open_browser_if_any(own) as browser:
+            if isinstance(browser, Unavailable):
+                return Finding("browser", "warning", browser.reason, browser.remedy)
+    except ConfigError as error:
+        return Finding("browser", "problem", str(error), "Correct it in conf.yaml or .env.")
+    if own.backend in ("cdp", "sandbox"):
+        # An address may hold a key.
+        detail = f"{own.backend}; its pages reach whatever it can reach, private addresses too"
+        return Finding("browser", "warning", detail, "Let it run where that does no harm.")
+    found = await asyncio.to_thread(find_executable, own)
+    return Finding(
+        "browser", "ok", f"{found} with browser-use" if own.backend == "browser-use" else str(found)
+    )
 
 
 def check_folders(settings: Settings) -> Sequence[Finding]:

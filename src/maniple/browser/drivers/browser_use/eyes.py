@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from maniple.errors import BrowserError
 _WORKER = Path(__file__).with_name("worker.py")
 _START_SECONDS = 60.0
 _MOST_BYTES = 16_000_000
+_NO_ANSWER = "browser-use gave no answer; look at the page before you go on."
 # Nothing of the server's own environment: it reads keys from there, and `.env` files where it stands.
 _ENVIRONMENT = {
     "LANG": "C.UTF-8",
@@ -41,17 +43,30 @@ class Eyes:
     async def ask(self, what: str, seconds: float, **fields: Any) -> dict[str, Any]:
         """Return its answer to a request; raises `BrowserError` when none comes."""
         async with self._lock:
-            process = await self._started()
-            self._asked += 1
-            line = json.dumps({"id": self._asked, "what": what, **fields})
             try:
-                async with asyncio.timeout(seconds):
-                    return await _answer(process, self._asked, line)
-            except (TimeoutError, OSError, ValueError, EOFError) as error:
-                await self._end()
-                raise BrowserError(
-                    "browser-use gave no answer; look at the page before you go on."
-                ) from error
+                return await self._asked_once(what, seconds, fields)
+            except (OSError, EOFError) as error:
+                # It ended before or while it was asked; to look once more does no harm.
+                if what != "look":
+                    raise BrowserError(_NO_ANSWER) from error
+            try:
+                return await self._asked_once(what, seconds, fields)
+            except (OSError, EOFError) as error:
+                raise BrowserError(_NO_ANSWER) from error
+
+    async def _asked_once(self, what: str, seconds: float, fields: Mapping[str, Any]) -> dict[str, Any]:
+        process = await self._started()
+        self._asked += 1
+        line = json.dumps({"id": self._asked, "what": what, **fields})
+        try:
+            async with asyncio.timeout(seconds):
+                return await _answer(process, self._asked, line)
+        except (TimeoutError, ValueError) as error:
+            await self._end()
+            raise BrowserError(_NO_ANSWER) from error
+        except (OSError, EOFError):
+            await self._end()
+            raise
 
     async def aclose(self) -> None:
         """End the process."""

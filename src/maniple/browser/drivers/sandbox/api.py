@@ -17,8 +17,8 @@ _PATH = "/api/automation"
 _BARE = {"scroll_to_text": "text", "get_dropdown_options": "index", "extract_content": "goal"}
 _UNSURE = "what was asked of it may have happened: look at the page before you go on."
 _REMEDIES = {
-    401: "Set BROWSER_SANDBOX_TOKEN to the sandbox's token; it changes when the sandbox is started again.",
-    403: "Set BROWSER_SANDBOX_TOKEN to the sandbox's token; it changes when the sandbox is started again.",
+    401: "Set MANIPLE_BROWSER__SANDBOX_TOKEN to the token of the sandbox; it changes with each start.",
+    403: "Set MANIPLE_BROWSER__SANDBOX_TOKEN to the token of the sandbox; it changes with each start.",
     502: "Is the sandbox running?",
     503: "Is the sandbox running?",
     504: "Is the sandbox running?",
