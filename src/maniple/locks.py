@@ -3,11 +3,13 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 _POLL_SECONDS = 0.25
+_SOON_SECONDS = 0.01
 
 
 @asynccontextmanager
@@ -22,6 +24,24 @@ async def file_lock(path: Path, while_waiting: Callable[[], None]) -> AsyncItera
         while not _try_lock(descriptor):
             while_waiting()
             await asyncio.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def file_lock_within(path: Path, seconds: float) -> Iterator[None]:
+    """Hold `path` locked, for what takes no time; raises `TimeoutError` where others hold it for so long.
+
+    Blocks. Also keeps out the other threads of this process. Raises OSError like `file_lock`.
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    last = time.monotonic() + seconds
+    try:
+        while not _try_lock(descriptor):
+            if time.monotonic() > last:
+                raise TimeoutError(f"{path} is held by another program.")
+            time.sleep(_SOON_SECONDS)
         yield
     finally:
         os.close(descriptor)

@@ -66,7 +66,7 @@ def test_a_program_reads_the_list_as_json(run):
 def test_looking_accepts_nothing(run, tmp_path):
     run("list")
     run("test", "bad", "echo", '{"text": "x"}')
-    assert not (tmp_path / "data/mcp/accepted.json").exists()
+    assert not (tmp_path / "data/mcp/accepted").exists()
 
 
 def test_a_tool_is_tried(run):

@@ -33,7 +33,7 @@ async def test_each_server_is_named_with_its_state_and_a_dead_one_is_no_problem_
     assert alive.detail.endswith(" tools; left out: bomb")
     assert dead.detail.startswith("nobody (http) is not there: ConnectError")
     assert "maniple mcp test nobody" in dead.remedy
-    assert not (tmp_path / "mcp/accepted.json").exists()
+    assert not (tmp_path / "mcp/accepted").exists()
 
 
 async def test_what_the_servers_need_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -84,6 +84,11 @@ def add(name):
     return changed()
 
 
+def rename(prefix):
+    state["extra"] = [f"{prefix}{number}" for number in range(150)]
+    return changed()
+
+
 def remove(name):
     state["gone"].append(name)
     return changed()
@@ -111,6 +116,7 @@ ANSWERS = {
     "huge": lambda given: "x" * (20 * MEGABYTE),
     "change": change,
     "add": add,
+    "rename": rename,
     "remove": remove,
     "sample": lambda given: sample(),
     "seen": lambda given: json.dumps(cancelled),

@@ -55,7 +55,7 @@ async def opened(
         return await start_unprotected(Service(argv, folder / name, given))
 
     mcp = McpSettings.model_validate({"servers": servers, "start_seconds": 20, **settings})
-    places = pins or Pins(folder / "accepted.json"), start, Logins(folder / "logins")
+    places = pins or Pins(folder / "accepted"), start, Logins(folder / "logins")
     async with open_servers(mcp, *places) as found:
         yield Opened(found, list(servers))
 

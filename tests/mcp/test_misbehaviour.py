@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 import pytest
 
 from maniple.errors import McpError
+from maniple.mcp import Pins
+from maniple.mcp.definitions import Definition
+from maniple.mcp.pins import Trust
 from tests.mcp.opened import Opened, misbehaving, opened, until
 
 pytestmark = pytest.mark.anyio
@@ -116,16 +120,44 @@ async def test_tools_come_and_go_while_the_server_runs(bad: Opened):
         await bad.call("bad__lie")
 
 
-async def test_a_changed_description_turns_the_tool_off_until_it_is_accepted(bad: Opened, tmp_path: Path):
-    from maniple.mcp import Pins
+async def test_a_server_that_renames_its_tools_for_ever_takes_room_from_nobody(tmp_path: Path):
+    both = {"bad": misbehaving(), "good": misbehaving()}
+    async with opened(tmp_path, both) as servers:
+        for prefix in "abc":
+            await servers.call("bad__rename", text=prefix)
+            await until(lambda last=f"bad__{prefix}149": servers.servers.find(last, ["bad"]) is not None)
+        with pytest.raises(McpError, match="more than 400 tools"):
+            await servers.call("bad__c149")
+        assert servers.servers.find("bad__a0", ["bad"]) is None
+        assert servers.servers.find("bad__b149", ["bad"]) is not None
+        assert len(servers.servers.states()[0].tools) < 400
+        assert (await servers.call("good__echo", text="x")).text == "echo: x"
+    async with opened(tmp_path, {"good": misbehaving()}) as servers:
+        assert "good__echo" in servers.offered()
 
+
+async def test_what_was_listed_before_does_not_take_the_place_of_what_is_listed_now(tmp_path: Path):
+    pins = SlowPins(tmp_path / "accepted")
+    async with opened(tmp_path, {"bad": misbehaving()}, pins) as bad:
+        await until(lambda: "bad__echo" in bad.offered())
+        pins.is_slow = True
+        (tmp_path / "accepted" / "bad.json").touch()  # as if somebody had accepted something
+        await until(pins.judging.is_set)
+        await bad.call("bad__add", text="fresh")
+        pins.go_on.set()
+        await until(lambda: pins.judged >= 2)
+        await bad.call("bad__echo")
+        assert "bad__fresh" in bad.offered()
+
+
+async def test_a_changed_description_turns_the_tool_off_until_it_is_accepted(bad: Opened, tmp_path: Path):
     await bad.call("bad__change")
     await until(lambda: "bad__echo" not in bad.offered())
     with pytest.raises(McpError, match="it changed since it was accepted: maniple mcp accept bad"):
         await bad.call("bad__echo")
     assert "bad__never" in bad.offered()
     tools = [tool.definition for tool in bad.servers.states()[0].tools]
-    Pins(tmp_path / "accepted.json").accept("bad", tools)
+    Pins(tmp_path / "accepted").accept("bad", tools)
     await until(lambda: "bad__echo" in bad.offered())
 
 
@@ -155,6 +187,25 @@ async def test_nothing_is_left_of_a_program_when_the_servers_are_closed(tmp_path
     async with opened(tmp_path, {"bad": misbehaving(tmp_path / "notes")}):
         assert _running(str(tmp_path / "notes"))
     assert not _running(str(tmp_path / "notes"))
+
+
+class SlowPins(Pins):
+    """Takes its time to judge once, when it `is_slow`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.judging, self.go_on = threading.Event(), threading.Event()
+        self.is_slow = False
+        self.judged = 0
+
+    def judge(self, server: str, tools: Iterable[Definition], trust: Trust) -> dict[str, str]:
+        obstacles = super().judge(server, tools, trust)
+        if self.is_slow and not self.judging.is_set():
+            self.judging.set()
+            self.go_on.wait(30)
+        if self.judging.is_set():
+            self.judged += 1
+        return obstacles
 
 
 def _running(argument: str) -> list[str]:

@@ -1,11 +1,16 @@
 import json
 import stat
+import subprocess
+import sys
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from maniple.errors import McpError
 from maniple.mcp import Pins
 from maniple.mcp.definitions import read_listing
+from maniple.mcp.pins import MOST_NAMES
 
 
 class Offered:
@@ -22,7 +27,7 @@ def tools(*offered):
 
 @pytest.fixture
 def pins(tmp_path):
-    return Pins(tmp_path / "mcp" / "accepted.json")
+    return Pins(tmp_path / "mcp" / "accepted")
 
 
 def test_a_tool_is_accepted_when_it_is_first_seen_and_refused_when_it_changes(pins):
@@ -40,32 +45,80 @@ def test_a_change_beyond_what_a_model_is_shown_counts(pins):
     assert pins.judge("s", tools(Offered(description=long + "!")), "first_use")
 
 
-def test_nothing_is_accepted_by_itself_where_that_is_wanted(pins):
+def test_nothing_is_accepted_by_itself_where_that_is_wanted(pins, tmp_path):
     assert "not accepted yet" in pins.judge("s", tools(Offered()), "accepted")["t"]
     assert pins.of("s") == {}
+    assert not (tmp_path / "mcp").exists()
     pins.accept("s", tools(Offered()))
     assert pins.judge("s", tools(Offered()), "accepted") == {}
 
 
 def test_what_was_accepted_is_kept_for_its_owner_alone(pins, tmp_path):
-    before = pins.stamp()
-    pins.accept("s", tools(Offered()))
-    assert pins.stamp() != before
-    file = tmp_path / "mcp" / "accepted.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert Pins(file).of("s")["t"].description == "Does it."
+    before = pins.stamp("s s"), pins.stamp("other")
+    pins.accept("s s", tools(Offered()))
+    assert pins.stamp("s s") != before[0]
+    assert pins.stamp("other") == before[1]
+    folder = tmp_path / "mcp" / "accepted"
+    assert stat.S_IMODE((folder / "s_s.json").stat().st_mode) == 0o600
+    assert Pins(folder).of("s s")["t"].description == "Does it."
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"s": 1}', '{"s": {"t": {}}}', '{"s": {"t": 1}}'])
-def test_a_damaged_file_accepts_nothing(pins, tmp_path, content):
-    (tmp_path / "mcp").mkdir()
-    (tmp_path / "mcp" / "accepted.json").write_text(content)
+@pytest.mark.parametrize("content", ["{", "[]", '{"t": 1}', '{"t": {}}', "[" * 100_000])
+def test_a_damaged_file_accepts_nothing_of_its_server_and_all_of_others(pins, tmp_path, content):
+    folder = tmp_path / "mcp" / "accepted"
+    folder.mkdir(parents=True)
+    (folder / "s.json").write_text(content)
     with pytest.raises(McpError, match="cannot be read"):
         pins.judge("s", tools(Offered()), "first_use")
+    assert pins.judge("other", tools(Offered()), "first_use") == {}
 
 
 def test_the_file_can_be_read_by_people(pins, tmp_path):
     pins.accept("s", tools(Offered()))
-    assert (
-        json.loads((tmp_path / "mcp" / "accepted.json").read_text())["s"]["t"]["schema"]["type"] == "object"
+    written = json.loads((tmp_path / "mcp" / "accepted" / "s.json").read_text())
+    assert written["t"]["schema"]["type"] == "object"
+
+
+def test_a_server_that_has_ever_new_names_gets_so_many_and_no_more(pins):
+    for turn in range(0, MOST_NAMES, 200):
+        assert pins.judge("s", tools(*(Offered(f"t{turn + n}") for n in range(200))), "first_use") == {}
+    refused = pins.judge("s", tools(Offered("t0"), Offered("one more")), "first_use")
+    assert refused == {
+        "one more": "its server has had more than 400 tools; look at them: maniple mcp accept s"
+    }
+    assert len(pins.of("s")) == MOST_NAMES
+    pins.accept("s", tools(Offered("one more")))
+    assert pins.judge("s", tools(Offered("one more"), Offered("two more")), "first_use") == {}
+
+
+def test_a_server_that_describes_its_tools_at_length_has_only_so_much_room(pins, tmp_path):
+    # Written as six letters each.
+    long = {"type": "object", "properties": {"a": {"description": "\u6f22" * 30_000}}}
+    offered = [Offered(f"t{n}", schema=long) for n in range(60)]
+    refused = pins.judge("s", tools(*offered), "first_use")
+    assert 0 < len(refused) < 60
+    assert "more than 8000000 bytes" in refused["t59"]
+    assert (tmp_path / "mcp" / "accepted" / "s.json").stat().st_size < 9_000_000
+    with pytest.raises(McpError, match="cannot be accepted"):
+        pins.accept("s", tools(*offered))
+
+
+def test_two_programs_that_accept_at_once_lose_nothing(pins, tmp_path):
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom types import SimpleNamespace as Offered\n"
+        "from maniple.mcp import Pins\nfrom maniple.mcp.definitions import read_listing\n"
+        "pins = Pins(Path(sys.argv[1]))\nprint('ready', flush=True)\nsys.stdin.read()\n"
+        "for n in range(30):\n"
+        "    one = Offered(name=f'{sys.argv[2]}{n}', description='', input_schema={}, annotations=None)\n"
+        "    pins.judge('s', read_listing([one]).tools, 'first_use')\n"
     )
+    argv = [sys.executable, "-c", program, str(tmp_path / "mcp" / "accepted")]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with ExitStack() as stack:
+        both: Any = [stack.enter_context(subprocess.Popen([*argv, name], **pipes)) for name in "ab"]
+        for one in both:
+            assert one.stdout.readline() == b"ready\n"
+        for one in both:
+            one.stdin.close()
+        assert [one.wait(60) for one in both] == [0, 0]
+    assert len(pins.of("s")) == 60

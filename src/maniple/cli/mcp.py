@@ -98,7 +98,7 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
         _say(settings, ["[]" if as_json else off or NO_SERVERS])
         return 0
     from maniple.cli.mcp_text import told
-    from maniple.runtime.mcp import open_one_by_one, pins_file
+    from maniple.runtime.mcp import open_one_by_one, pins_folder
 
     keep_quiet()
     async with open_one_by_one(settings, names) as servers:
@@ -110,13 +110,13 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
     else:
         for state in states:
             first = settings.mcp.trust == "first_use"
-            _say(settings, told(state, settings, pins_file(settings), first_use=first))
+            _say(settings, told(state, settings, pins_folder(settings), first_use=first))
     return 1 if any(state.obstacle for state in states) else 0
 
 
 async def _test(settings: "Settings", server: str, tool: str, arguments: str) -> int:
     from maniple.cli.mcp_text import told
-    from maniple.runtime.mcp import open_one_by_one, pins_file
+    from maniple.runtime.mcp import open_one_by_one, pins_folder
 
     given = _parsed(arguments)
     _check(settings, server)
@@ -124,7 +124,7 @@ async def _test(settings: "Settings", server: str, tool: str, arguments: str) ->
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if not tool or state.obstacle:
-            _say(settings, told(state, settings, pins_file(settings), first_use=True))
+            _say(settings, told(state, settings, pins_folder(settings), first_use=True))
             return 1 if state.obstacle else 0
         return await _try(settings, servers, state, tool, given)
 
@@ -150,7 +150,7 @@ async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
     from maniple.cli.mcp_text import changes
     from maniple.errors import McpError
     from maniple.mcp import Pins
-    from maniple.runtime.mcp import open_one_by_one, pins_file
+    from maniple.runtime.mcp import open_one_by_one, pins_folder
 
     _check(settings, server)
     keep_quiet()
@@ -158,7 +158,7 @@ async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
         state = servers.states()[0]
         if state.obstacle:
             raise McpError(f"{server} is not there: {state.obstacle}")
-        pins = Pins(pins_file(settings))
+        pins = Pins(pins_folder(settings))
         accepted = await asyncio.to_thread(pins.of, server)
         said = list(changes(state, accepted))
         _say(settings, said or [f"Nothing of {server} changed since it was accepted."])

@@ -8,7 +8,7 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Names:
-    """Gives each tool of each server its name, once: it stays the same as long as the program runs.
+    """Gives each tool of each server its name, once: it stays the same until it is forgotten.
 
     What endpoints do not take becomes `_`. A name that is too long, or taken by another tool, ends in a few
     letters that are drawn from both names, and so are the same in every program.
@@ -26,6 +26,10 @@ class Names:
             self._taken.add(name)
             self._given[key] = name
         return self._given[key]
+
+    def forget(self, server: str, tool: str) -> None:
+        """Let others have the name of a tool that is gone for good."""
+        self._taken.discard(self._given.pop((server, tool), ""))
 
     def _free(self, key: tuple[str, str]) -> str:
         name = "__".join(_FOREIGN.sub("_", part) for part in key)

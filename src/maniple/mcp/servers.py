@@ -18,6 +18,8 @@ from maniple.mcp.stdio import Start
 
 _LOOK_SECONDS = 2.0
 """How soon it is noticed that a person has accepted something."""
+_MOST_GONE = 200
+"""Of a server, so many tools that it has no more are remembered, those that went last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ class _Server:
     connection: Connection
     listing: Listing = field(default_factory=Listing)
     tools: dict[str, RemoteTool] = field(default_factory=dict)
-    """By the server's names, those that it has had and has no more among them."""
+    """By the server's names, those that it has had and has no more among them, which come first."""
+    stamp: Stamp = (0, 0)
+    hearing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class McpServers:
@@ -61,7 +65,6 @@ class McpServers:
     def __init__(self, settings: McpSettings, pins: Pins, start: Start, logins: Logins) -> None:
         self._settings = settings
         self._pins = pins
-        self._stamp: Stamp = (0, 0)
         self._names = Names()
         self._by_name: dict[str, RemoteTool] = {}
         self._servers = {
@@ -127,26 +130,42 @@ class McpServers:
                 tasks.create_task(one.connection.run(), name=f"mcp-{name}")
             while True:
                 await asyncio.sleep(_LOOK_SECONDS)
-                stamp = await asyncio.to_thread(self._pins.stamp)
-                if stamp != self._stamp:
-                    self._stamp = stamp
-                    for name, one in self._servers.items():
-                        await self._hear(name, one.listing)
+                for name, one in self._servers.items():
+                    await self._look(name, one)
+
+    async def _look(self, name: str, server: _Server) -> None:
+        """Judge the tools of a server again, when somebody has accepted something of it."""
+        stamp = await asyncio.to_thread(self._pins.stamp, name)
+        if stamp != server.stamp:
+            server.stamp = stamp
+            async with server.hearing:
+                await self._judge(name, server, server.listing)
 
     async def _hear(self, name: str, listing: Listing) -> None:
-        """Take what a server offers now; what it does not offer any more stays known, with words."""
+        """Take what a server offers now."""
         server = self._servers[name]
+        # One after the other: what was listed before must not take the place of what is listed now.
+        async with server.hearing:
+            await self._judge(name, server, listing)
+
+    async def _judge(self, name: str, server: _Server, listing: Listing) -> None:
+        """Find out what may be used; what is not offered any more stays known for a while, with words."""
         try:
             obstacles = await asyncio.to_thread(self._pins.judge, name, listing.tools, self._settings.trust)
         except McpError as error:
             obstacles = {tool.name: str(error) for tool in listing.tools}
-        gone = {
-            key: replace(tool, obstacle=f"the MCP server {name} has it no more")
-            for key, tool in server.tools.items()
-        }
         now = {tool.name: self._remote(name, tool, obstacles.get(tool.name, "")) for tool in listing.tools}
+        gone = [
+            (key, replace(tool, obstacle=f"the MCP server {name} has it no more"))
+            for key, tool in server.tools.items()
+            if key not in now
+        ]
+        forgotten, remembered = gone[:-_MOST_GONE], gone[-_MOST_GONE:]
+        for key, tool in forgotten:
+            del self._by_name[tool.name]
+            self._names.forget(name, key)
         server.listing = listing
-        server.tools = gone | now
+        server.tools = dict(remembered) | now
         self._by_name |= {tool.name: tool for tool in server.tools.values()}
 
     def _remote(self, server: str, definition: Definition, obstacle: str) -> RemoteTool:

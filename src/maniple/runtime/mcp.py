@@ -40,9 +40,9 @@ class McpEquipment:
     notices: tuple[str, ...] = ()
 
 
-def pins_file(settings: Settings) -> Path:
+def pins_folder(settings: Settings) -> Path:
     """Return where it is kept which tools were accepted."""
-    return settings.data_dir / _FOLDER / "accepted.json"
+    return settings.data_dir / _FOLDER / "accepted"
 
 
 def logins_folder(settings: Settings) -> Path:
@@ -67,7 +67,7 @@ async def open_mcp(
     mcp = await asyncio.to_thread(import_module, "maniple.mcp")
     tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
     programs = await _open_programs(settings, wanted, sandbox, leads, stack)
-    pins = mcp.Pins(pins_file(settings))
+    pins = mcp.Pins(pins_folder(settings))
     logins = mcp.Logins(logins_folder(settings))
     opening = mcp.open_servers(settings.mcp, pins, programs.start, logins)
     servers = await stack.enter_async_context(opening)
