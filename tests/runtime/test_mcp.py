@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -154,8 +155,9 @@ async def test_a_picture_of_a_server_is_shown_as_what_it_is(tmp_path: Path, cont
             await team.run(thread_id="t")
             shown = [m["content"] for one in team.server.requests for m in one["messages"]]
     words, picture = next(parts for parts in shown if isinstance(parts, list))
-    assert words["text"] == (
-        f"This picture, which is data too, is bad__picture-1.{ending}, from the server bad:"
+    assert re.fullmatch(
+        rf"This picture, which is data too, is bad__picture-[0-9a-f]{{8}}\.{ending}, from the server bad:",
+        words["text"],
     )
     kind = "jpeg" if ending == "jpg" else ending
     assert picture["image_url"]["url"].startswith(f"data:image/{kind};base64,")
@@ -168,8 +170,21 @@ async def test_what_is_no_picture_is_kept_and_not_shown(tmp_path: Path):
         async with scripted_team(script(call("bad__picture", text=sent)), toolbox=box) as team:
             frames = await team.run()
             shown = [m["content"] for one in team.server.requests for m in one["messages"]]
-    assert data(frames, "tool_call_result")[0]["tool_result"] == "[image: bad__picture-1.png]"
+    told = data(frames, "tool_call_result")[0]["tool_result"]
+    assert re.fullmatch(r"\[image: bad__picture-[0-9a-f]{8}\.png\]", told)
     assert not any(isinstance(parts, list) for parts in shown)
+
+
+async def test_pictures_of_one_tool_are_told_apart_and_the_same_one_is_one(tmp_path: Path):
+    first, second = (f"image/png,{base64.b64encode(png() + tail).decode()}" for tail in (b"1", b"2"))
+    moves = [call("bad__picture", text=text) for text in (first, second, first)]
+    async with equipped(tmp_path, {"bad": misbehaving()}) as equipment:
+        async with scripted_team(script(*moves), toolbox=toolbox(equipment, tmp_path)) as team:
+            frames = await team.run()
+    told = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert told[0] == told[2] != told[1]
+    files = {path.read_bytes() for path in (tmp_path / "workspaces").rglob("bad__picture-*.png")}
+    assert files == {png() + b"1", png() + b"2"}
 
 
 async def test_each_worker_gets_the_servers_that_settings_name(tmp_path: Path):

@@ -1,6 +1,7 @@
 """The tools of MCP servers, as they are at this moment."""
 
 import asyncio
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -77,21 +78,26 @@ class McpTool(BaseTool):
     async def _result(self, outcome: Outcome) -> Result:
         words = [outcome.text] if outcome.text else []
         shown: list[str] = []
-        for number, picture in enumerate(outcome.pictures, start=1):
+        for picture in outcome.pictures:
             known = picture_of(picture.content)
             media_type = known.media_type if known else picture.media_type
-            path = await self._kept(picture.content, number, media_type)
+            path = await self._kept(picture.content, media_type)
             words.append(f"[image: {path}]" if path else f"[an image was left out: {picture.media_type}]")
             if path and known:
                 shown.append(path)
         return "\n".join(words) or _NOTHING, {"server": self.remote.server, "pictures": shown}
 
-    async def _kept(self, content: bytes, number: int, media_type: str) -> str:
-        """Put a picture into the thread's workspace; return its path, or "" where there is no room."""
+    async def _kept(self, content: bytes, media_type: str) -> str:
+        """Put a picture into the thread's workspace; return its path, or "" where there is no room.
+
+        The same picture has one path, and another one another: a later one leaves the earlier, and what is
+        said of both tells them apart.
+        """
         ending = _ENDINGS.get(media_type)
         if self.workspaces is None or ending is None:
             return ""
-        path = f"{self.remote.name}-{number}.{ending}"
+        digest = hashlib.blake2s(content, digest_size=4).hexdigest()
+        path = f"{self.remote.name}-{digest}.{ending}"
         try:
             place = await asyncio.to_thread(self.workspaces.open, thread_key())
             await asyncio.to_thread(place.write, path, content)
