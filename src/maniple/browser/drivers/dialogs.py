@@ -35,6 +35,7 @@ class Dialogs:
         self._answers: set[asyncio.Task[None]] = set()
         self._silencing: set[Page] = set()
         self._came = 0
+        self._before = 0
         self._last = float("-inf")
         self._prompt: Dialog | None = None
         self.refused_to_leave = asyncio.Event()
@@ -47,6 +48,7 @@ class Dialogs:
         """An action begins: what comes from now on belongs to it."""
         if self._is_calm():
             self._came = 0
+        self._before = self._came
         self.refused_to_leave.clear()
 
     async def quieten(self, page: "Page") -> None:
@@ -58,6 +60,11 @@ class Dialogs:
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(_SILENCE_SECONDS):
                 await _take_means(page)
+
+    @property
+    def have_come(self) -> bool:
+        """Whether any came up in this action."""
+        return self._came > self._before
 
     @property
     def prompt(self) -> str | None:

@@ -32,7 +32,7 @@ async def pressed(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids)
     try:
         await handle.click(timeout=window.action_milliseconds, no_wait_after=True)
     except Error as error:
-        if _is_over(tab, error):
+        if _is_taken(window, tab, error):
             return False
         if cover_of(error) and await _cleared(window, tab, handle, aids):
             return True
@@ -47,7 +47,7 @@ async def press(window: Window, tab: Tab, handle: "ElementHandle") -> None:
     try:
         await handle.click(timeout=window.action_milliseconds, no_wait_after=True)
     except Error as error:
-        if not _is_over(tab, error):
+        if not _is_taken(window, tab, error):
             raise await explained(window, tab, error) from error
 
 
@@ -59,9 +59,11 @@ async def _cleared(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids
     return await window.clear(tab, aids, at=at)
 
 
-def _is_over(tab: Tab, error: Exception) -> bool:
-    """Whether the click was what closed the tab."""
-    return has_ended(error) and tab.page.is_closed()
+def _is_taken(window: Window, tab: Tab, error: Exception) -> bool:
+    """Whether the click was what closed the tab, or made the page open dialogs until its time was over."""
+    if has_ended(error):
+        return tab.page.is_closed()
+    return "Timeout" in str(error) and window.dialogs.have_come
 
 
 async def explained(window: Window, tab: Tab, error: Exception) -> Exception:
