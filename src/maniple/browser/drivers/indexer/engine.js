@@ -45,9 +45,9 @@ const looking = (question) => {
   memory.nonce = question.nonce;
   memory.records = new Map();
   const count = new Map();
-  const remember = (control, role, name) => {
+  const remember = (control, role) => {
     const id = idOf(control.element);
-    const print = printOf(control.subject, role, name);
+    const print = printOf(control.subject, role, control.name);
     count.set(print, (count.get(print) ?? 0) + 1);
     memory.records.set(id, { ...control, parent: parentOf(control.element), print, beside: null });
     return id;
@@ -78,10 +78,10 @@ const giving = ({ nonce, id }) => {
   return memory.why ? [] : [record.element];
 };
 
-const whyNot = ({ element, subject, parent, print, name, beside }) => {
+const whyNot = ({ element, subject, parent, print, naming, beside }) => {
   if (!element.isConnected) return "gone";
   if (parentOf(element) !== parent) return "moved";
-  if (printOf(subject, roleOf(subject), name()) !== print) return "changed";
+  if (printOf(subject, roleOf(subject), naming(subject)) !== print) return "changed";
   return beside !== null && besideOf(element) !== beside ? "changed" : "";
 };
 

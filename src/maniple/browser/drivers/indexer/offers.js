@@ -23,25 +23,24 @@ class Offers {
   }
 
   control(element, context) {
-    const name = () => nameOf(element);
+    const name = nameOf(element);
     // A link in a tab, say: the same thing to a person.
-    if (context.name && !NATIVE.has(tagOf(element)) && context.name === name()) return {};
-    return this.list({ element, subject: element, shown: element, name }, context) ? { quiet: true, name: name() } : {};
+    if (context.name && !NATIVE.has(tagOf(element)) && context.name === name) return {};
+    return this.list(itself(element, name, nameOf), context) ? { quiet: true, name } : {};
   }
 
   // An element that is no control but reacts: named by its own words, if they are few; what else is in it that
   // reacts follows by itself.
   listener(element, box, context) {
-    const isOther = (inner) => matches(inner, REACTIVE) || isListening(inner);
-    const own = () => textOf(element, MAX_NAME + 1, isOther);
     const hasOthers = element.querySelector(REACTIVE) !== null || [...element.querySelectorAll("*")].slice(0, 60).some(isListening);
+    const own = ownTextOf(element);
     const isLarge = box.width * box.height > 0.5 * innerWidth * innerHeight;
-    if (hasOthers && (isLarge || !own())) return {};
-    const name = () => (hasOthers ? tidy(element.getAttribute("aria-label")) || own() : nameOf(element));
-    if (context.name && context.name === name()) return {};
-    const isLong = own().length > MAX_NAME;
-    const listed = this.list({ element, subject: element, shown: element, name: isLong ? () => tidy(element.getAttribute("aria-label")) : name }, context);
-    return listed && !isLong ? { quiet: true, name: name() } : {};
+    if (hasOthers && (isLarge || !own)) return {};
+    const isLong = own.length > MAX_NAME;
+    const naming = isLong ? labelOf : hasOthers ? (one) => labelOf(one) || ownTextOf(one) : nameOf;
+    const name = naming(element);
+    if (context.name && context.name === name) return {};
+    return this.list(itself(element, name, naming), context) && !isLong ? { quiet: true, name } : {};
   }
 
   label(label, context) {
@@ -49,7 +48,8 @@ class Offers {
     const style = getComputedStyle(control);
     const isVisible = !isSmall(rectOf(control)) && style.opacity !== "0" && style.visibility === "visible";
     if (!isVisible && control.type !== "hidden" && !context.hidden) {
-      this.list({ element: control.type === "file" ? control : label, subject: control, shown: label, name: () => nameOf(control) }, context);
+      const element = control.type === "file" ? control : label;
+      this.list({ element, subject: control, shown: label, name: nameOf(control), naming: nameOf }, context);
     }
     return { quiet: true };
   }
@@ -57,24 +57,23 @@ class Offers {
   // A button of the page's opens it in its place; it takes a file all the same.
   hiddenFile(element, context) {
     const isFile = tagOf(element) === "INPUT" && element.type === "file" && !labelsOf(element).length;
-    if (isFile && !context.hidden) this.list({ element, subject: element, shown: parentElementOf(element), name: () => nameOf(element) }, context);
+    if (isFile && !context.hidden) this.list({ ...itself(element, nameOf(element), nameOf), shown: parentElementOf(element) }, context);
     return null;
   }
 
   // `element` is what is acted on, `subject` what it says, `shown` what of it is in the window.
   list(control, context) {
-    const { subject, shown } = control;
+    const { subject, shown, name } = control;
+    if (this.controls >= MOST_CONTROLS) return ++this.unlisted > 0;
     const onTop = isOnTop(shown, this.view);
     const box = boxOf(shown);
     if (onTop === false && !sticksOut(box, context.clip) && !isDisabled(subject)) return false;
     if (onTop !== true && !isReachable(shown, box, context)) return false;
-    if (this.controls >= MOST_CONTROLS) return ++this.unlisted > 0;
     this.controls++;
     const role = roleOf(subject);
-    const name = control.name();
     const seen = onTop === true;
     this.add("control", { ...context, seen }, {
-      id: this.remember(control, role, name),
+      id: this.remember(control, role),
       role,
       name,
       details: detailsOf(subject, name.startsWith("(") ? "" : name),
@@ -99,6 +98,12 @@ class Offers {
     return {};
   }
 }
+
+const itself = (element, name, naming) => ({ element, subject: element, shown: element, name, naming });
+
+const labelOf = (element) => tidy(element.getAttribute("aria-label"));
+
+const ownTextOf = (element) => textOf(element, MAX_NAME + 1, (inner) => matches(inner, REACTIVE) || isListening(inner));
 
 const isShown = (element, style, context) => {
   if (isSmall(boxOf(element))) return false;
