@@ -136,7 +136,7 @@ async def test_each_step_of_the_browser_is_a_line_of_the_notes() -> None:
     action = {"name": "click_element", "parameters": {"index": 7}}
     step = BrowserStepped(tool_call_id="c", number=2, state="acting", action=action)
     done = step.model_copy(update={"state": "observing", "observation": "Clicked\x1b[2J.", "seconds": 1.0})
-    events = [*started(), *agent("browser", *model("browser"), step, done), *ending("completed")]
+    events = [started(), *agent("browser", *model("browser"), step, done), *ending("completed")]
     _, notes = await shown(events)
     assert [line for line in notes.split("\n") if "click_element" in line] == [
         "    2 click_element 7 (T): Clicked."

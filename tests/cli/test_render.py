@@ -229,5 +229,5 @@ async def test_each_step_of_the_browser_stays_on_the_screen_as_a_line() -> None:
     action = {"name": "click_element", "parameters": {"index": 7}}
     step = BrowserStepped(tool_call_id="c", number=2, state="acting", action=action)
     done = step.model_copy(update={"state": "observing", "observation": "Clicked\x1b[2J.", "seconds": 1.0})
-    events = [*started(), *agent("browser", *model("browser"), step, done), *ending("completed")]
+    events = [started(), *agent("browser", *model("browser"), step, done), *ending("completed")]
     assert (await screen(events)).count("2 click_element 7 (T): Clicked.") == 1
