@@ -9,6 +9,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from maniple.browser.storage import Storage
+from maniple.runtime.browser_storage import browser_folder_of
 from maniple.sandbox import Workspace
 from tests.api.inside import QUESTION, Inside, inside
 from tests.openai_server import SIMPLE, call, reply, serving
@@ -196,6 +198,16 @@ async def test_deleting_the_conversation_removes_its_files_and_what_is_known_of_
     assert (await it.client.delete(f"/api/threads/{thread}")).status_code == 204
     root = workspace(it, thread).path.parent
     assert [path for path in root.rglob("*") if path.is_file()] == []
+
+
+async def test_deleting_the_conversation_removes_what_its_browser_kept(it: Inside):
+    thread = await it.thread()
+    storage = Storage(browser_folder_of(it.service.settings))
+    storage.save(thread, {"cookies": [], "origins": []})
+    storage.save("another", {"cookies": [], "origins": []})
+    assert (await it.client.delete(f"/api/threads/{thread}")).status_code == 204
+    assert storage.load(thread) is None
+    assert storage.load("another") is not None
 
 
 async def test_the_next_run_is_told_of_the_files_and_only_if_there_are_any(tmp_path):

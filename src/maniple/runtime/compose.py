@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import ROLES, Roles, roles_of
+from maniple.browser import Browser
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, build_graph, members_of
 from maniple.llms import ChatModels
@@ -47,6 +48,8 @@ class Runtime:
     """Who may be on the team."""
     mcp: "McpServers | None" = None
     """The MCP servers, if any are configured."""
+    browser: Browser | None = None
+    """Where the team works in pages; each thread has tabs of its own."""
 
     @property
     def alone(self) -> list[Worker]:
@@ -111,9 +114,17 @@ async def open_runtime(
         notices = (*settings.notices, *borrowed, *equipment.notices, *_left_out(team.enabled, workers))
         uses = uses_of(models, team.llms, named, roles)
         roles = {name: roles[name] for name in team.workers}
-        lacking = equipment.toolbox.missing
         yield Runtime(
-            graph, settings, answering, notices, lacking, equipment.sandbox, uses, roles, equipment.mcp
+            graph,
+            settings,
+            answering,
+            notices,
+            equipment.toolbox.missing,
+            equipment.sandbox,
+            uses,
+            roles,
+            equipment.mcp,
+            equipment.browser,
         )
 
 

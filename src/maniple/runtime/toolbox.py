@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing import Browsing
-from maniple.browser import Aids, open_browser_if_any
+from maniple.browser import Aids, Browser, open_browser_if_any
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.crawler import Crawler
 from maniple.egress import AddressGuard, Exit
 from maniple.reading.isolated import Nursery
+from maniple.runtime.browser_storage import browser_folder_of
 from maniple.runtime.mcp import open_mcp
 from maniple.runtime.own_tools import own_tools
 from maniple.runtime.rendering import rendering
@@ -66,6 +67,7 @@ class Equipment:
     """Names what the user put into the workspace."""
     sandbox: Sandbox | None = None
     mcp: "McpServers | None" = None
+    browser: Browser | None = None
 
 
 async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
@@ -79,7 +81,8 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     sandbox = await stack.enter_async_context(
         open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
     )
-    browser = await stack.enter_async_context(open_browser_if_any(settings.browser, resolve))
+    folder = await asyncio.to_thread(browser_folder_of, settings)
+    browser = await stack.enter_async_context(open_browser_if_any(settings.browser, resolve, storage=folder))
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
@@ -146,7 +149,8 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         dict.fromkeys((*unsafe, *missing.values(), *mcp.notices, *_unequipped(settings, provider)))
     )
     own = None if isinstance(sandbox, Unavailable) else sandbox
-    return Equipment(toolbox, provider, notices, files, own, mcp.servers)
+    opened = None if isinstance(browser, Unavailable) else browser
+    return Equipment(toolbox, provider, notices, files, own, mcp.servers, opened)
 
 
 def _aids(

@@ -26,6 +26,7 @@ from maniple.api.schemas import (
 from maniple.api.state import ServiceOf
 from maniple.api.threads import detail_of, owned, views_of
 from maniple.errors import FileError
+from maniple.runtime.browser_storage import forget_in_browser
 from maniple.store import Thread
 from maniple.text import whole
 
@@ -68,9 +69,10 @@ async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Caller
     responses=problems(404, 409),
 )
 async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
-    """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts and workspace."""
+    """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts, files and tabs."""
     thread = await owned(service.store, thread_id, caller.owner)
     await service.engine.delete_thread(thread.thread_id, caller.owner)
+    await forget_in_browser(service.runtime.browser, service.settings, thread.thread_id)
     try:
         await asyncio.to_thread(service.workspaces.remove, thread.thread_id)
     except FileError as error:
