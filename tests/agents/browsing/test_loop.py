@@ -90,7 +90,7 @@ async def test_what_goes_into_a_password_field_is_told_nobody():
 
 
 async def test_a_long_thought_is_told_in_part():
-    async with shopping(told({**done(), "text": "word " * 10_000})) as (team, _):
+    async with shopping(told({**done(), "chunks": ["word " * 10_000]})) as (team, _):
         frames = await team.run()
     assert all(len(one["thought"]) <= TOLD_CHARACTERS for one in data(frames, "browser_step"))
 
