@@ -17,6 +17,7 @@ from maniple.browser.drivers.sight import OwnSight
 from maniple.browser.drivers.window import Fittings
 from maniple.browser.executable import find_executable
 from maniple.browser.page import Browser
+from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.egress import Resolve
 from maniple.reading.isolated import Nursery
@@ -25,7 +26,7 @@ from maniple.types import Unavailable, installing
 
 @asynccontextmanager
 async def open_backend(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
 ) -> AsyncIterator[Browser | Unavailable]:
     """The browser of `browser.backend`, or what it lacks; `open_browser` says the rest.
 
@@ -36,18 +37,18 @@ async def open_backend(
         case "sandbox":
             opening = _sandbox(settings, resolve)
         case "cdp":
-            opening = _remote(settings, resolve, downloads)
+            opening = _remote(settings, resolve, downloads, storage)
         case "browser-use":
-            opening = _browser_use(settings, resolve, downloads)
+            opening = _browser_use(settings, resolve, downloads, storage)
         case "local":
-            opening = _local(settings, resolve, downloads)
+            opening = _local(settings, resolve, downloads, storage)
     async with opening as browser:
         yield browser
 
 
 @asynccontextmanager
 async def _local(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
 ) -> AsyncIterator[Browser | Unavailable]:
     executable = await asyncio.to_thread(find_executable, settings)
     if isinstance(executable, Unavailable):
@@ -58,27 +59,27 @@ async def _local(
         return Chromium(settings, executable, resolve)
 
     async with AsyncExitStack() as stack:
-        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads))
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads, storage))
         own = start if settings.process_per_thread else None
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, start(), own)))
 
 
 @asynccontextmanager
 async def _remote(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
 ) -> AsyncIterator[Browser | Unavailable]:
     if settings.cdp_url is None:
         yield Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
         return
     contexts = RemoteChromium(settings.cdp_url, settings.timeout_seconds)
     async with AsyncExitStack() as stack:
-        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads))
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads, storage))
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, contexts)))
 
 
 @asynccontextmanager
 async def _browser_use(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
 ) -> AsyncIterator[Browser | Unavailable]:
     from maniple.browser.drivers.browser_use import BrowserUseSight, WatchedChromium, acts_of
 
@@ -95,7 +96,7 @@ async def _browser_use(
         return WatchedChromium(settings, executable, resolve, sight)
 
     async with AsyncExitStack() as stack:
-        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads))
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads, storage))
         fittings = replace(fittings, sight=sight, acts=acts_of(sight))
         shared = Chromium(settings, executable, resolve)
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, shared, start)))
@@ -114,13 +115,13 @@ async def _sandbox(settings: BrowserSettings, resolve: Resolve) -> AsyncIterator
 
 @asynccontextmanager
 async def _fitted(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None
+    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
 ) -> AsyncIterator[Fittings]:
     async with AsyncExitStack() as stack:
         folder = downloads or await _temporary_folder(stack)
         nursery = Nursery()
         stack.callback(nursery.close)
-        yield Fittings(settings, resolve, OwnSight(), ACTS, nursery, folder)
+        yield Fittings(settings, resolve, OwnSight(), ACTS, nursery, folder, storage)
 
 
 async def _temporary_folder(stack: AsyncExitStack) -> Path:
