@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maniple.browser.drivers.acts import ACTS
@@ -24,9 +24,19 @@ from maniple.reading.isolated import Nursery
 from maniple.types import Unavailable, installing
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where on this machine a browser puts things."""
+
+    downloads: Path | None = None
+    """Files that nobody else keeps; without it they go with the browser."""
+    storage: Storage | None = None
+    """Cookies and local storage, if they are kept."""
+
+
 @asynccontextmanager
 async def open_backend(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
+    settings: BrowserSettings, resolve: Resolve, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     """The browser of `browser.backend`, or what it lacks; `open_browser` says the rest.
 
@@ -37,18 +47,18 @@ async def open_backend(
         case "sandbox":
             opening = _sandbox(settings, resolve)
         case "cdp":
-            opening = _remote(settings, resolve, downloads, storage)
+            opening = _remote(settings, resolve, places)
         case "browser-use":
-            opening = _browser_use(settings, resolve, downloads, storage)
+            opening = _browser_use(settings, resolve, places)
         case "local":
-            opening = _local(settings, resolve, downloads, storage)
+            opening = _local(settings, resolve, places)
     async with opening as browser:
         yield browser
 
 
 @asynccontextmanager
 async def _local(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
+    settings: BrowserSettings, resolve: Resolve, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     executable = await asyncio.to_thread(find_executable, settings)
     if isinstance(executable, Unavailable):
@@ -59,27 +69,27 @@ async def _local(
         return Chromium(settings, executable, resolve)
 
     async with AsyncExitStack() as stack:
-        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads, storage))
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, places))
         own = start if settings.process_per_thread else None
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, start(), own)))
 
 
 @asynccontextmanager
 async def _remote(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
+    settings: BrowserSettings, resolve: Resolve, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     if settings.cdp_url is None:
         yield Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
         return
     contexts = RemoteChromium(settings.cdp_url, settings.timeout_seconds)
     async with AsyncExitStack() as stack:
-        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads, storage))
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, places))
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, contexts)))
 
 
 @asynccontextmanager
 async def _browser_use(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
+    settings: BrowserSettings, resolve: Resolve, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     from maniple.browser.drivers.browser_use import BrowserUseSight, WatchedChromium, acts_of
 
@@ -96,7 +106,7 @@ async def _browser_use(
         return WatchedChromium(settings, executable, resolve, sight)
 
     async with AsyncExitStack() as stack:
-        fittings = await stack.enter_async_context(_fitted(settings, resolve, downloads, storage))
+        fittings = await stack.enter_async_context(_fitted(settings, resolve, places))
         fittings = replace(fittings, sight=sight, acts=acts_of(sight))
         shared = Chromium(settings, executable, resolve)
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(fittings, shared, start)))
@@ -114,14 +124,12 @@ async def _sandbox(settings: BrowserSettings, resolve: Resolve) -> AsyncIterator
 
 
 @asynccontextmanager
-async def _fitted(
-    settings: BrowserSettings, resolve: Resolve, downloads: Path | None, storage: Storage | None
-) -> AsyncIterator[Fittings]:
+async def _fitted(settings: BrowserSettings, resolve: Resolve, places: Places) -> AsyncIterator[Fittings]:
     async with AsyncExitStack() as stack:
-        folder = downloads or await _temporary_folder(stack)
+        folder = places.downloads or await _temporary_folder(stack)
         nursery = Nursery()
         stack.callback(nursery.close)
-        yield Fittings(settings, resolve, OwnSight(), ACTS, nursery, folder, storage)
+        yield Fittings(settings, resolve, OwnSight(), ACTS, nursery, folder, places.storage)
 
 
 async def _temporary_folder(stack: AsyncExitStack) -> Path:

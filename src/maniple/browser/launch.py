@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from maniple.browser.backends import open_backend
+from maniple.browser.backends import Places, open_backend
 from maniple.browser.page import Browser
 from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
@@ -51,8 +51,8 @@ async def open_browser_if_any(
     if not settings.enabled:
         yield Unavailable("The browser is turned off.", "set `browser.enabled: true`.")
         return
-    way, kept = _way(settings, resolve), _storage(settings, storage)
-    async with open_backend(settings, way, downloads, kept) as browser:
+    places = Places(downloads, _storage(settings, storage))
+    async with open_backend(settings, _way(settings, resolve), places) as browser:
         yield browser
 
 

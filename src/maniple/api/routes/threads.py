@@ -69,7 +69,7 @@ async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Caller
     responses=problems(404, 409),
 )
 async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
-    """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts, files and tabs."""
+    """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts, files, tabs."""
     thread = await owned(service.store, thread_id, caller.owner)
     await service.engine.delete_thread(thread.thread_id, caller.owner)
     await forget_in_browser(service.runtime.browser, service.settings, thread.thread_id)

@@ -65,6 +65,11 @@ class SandboxBrowser:
         """See `Browser.source`; always raises `BrowserError`: the API gives no HTML."""
         raise BrowserError(f"The sandbox's browser gives no HTML of {url}; read the page without it.")
 
+    async def forget(self, thread: str) -> None:
+        """See `Browser.forget`; what the sandbox keeps is its own."""
+        if self._page is not None and self._page.thread == thread:
+            await self._page.aclose()
+
     async def aclose(self) -> None:
         """Leave the browser as another one may use it, and close the connections."""
         if self._page is not None:
