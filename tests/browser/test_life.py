@@ -200,7 +200,7 @@ async def test_a_call_cancelled_while_its_window_opens_leaves_a_window_that_work
     async with open_browser(BrowserSettings(allow_private=NETWORK)) as browser:
         driver = Driver(await browser.page("early"))
         going = asyncio.create_task(driver.act("go_to_url", url=site.url))
-        await until(lambda: children() > before)
+        await until(lambda: bool(children() - before))
         going.cancel()
         with pytest.raises(asyncio.CancelledError):
             await going

@@ -94,7 +94,7 @@ async def _open(window: Window, tab: Tab, url: str) -> None:
         )
     except Error as error:
         # The page before had crashed, and nobody knew yet: it is not what is asked for.
-        if not has_crashed(error):
+        if not _is_cut_off(tab, error):
             raise
         await window.tabs.replace(tab)
         response = await _went(
@@ -125,17 +125,29 @@ async def _went(
         await window.check(tab)
         raise Unable(f"{where} took too long to load; try another source.") from error
     except Error as error:
-        if has_ended(error) or has_crashed(error):
-            raise
-        if "interrupted by another navigation" in str(error):
-            return None  # by the page itself, which knows where it wants to be
-        if is_download(error) and await download_begun(window):
-            return None
-        raise Unable(unopened(where, error)) from error
+        if not await _is_gone_elsewhere(window, tab, error):
+            raise Unable(unopened(where, error)) from error
+        return None
     finally:
         for waiting in (task, refused):
             waiting.cancel()
         await asyncio.gather(task, refused, return_exceptions=True)
+
+
+async def _is_gone_elsewhere(window: Window, tab: Tab, error: Exception) -> bool:
+    """Whether something else came instead of the page; raises the error when what was to show it has ended."""
+    if "interrupted by another navigation" in str(error):
+        return True  # by the page itself, which knows where it wants to be
+    if is_download(error) and await download_begun(window):
+        return True
+    if has_ended(error) or _is_cut_off(tab, error):
+        raise error
+    return False
+
+
+def _is_cut_off(tab: Tab, error: Exception) -> bool:
+    """Whether the page that was there crashed while it was left."""
+    return tab.is_broken or has_crashed(error)
 
 
 async def _has_earlier(tab: Tab) -> bool:
