@@ -135,7 +135,7 @@ async def _went(
 
 
 async def _is_gone_elsewhere(window: Window, tab: Tab, error: Exception) -> bool:
-    """Whether something else came instead of the page; raises the error when what was to show it has ended."""
+    """Whether something else came instead; raises the error when what was to show the page has ended."""
     if "interrupted by another navigation" in str(error):
         return True  # by the page itself, which knows where it wants to be
     if is_download(error) and await download_begun(window):
