@@ -7,58 +7,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-LONG_CHARACTERS = 80
-"""From here on, the same result of two different calls is no coincidence."""
-_FEW = 2
-"""So many times and ids in a result are those of the call; more of them are what it found."""
-_ECHOED_CHARACTERS = 3
+from maniple.agents import result_words as words
+
 _SENTENCE_CHARACTERS = 10
 _SAYING_CHARACTERS = 10
 """A call that is longer than its sentence by more than this does more than to say it."""
 _LOOKED_THROUGH_CHARACTERS = 50_000
-_VOLATILE = re.compile(
-    r"""\[took\ [\d.]+\ s\]
-    | \b\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?
-    | \b\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?\b
-    | \b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b
-    | \b0x[0-9a-f]{6,16}\b
-    | \b(?:took|in|after|elapsed|duration)[\ :=]{1,3}[\d.,]{1,12}\ ?(?:ms|µs|us|s|secs?|seconds?)\b
-    | \b(?:request|trace|session|correlation)[-_\ ]?id["':=\ ]{1,4}[\w-]{6,64}
-    | \b(?:timestamp|epoch)["':=\ ]{1,4}\d{10,13}(?:\.\d{1,9})?""",
-    re.I | re.X,
-)
-_RAISED = re.compile(r"^[\w.]{1,100}(?:Error|Exception|Exit|Interrupt)\b.*", re.M)
-_CODE_FAILED = re.compile(r"\[exit code [1-9]|\[timeout: stopped after")
-_EMPTY = re.compile(
-    r"\W*|null|none"
-    r"|no (?:\w+ )?(?:results?|match(?:es)?|hits?|entries|documents?|pages?)(?: (?:were )?found)?\W*"
-    r"|\W?(?:nothing|0 results?|0 matches|0 hits)(?: (?:was |were )?found)?\b.{0,80}",
-    re.I | re.S,
-)
-_ACTS = re.compile(
-    r"(?<![a-z])(?:add|bash|click|copy|create|delete|edit|exec\w*|fill|insert|make|move|post|press|put|python"
-    r"|remove|run|save|send|set|shell|store|submit|type|update|upload|write)(?![a-z])"
-)
 _PROGRAM = frozenset({"code", "cmd", "command", "script"})
 """Arguments that hold a program."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^'\"\n]{0,200}$", re.M)
+"""ls  # look once more"""
 _ANCHOR = re.compile(r"\A(https?://[^\s#]+)#(?![/!])\S*\Z", re.I)
-"""Part of a page; what begins with a slash or an exclamation mark is a page of its own."""
-_WAITING_TOOL = re.compile(r"(?<![a-z])(?:sleep|wait|poll|status|progress)(?![a-z])")
+"""https://a.test/x#part-2; what begins with a slash or an exclamation mark is a page of its own."""
+_WAITING_TOOL = re.compile(r"\b(?:sleep|wait|poll|status|progress)\b")
+"""job_status"""
 _WAITING_ARGUMENT = re.compile(r"(?<![a-z])(?:sleep|wait)(?![a-z])")
+"""sleep 20; cat state"""
 _WAITING_RESULT = re.compile(
     r"\b(?:pending|queued|in[ _-]progress|running|processing|loading|not (?:yet )?ready|waiting)\b", re.I
 )
+"""build 42: in progress"""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A tool call, and the text that came of it."""
+    """A tool call, and the text that came of it.
+
+    `only_reads` is what the tool, or its server, says of itself; without its word, names are judged by.
+    """
 
     name: str
     arguments: Mapping[str, Any]
     result: str
     is_error: bool = False
+    only_reads: bool = False
 
     @property
     def call(self) -> str:
@@ -68,14 +50,25 @@ class Observed:
     @property
     def failed(self) -> bool:
         """Whether it failed, be it as a call or as a program."""
-        return self.is_error or _CODE_FAILED.search(self.result) is not None
+        return self.is_error or words.program_failed(self.result)
+
+    @property
+    def acts(self) -> bool:
+        """Whether it changes something, as far as can be told."""
+        return not self.only_reads and words.changes_something(self.name, self.arguments)
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it acts and does not tell what came of it: the same call may be the next one of many."""
+        return self.acts and not self.failed and words.acknowledges(self.name, self.result)
 
     def found(self) -> frozenset[str]:
         """Return what the result says, a digest for each thing that counts by itself.
 
         Of a list of hits these are the addresses; of code that raised, what it raised; of a sentence that the
         call was given and that comes back, none; else it is one text.
-        Times and ids that each call has anew do not count, nor does what a failure repeats of the arguments.
+        Times and ids that each call has anew do not count, nor do the numbers of a refusal, nor what a
+        failure repeats of the arguments.
         Longer ones than any that a conversation holds, such as pictures, are compared as they are.
         """
         if len(self.result) > _LOOKED_THROUGH_CHARACTERS:
@@ -86,9 +79,9 @@ class Observed:
             return frozenset(map(_digest, addresses))
         text = self.result
         if self.failed:
-            raised = _RAISED.findall(text)
-            text = _without_echo(raised[-1] if raised else text, self.arguments)
-        return frozenset({_digest(_steady(text))})
+            text = words.without_echo(words.failure(text), self.arguments)
+        text = words.steady(text)
+        return frozenset({_digest(text if self.waits() else words.without_counts(text))})
 
     def could_be_known(self) -> bool:
         """Say whether a result that was seen before teaches nothing, although the call is a new one.
@@ -97,11 +90,21 @@ class Observed:
         """
         if self.failed or self._only_repeats():
             return True
-        if _ACTS.search(self.name.casefold()):
+        if self.acts or (not self.only_reads and words.acknowledges(self.name, self.result)):
             return False
-        if len(self.result) < LONG_CHARACTERS and not _addresses(self.result):
-            return _EMPTY.fullmatch(self.result) is not None
+        if len(self.result) < words.SHORT_CHARACTERS and not _addresses(self.result):
+            return words.is_empty(self.result)
         return True
+
+    def gist(self) -> str:
+        """Return what a short result says beside the words of the call, if that could say nothing; else "".
+
+        Whatever its language: who is told the same whatever the arguments may be none the wiser.
+        """
+        if _addresses(self.result):
+            return ""
+        told = words.refuses(self.result) if self.acts else not words.acknowledges(self.name, self.result)
+        return words.gist(self.result, self.arguments) if told else ""
 
     def _only_repeats(self) -> bool:
         """Say whether the call did no more than say a sentence, as `echo` does."""
@@ -113,9 +116,9 @@ class Observed:
 
     def waits(self) -> bool:
         """Say whether it looks after something that takes its time."""
-        if _WAITING_TOOL.search(self.name.casefold()):
+        if _WAITING_TOOL.search(words.words_of(self.name)):
             return True
-        if len(self.result) <= LONG_CHARACTERS and _WAITING_RESULT.search(self.result):
+        if len(self.result) <= words.SHORT_CHARACTERS and _WAITING_RESULT.search(self.result):
             return True
         said = " ".join(value for value in self.arguments.values() if isinstance(value, str))
         return _WAITING_ARGUMENT.search(said.casefold()) is not None
@@ -152,22 +155,6 @@ def _addresses(text: str) -> set[str]:
     if not all(isinstance(hit, dict) and isinstance(hit.get("url"), str) for hit in hits):
         return set()
     return {hit["url"] for hit in hits}
-
-
-def _without_echo(text: str, arguments: Mapping[str, Any]) -> str:
-    """Return a failure without the arguments that it names: another name that is not there is no news."""
-    for value in arguments.values():
-        given = str(value)
-        if _ECHOED_CHARACTERS <= len(given) <= len(text):
-            text = text.replace(given, "·")
-    return text
-
-
-def _steady(text: str) -> str:
-    places = _VOLATILE.findall(text)
-    steady = _VOLATILE.sub("·", text) if len(places) <= _FEW else text
-    # Who asks for the time gets nothing else.
-    return " ".join((steady if re.search(r"\w", steady) else text).split())
 
 
 def _digest(text: str) -> str:

@@ -1,12 +1,13 @@
 """Middleware: who goes round in circles is told, and then the step ends with what was found until then."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool
 
 from maniple.agents.fitting import grouped
 from maniple.agents.observations import Observed
@@ -26,12 +27,15 @@ class _Watch:
     """What was seen of one step: it outlives the compaction of the conversation."""
 
     def __init__(self) -> None:
-        self._detector = StuckDetector()
+        self._detector: StuckDetector | None = None
         self._seen: set[str] = set()
         self._stuck: Stuck | None = None
 
-    def after(self, messages: Sequence[AnyMessage]) -> Stuck | None:
-        """Take in what is new of a conversation."""
+    def after(self, messages: Sequence[AnyMessage], readers: Set[str]) -> Stuck | None:
+        """Take in what is new of a conversation; `readers` are the tools that only read."""
+        if self._detector is None:
+            told = (one.text for one in messages if isinstance(one, HumanMessage))
+            self._detector = StuckDetector(told)
         for answer, *results in grouped(messages):
             if not isinstance(answer, AIMessage) or not results or answer.id in self._seen:
                 continue
@@ -40,7 +44,13 @@ class _Watch:
             calls = [(call, given[call["id"]]) for call in answer.tool_calls if call["id"] in given]
             self._stuck = self._detector.see(
                 [
-                    Observed(call["name"], call["args"], _said(result), result.status == "error")
+                    Observed(
+                        call["name"],
+                        call["args"],
+                        _said(result),
+                        is_error=result.status == "error",
+                        only_reads=call["name"] in readers,
+                    )
                     for call, result in calls
                 ]
             )
@@ -63,13 +73,19 @@ class StuckDetection(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         # Those of the request may have been shortened, and then differ from what was seen of them before.
-        stuck = (_WATCH.get() or _Watch()).after(request.state["messages"])
+        stuck = (_WATCH.get() or _Watch()).after(request.state["messages"], _readers(request))
         if stuck is None:
             return await handler(request)
         if stuck.is_final:
             raise StepFailed(f"the agent was stuck: {stuck.words}")
         nudge = HumanMessage(_NUDGE.format(words=stuck.words))
         return await handler(request.override(messages=[*request.messages, nudge]))
+
+
+def _readers(request: ModelRequest) -> frozenset[str]:
+    """Return the names of tools that say of themselves, or whose servers say, that they only read."""
+    tools = (tool for tool in request.tools if isinstance(tool, BaseTool))
+    return frozenset(tool.name for tool in tools if (tool.metadata or {}).get("only_reads"))
 
 
 def _said(result: ToolMessage) -> str:

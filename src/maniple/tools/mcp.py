@@ -115,6 +115,7 @@ def _made(remote: RemoteTool, servers: McpServers, workspaces: Workspaces | None
         metadata={
             "mcp_server": remote.server,
             "approval": remote.approval,
+            "only_reads": remote.definition.only_reads,
             "mode": "parallel" if remote.parallel else "ordered",
             "timeout_seconds": None,
         },
