@@ -73,6 +73,22 @@ async def test_a_message_beyond_all_bounds_is_refused_and_not_read(tmp_path: Pat
         assert len((await found.call("web__long", characters=3_000_000)).text) < 61_000
 
 
+async def test_a_server_is_told_that_nobody_comes_back(tmp_path: Path):
+    async with site(is_old=True) as web:
+        async with opened(tmp_path, {"web": {"url": web.url}}) as found:
+            assert "web__add" in found.offered()
+            assert not web.ended.is_set()
+        assert web.ended.is_set()
+
+
+async def test_a_server_that_does_not_let_go_is_left_all_the_same(tmp_path: Path):
+    async with site(is_old=True, is_deaf=True) as web:
+        async with asyncio.timeout(20):
+            async with opened(tmp_path, {"web": {"url": web.url}}) as found:
+                assert "web__add" in found.offered()
+        assert web.ended.is_set()
+
+
 async def test_a_server_that_wants_oauth_gets_the_clients_token(tmp_path: Path):
     async with site(token="the-token") as web:
         issuer = web.url.removesuffix("/mcp")

@@ -27,6 +27,11 @@ class Site:
     token: str = ""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     running: asyncio.Event = field(default_factory=asyncio.Event)
+    is_old: bool = False
+    """Whether it knows only the protocols of before 2026, which have sessions."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when somebody says that a session ends; with `is_deaf` there is no answer to that."""
+    is_deaf: bool = False
     _serving: list[tuple[uvicorn.Server, asyncio.Task[None]]] = field(default_factory=list)
 
     @property
@@ -62,6 +67,12 @@ class Site:
 
     async def _answer(self, request: Request) -> Response | None:
         """Be the authorization server, too."""
+        if self.is_old and request.headers.get("mcp-protocol-version", "") > "2026":
+            return Response(status_code=400)
+        if request.method == "DELETE":
+            self.ended.set()
+            while self.is_deaf and (await request.receive())["type"] != "http.disconnect":
+                pass
         here = f"http://127.0.0.1:{self.port}"
         if request.url.path.startswith("/.well-known/oauth-protected-resource"):
             return JSONResponse({"resource": self.url, "authorization_servers": [here]})

@@ -1,9 +1,11 @@
 """The HTTP transports, streamable and SSE: the SDK's, with bounds on what a server may send."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import httpx2
 from mcp.client._transport import TransportStreams
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
@@ -17,7 +19,9 @@ from maniple.mcp.login import Login
 MOST_BYTES = 8_000_000
 """Of one message. Of the older SSE transport the SDK takes 1 MiB."""
 _CONNECT_SECONDS = 15.0
+_FAREWELL_SECONDS = 2.0
 _SILENCE_SECONDS = 3_600.0  # a stream may stay quiet; calls have timeouts of their own
+_LOG = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -42,11 +46,39 @@ async def http_transport(
         async with sse_client(url, httpx_client_factory=factory) as streams:
             yield streams
         return
-    async with (
-        _client(server, own) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,
-    ):
-        yield streams
+    async with _client(server, own) as client:
+        session = _Session(client, url)
+        try:
+            # Without its own farewell, which waits for as long as a stream may be quiet.
+            async with streamable_http_client(
+                url, http_client=client, max_sse_event_size=MOST_BYTES, terminate_on_close=False
+            ) as streams:
+                yield streams
+        finally:
+            await session.end()
+
+
+class _Session:
+    """What the server knows a connection by, as the SDK sends it with each request."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: str) -> None:
+        self._client, self._url = client, url
+        self._headers: dict[str, str] = {}
+        client.event_hooks["request"] = [self._note]
+
+    async def _note(self, request: httpx2.Request) -> None:
+        known = ("mcp-session-id", "mcp-protocol-version")
+        self._headers |= {name: request.headers[name] for name in known if name in request.headers}
+
+    async def end(self) -> None:
+        """Tell the server that nobody comes back, and wait a moment at most for its answer."""
+        if "mcp-session-id" not in self._headers:
+            return
+        with anyio.move_on_after(_FAREWELL_SECONDS, shield=True):
+            try:
+                await self._client.delete(self._url, headers=self._headers)
+            except Exception as error:  # noqa: BLE001 - it is over, whatever the server or a login say to it
+                _LOG.debug("An MCP server did not take the end of its session: %s", error)
 
 
 def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
