@@ -64,11 +64,12 @@ async def test_of_a_result_in_parts_the_texts_are_cut_and_pictures_stay():
     assert len(parts[0]["text"]) < CAP_CHARACTERS + 200
 
 
-async def test_where_there_is_no_room_for_a_file_the_cut_says_so():
-    async def keep(name: str, text: str) -> str:
-        raise WorkspaceFull("the workspace is full")
+async def test_where_there_is_no_room_for_a_file_the_cut_says_so(tmp_path):
+    class Full(KeptResults):
+        async def keep(self, tool_name: str, text: str) -> str:
+            raise WorkspaceFull("the workspace is full")
 
-    short = await capped("x" * 50_000, ResultCap(model(), keep))
+    short = await capped("x" * 50_000, ResultCap(model(), Full(Workspaces(tmp_path))))
     assert "they are not kept: the workspace is full" in short
 
 

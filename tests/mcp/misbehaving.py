@@ -30,7 +30,7 @@ def note(line):
 def tools():
     found = {
         name: {"name": name, "description": f"The tool {name}.", "inputSchema": SCHEMA}
-        for name in ("echo", "lie", "refuse", "picture", *ANSWERS, *state["extra"])
+        for name in ("echo", "lie", "refuse", "big_refusal", "picture", *ANSWERS, *state["extra"])
     }
     found["echo"]["description"] = state["description"]
     number = {"type": "integer", "pattern": "(a+)+$"}
@@ -112,7 +112,7 @@ ANSWERS = {
     "never": lambda given: None,
     "die": lambda given: die(),
     "flood": lambda given: flood(),
-    "big": lambda given: "x" * (5 * MEGABYTE),
+    "big": lambda given: "x" * (5 * MEGABYTE) + given,
     "huge": lambda given: "x" * (20 * MEGABYTE),
     "change": change,
     "add": add,
@@ -132,6 +132,8 @@ def call(id, name, given):
     elif name == "picture":
         media_type, data = given.split(",")
         say(id=id, result={"content": [{"type": "image", "data": data, "mimeType": media_type}]})
+    elif name == "big_refusal":
+        text(id, "x" * (5 * MEGABYTE) + given, isError=True)
     elif name == "refuse":
         text(id, "no such file", isError=True)
     else:

@@ -18,12 +18,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
 from maniple.egress import AddressGuard, Exit
+from maniple.redaction import Redactor
 from maniple.runtime.compose import open_runtime
 from maniple.runtime.mcp import McpEquipment, open_mcp
 from maniple.runtime.stream import stream_run
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.tools.code import figure_reader
+from maniple.tools.kept_results import KeptResults
 from maniple.types import Unavailable
 from tests.mcp.opened import misbehaving, until
 from tests.openai_server import Json, call, reply, serving
@@ -43,19 +45,20 @@ async def equipped(folder: Path, servers: dict[str, Any], **mcp: Any) -> AsyncIt
         raise AssertionError("nothing leaves this machine")
 
     async with AsyncExitStack() as stack:
-        places = Workspaces(folder / "workspaces")
+        kept = KeptResults(Workspaces(folder / "workspaces"), Redactor(["hunter2-hunter2"]))
         yield await open_mcp(
             settings,
             stack,
             sandbox=Unavailable("It is not there.", "none."),
             leads=Exit(AddressGuard(settings.fetch).resolve, nowhere),
-            workspaces=places,
+            kept=kept,
         )
 
 
 def toolbox(equipment: McpEquipment, folder: Path) -> Toolbox:
     figures = figure_reader(Workspaces(folder / "workspaces"))
-    return Toolbox(TOOLS.tools, {}, figures, offers=equipment.offers)
+    kept = KeptResults(Workspaces(folder / "workspaces"))
+    return Toolbox(TOOLS.tools, {}, figures, offers=equipment.offers, kept_results=kept)
 
 
 def script(*researcher: Json) -> dict[str, Any]:
@@ -173,6 +176,24 @@ async def test_what_is_no_picture_is_kept_and_not_shown(tmp_path: Path):
     told = data(frames, "tool_call_result")[0]["tool_result"]
     assert re.fullmatch(r"\[image: bad__picture-[0-9a-f]{8}\.png\]", told)
     assert not any(isinstance(parts, list) for parts in shown)
+
+
+@pytest.mark.parametrize("tool", ["big", "big_refusal"])
+async def test_of_five_megabytes_head_and_tail_are_told_and_the_whole_is_a_file(tmp_path: Path, tool):
+    async with equipped(tmp_path, {"bad": misbehaving(timeout_seconds=60)}) as equipment:
+        box = toolbox(equipment, tmp_path)
+        async with scripted_team(script(call(f"bad__{tool}", text="hunter2-hunter2")), toolbox=box) as team:
+            frames = await team.run(thread_id="t")
+            asked = [one["messages"] for one in team.server.requests]
+    told = max((m["content"] for one in asked for m in one if m["role"] == "tool"), key=len)
+    assert len(told) < 25_000
+    named = set(re.findall(r"the whole is the file (tool-results/\S+\.txt)", told + str(frames)))
+    sizes = {(tmp_path / "workspaces" / "t" / path).stat().st_size for path in named}
+    assert 5_000_003 in sizes
+    if tool == "big":
+        assert len(named) == 1
+        assert "4,976,015 of 5,000,015 characters left out" in told
+    assert "hunter2" not in (tmp_path / "workspaces" / "t" / min(named)).read_text()
 
 
 async def test_pictures_of_one_tool_are_told_apart_and_the_same_one_is_one(tmp_path: Path):

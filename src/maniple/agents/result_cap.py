@@ -1,6 +1,5 @@
 """Middleware: of a long result the conversation holds head and tail; the whole is a file of the workspace."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain.agents.middleware.types import ToolCallRequest
@@ -8,25 +7,22 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import ToolMessage
 
 from maniple.agents.wrapping import ChangedResults
-from maniple.errors import FileError
 from maniple.llms.windows import characters_within, room_of
+from maniple.tools.kept_results import WHOLE, KeptResults
 
 CAP_CHARACTERS = 24_000
 """More than a page of a file has, which tells how to read on (`maniple.tools.page`)."""
 WINDOW_SHARE = 0.25
 """Of what the model's prompt may have: no result takes more."""
 
-KeepResult = Callable[[str, str], Awaitable[str]]
-"""Keeps a tool's text under a name made of the tool's, and returns its path; raises `FileError`."""
-
 
 class ResultCap(ChangedResults):
     """Cuts texts in their middles. What is kept becomes an artifact of the run, as all new files do."""
 
-    def __init__(self, model: BaseChatModel, keep: KeepResult | None = None) -> None:
+    def __init__(self, model: BaseChatModel, kept: KeptResults | None = None) -> None:
         super().__init__()
         self._tokens = int(WINDOW_SHARE * room_of(model))
-        self._keep = keep
+        self._kept = kept
 
     async def changed(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
         text = _text(result.content)
@@ -35,18 +31,16 @@ class ResultCap(ChangedResults):
         if len(text) <= most:
             return result
         half = most // 2
-        left_out = f"{len(text) - 2 * half:,} of {len(text):,} characters left out"
-        where = await self._kept(result.name or "tool", text)
+        # A tool that has cut its result itself has kept the whole.
+        whole = result.artifact.get(WHOLE) if isinstance(result.artifact, dict) else None
+        characters = whole["characters"] if whole else len(text)
+        left_out = f"{characters - 2 * half:,} of {characters:,} characters left out"
+        where = whole["where"] if whole else await self._place(result.name or "tool", text)
         short = f"{text[:half]}\n[… {left_out}; {where} …]\n{text[len(text) - half :]}"
         return result.model_copy(update={"content": _with(result.content, short)})
 
-    async def _kept(self, name: str, text: str) -> str:
-        if self._keep is None:
-            return "they are not kept"
-        try:
-            return f"the whole is the file {await self._keep(name, text)}"
-        except FileError as error:
-            return f"they are not kept: {error}"
+    async def _place(self, name: str, text: str) -> str:
+        return await self._kept.place(name, text) if self._kept else "they are not kept"
 
 
 def _text(content: str | list[Any]) -> str:

@@ -5,7 +5,7 @@ Imported only where servers are configured: the SDK below takes its time, and is
 
 from maniple.mcp.login import Login, Logins, Person
 from maniple.mcp.pins import Pinned, Pins
-from maniple.mcp.results import Outcome, Picture
+from maniple.mcp.results import Outcome, Picture, cut
 from maniple.mcp.servers import McpServers, RemoteTool, ServerState, open_servers
 from maniple.mcp.stdio import Pipes, Start
 
@@ -22,5 +22,6 @@ __all__ = [
     "RemoteTool",
     "ServerState",
     "Start",
+    "cut",
     "open_servers",
 ]

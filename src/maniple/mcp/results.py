@@ -10,7 +10,7 @@ from typing import Any
 from mcp_types import CallToolResult
 
 MOST_CHARACTERS = 60_000
-"""Of a result's text; head and tail are kept, as of what sandboxed code prints."""
+"""Of a text that is told: head and tail of a longer one, as of what sandboxed code prints."""
 MOST_PICTURES = 4
 MOST_PICTURE_BYTES = 2_000_000
 
@@ -25,7 +25,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`text` is for the model; `is_error` says that the tool failed, in these words."""
+    """`text` is the whole; `is_error` says that the tool failed, in these words."""
 
     text: str
     pictures: tuple[Picture, ...] = ()
@@ -47,15 +47,16 @@ def outcome_of(result: CallToolResult) -> Outcome:
     structured = result.structured_content
     if structured is not None and not _is_said(structured, texts):
         texts.append(json.dumps(structured, ensure_ascii=False))
-    return Outcome(cut("\n".join(texts)), tuple(pictures), bool(result.is_error))
+    return Outcome("\n".join(texts), tuple(pictures), bool(result.is_error))
 
 
-def cut(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return head and tail of a longer text, with what is missing named."""
-    if len(text) <= most:
+def cut(text: str, where: str = "") -> str:
+    """Return head and tail of a longer text, with what is missing named, and `where` it is."""
+    if len(text) <= MOST_CHARACTERS:
         return text
-    half = most // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
+    half = MOST_CHARACTERS // 2
+    left_out = f"{len(text) - 2 * half} characters cut{f'; {where}' if where else ''}"
+    return f"{text[:half]}\n[… {left_out} …]\n{text[-half:]}"
 
 
 def _read(block: Any) -> tuple[str, Picture | None]:

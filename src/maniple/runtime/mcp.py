@@ -15,8 +15,9 @@ from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
 from maniple.egress import AddressGuard, Exit
 from maniple.errors import McpError, SandboxError
-from maniple.sandbox import Sandbox, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.services import Service, Services, open_services, start_unprotected
+from maniple.tools.kept_results import KeptResults
 from maniple.types import Unavailable, Worker, installing
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ async def open_mcp(
     *,
     sandbox: Sandbox | Unavailable,
     leads: Exit,
-    workspaces: Workspaces | None = None,
+    kept: KeptResults | None = None,
 ) -> McpEquipment:
     """Open the configured servers on `stack`; one that is not there is a notice, and is tried on and on."""
     wanted = {name: one for name, one in settings.mcp.servers.items() if not one.disabled}
@@ -72,7 +73,7 @@ async def open_mcp(
     opening = mcp.open_servers(settings.mcp, pins, programs.start, logins)
     servers = await stack.enter_async_context(opening)
     offers: dict[Worker, OfferedTools] = {
-        worker: OfferedTools(tools.ServersTools(servers, names, workspaces))
+        worker: OfferedTools(tools.ServersTools(servers, names, kept))
         for worker in settings.team.workers
         if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
     }

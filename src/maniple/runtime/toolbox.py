@@ -121,7 +121,9 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         browsing = Browsing(window, settings.browser.browsing, searches)
     files = None if obstacle else uploaded_files(workspaces)
     places = None if obstacle else workspaces
-    mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, workspaces=places)
+    redactor = redactor_of(settings)
+    kept = None if obstacle else KeptResults(workspaces, redactor)
+    mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, kept=kept)
     present = [tool for each in tools.values() for tool in each]
     if browsing is not None:
         present.append(browser_use_tool(browsing.window))
@@ -138,8 +140,8 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         page_pictures=crawler.picture if settings.fetch.images else None,
         has_files=presence(workspaces),
         offers=mcp.offers,
-        kept_results=None if obstacle else KeptResults(workspaces),
-        redactor=redactor_of(settings),
+        kept_results=kept,
+        redactor=redactor,
         added={name: [*added.get(name, ()), *skills.tools(name)] for name in settings.team.workers},
         skills=skills.words,
         browsing=browsing,

@@ -17,7 +17,7 @@ from maniple.agents.file_tools import FileTools
 from maniple.agents.offered_tools import OfferedTools
 from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures, server_pictures
 from maniple.agents.report import CheckedReport
-from maniple.agents.result_cap import KeepResult, ResultCap
+from maniple.agents.result_cap import ResultCap
 from maniple.agents.secret_results import SecretResults
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
@@ -129,10 +129,10 @@ def _for(model: BaseChatModel, tool: BaseTool, toolbox: Toolbox, settings: TeamS
 
 
 def _guards(
-    model: BaseChatModel, toolbox: Toolbox, keep: KeepResult | None = None
+    model: BaseChatModel, toolbox: Toolbox, kept: KeptResults | None = None
 ) -> list[AgentMiddleware[Any, Any]]:
     # In this order: what is kept of a result has no secrets either.
-    return [ResultCap(model, keep), SecretResults(toolbox.redactor)]
+    return [ResultCap(model, kept), SecretResults(toolbox.redactor)]
 
 
 def _held_back(name: Worker, toolbox: Toolbox, tools: Sequence[BaseTool]) -> list[AgentMiddleware[Any, Any]]:
@@ -154,8 +154,7 @@ def _middleware(
         return [CutAnswers(), CheckedReport()]
     middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
     if tools or name in toolbox.offers:
-        kept = toolbox.kept_results
-        middleware += _guards(model, toolbox, kept.keep if kept else None)
+        middleware += _guards(model, toolbox, toolbox.kept_results)
     if toolbox.browsing is not None and any(tool.name == "browser_use" for tool in tools):
         middleware += beside_other_tools(toolbox.browsing, model)
     if toolbox.figures is not None and any(tool.name == "python_repl_tool" for tool in tools):

@@ -3,11 +3,12 @@
 import asyncio
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
+from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
 from maniple.sandbox.beneath import components
 from maniple.tools.page import Wanted, page
@@ -15,26 +16,40 @@ from maniple.tools.scope import thread_key
 
 FOLDER = "tool-results"
 READ_RESULT = "read_result"
+WHOLE = "whole"
+"""In the artifact of a result that its tool has cut: `where`, as `KeptResults.place` says it, and how many
+`characters` the whole has."""
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class KeptResults:
-    """Those of the current thread."""
+    """Those of the current thread; what `redactor` masks is not in them."""
 
     workspaces: Workspaces
+    redactor: Redactor = field(default_factory=Redactor)
 
     async def keep(self, tool_name: str, text: str) -> str:
         """Keep a text under the name of its tool and return its path; the same text has one file.
 
         Raises `FileError` when there is no room for it.
         """
-        content = text.encode(errors="replace")
+        content = await asyncio.to_thread(self._content, text)
         digest = hashlib.blake2s(content, digest_size=4).hexdigest()
         path = f"{FOLDER}/{_ODD.sub('-', tool_name)[:60]}-{digest}.txt"
         place = await asyncio.to_thread(self.workspaces.open, thread_key())
         await asyncio.to_thread(place.write, path, content)
         return path
+
+    async def place(self, tool_name: str, text: str) -> str:
+        """Keep a text; say where it is, or why it is nowhere."""
+        try:
+            return f"the whole is the file {await self.keep(tool_name, text)}"
+        except FileError as error:
+            return f"they are not kept: {error}"
+
+    def _content(self, text: str) -> bytes:
+        return self.redactor.text(text).encode(errors="replace")
 
     async def are_there(self) -> bool:
         """Say whether anything was kept."""

@@ -9,29 +9,31 @@ from langchain_core.tools import BaseTool
 from pydantic import ConfigDict
 
 from maniple.errors import FileError, McpError
-from maniple.mcp import McpServers, Outcome, RemoteTool
+from maniple.mcp import McpServers, Outcome, RemoteTool, cut
+from maniple.mcp.results import MOST_CHARACTERS
 from maniple.reading.pictures import picture_of
-from maniple.sandbox import Workspaces
+from maniple.tools.kept_results import WHOLE, KeptResults
 from maniple.tools.scope import thread_key
 
 _NOTHING = "[no output]"
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
 Result = tuple[str, dict[str, Any]]
-"""What the model reads, and the message's artifact: `server`, and `pictures`, the workspace paths of those
-that a model can be shown."""
+"""What the model reads, and the message's artifact: `server`; `pictures`, the workspace paths of those that a
+model can be shown; and of a text that was cut, `WHOLE`."""
 
 
 class ServersTools:
     """What workers may call of some servers; tools come and go while the program runs.
 
-    Pictures are kept as files of the thread's workspace, without one they are left out.
+    Pictures and the whole of long texts are kept as files of the thread's workspace, without one they are
+    left out.
     """
 
-    def __init__(self, servers: McpServers, names: Sequence[str], workspaces: Workspaces | None) -> None:
+    def __init__(self, servers: McpServers, names: Sequence[str], kept: KeptResults | None) -> None:
         self._servers = servers
         self._names = tuple(names)
-        self._workspaces = workspaces
+        self._kept = kept
         self._made: dict[str, tuple[RemoteTool, BaseTool]] = {}
 
     def offered(self) -> list[BaseTool]:
@@ -46,7 +48,7 @@ class ServersTools:
     def _tool(self, remote: RemoteTool) -> BaseTool:
         known = self._made.get(remote.name)
         if known is None or known[0] != remote:
-            known = remote, _made(remote, self._servers, self._workspaces)
+            known = remote, _made(remote, self._servers, self._kept)
             self._made[remote.name] = known
         return known[1]
 
@@ -58,7 +60,7 @@ class McpTool(BaseTool):
 
     remote: RemoteTool
     servers: McpServers
-    workspaces: Workspaces | None
+    kept: KeptResults | None
 
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None
@@ -71,42 +73,53 @@ class McpTool(BaseTool):
 
     async def _arun(self, arguments: Mapping[str, Any]) -> Result:
         outcome = await self.servers.call(self.remote, arguments)
+        text, whole = await self._told(outcome.text)
         if outcome.is_error:
-            raise McpError(outcome.text or "the server does not say why")
-        return await self._result(outcome)
+            raise McpError(text or "the server does not say why")
+        words, pictures = await self._pictured(outcome)
+        told = "\n".join([*([text] if text else []), *words]) or _NOTHING
+        return told, {"server": self.remote.server, "pictures": pictures, **whole}
 
-    async def _result(self, outcome: Outcome) -> Result:
-        words = [outcome.text] if outcome.text else []
+    async def _pictured(self, outcome: Outcome) -> tuple[list[str], list[str]]:
+        """Return what is said of its pictures, and the paths of those that a model can be shown."""
+        words: list[str] = []
         shown: list[str] = []
         for picture in outcome.pictures:
             known = picture_of(picture.content)
             media_type = known.media_type if known else picture.media_type
-            path = await self._kept(picture.content, media_type)
+            path = await self._picture(picture.content, media_type)
             words.append(f"[image: {path}]" if path else f"[an image was left out: {picture.media_type}]")
             if path and known:
                 shown.append(path)
-        return "\n".join(words) or _NOTHING, {"server": self.remote.server, "pictures": shown}
+        return words, shown
 
-    async def _kept(self, content: bytes, media_type: str) -> str:
+    async def _told(self, text: str) -> tuple[str, dict[str, Any]]:
+        """Return what is told of a text, and of one that is cut, where the whole is."""
+        if len(text) <= MOST_CHARACTERS:
+            return text, {}
+        where = await self.kept.place(self.remote.name, text) if self.kept else "they are not kept"
+        return cut(text, where), {WHOLE: {"where": where, "characters": len(text)}}
+
+    async def _picture(self, content: bytes, media_type: str) -> str:
         """Put a picture into the thread's workspace; return its path, or "" where there is no room.
 
         The same picture has one path, and another one another: a later one leaves the earlier, and what is
         said of both tells them apart.
         """
         ending = _ENDINGS.get(media_type)
-        if self.workspaces is None or ending is None:
+        if self.kept is None or ending is None:
             return ""
         digest = hashlib.blake2s(content, digest_size=4).hexdigest()
         path = f"{self.remote.name}-{digest}.{ending}"
         try:
-            place = await asyncio.to_thread(self.workspaces.open, thread_key())
+            place = await asyncio.to_thread(self.kept.workspaces.open, thread_key())
             await asyncio.to_thread(place.write, path, content)
         except FileError:
             return ""
         return path
 
 
-def _made(remote: RemoteTool, servers: McpServers, workspaces: Workspaces | None) -> BaseTool:
+def _made(remote: RemoteTool, servers: McpServers, kept: KeptResults | None) -> BaseTool:
     return McpTool(
         name=remote.name,
         description=remote.definition.description or f"{remote.definition.name} of {remote.server}.",
@@ -121,5 +134,5 @@ def _made(remote: RemoteTool, servers: McpServers, workspaces: Workspaces | None
         },
         remote=remote,
         servers=servers,
-        workspaces=workspaces,
+        kept=kept,
     )
