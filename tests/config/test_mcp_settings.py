@@ -108,3 +108,41 @@ def test_the_researcher_gets_all_servers_when_nothing_is_said():
 
 def test_nothing_is_configured_by_default():
     assert Settings().mcp.servers == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("aproval", "approval"),
+        ("sanbox", "sandbox"),
+        ("header", "headers"),
+        ("allowHosts", "allow_hosts"),
+        ("timeoutSeconds", "timeout_seconds"),
+        ("Env", "env"),
+        ("disable", "disabled"),
+    ],
+)
+def test_a_key_with_a_slip_is_told_of(tmp_path, key, meant):
+    conf = json.dumps(
+        {"mcpServers": {"gh": {"url": "https://x.test/mcp", key: {"Authorization": "t0ps3cret"}}}}
+    )
+    settings = loaded(tmp_path, conf)
+    assert settings.notices == (
+        f"mcp.servers.gh.{key} has no effect: there is no such key. Did you mean {meant}?",
+    )
+    assert "t0ps3cret" not in repr(settings)
+
+
+def test_the_keys_of_other_programs_are_let_through_in_silence(tmp_path):
+    others = (
+        "alwaysAllow autoApprove description disabledTools enabled envFile excludeTools icon includeTools "
+        "initTimeout isActive isDisabled name timeout transportType trust version transport"
+    )
+    server = {"serverUrl": "https://x.test/mcp", **dict.fromkeys(others.split(), "http")}
+    assert loaded(tmp_path, json.dumps({"mcpServers": {"gh": server}})).notices == ()
+
+
+def test_a_slip_is_told_of_also_where_the_servers_are_filled_from_the_environment(tmp_path):
+    conf = json.dumps({"mcpServers": {"gh": {"url": "${PLACE}", "aproval": True}}})
+    settings = loaded(tmp_path, conf, environment={"PLACE": "https://x.test/mcp"})
+    assert "Did you mean approval?" in settings.notices[0]

@@ -37,8 +37,11 @@ HANDOFF = call("handoff_to_planner")
 
 
 @asynccontextmanager
-async def equipped(folder: Path, servers: dict[str, Any], **mcp: Any) -> AsyncIterator[McpEquipment]:
-    values = {"data_dir": folder, "mcp": {"servers": servers, "start_seconds": 20, **mcp}}
+async def equipped(
+    folder: Path, servers: dict[str, Any], runs: dict[str, Any] | None = None, **mcp: Any
+) -> AsyncIterator[McpEquipment]:
+    mcp = {"servers": servers, "start_seconds": 20, **mcp}
+    values = {"data_dir": folder, "mcp": mcp, "runs": runs or {}}
     settings = Settings.model_validate(values)
 
     async def nowhere(host: str, port: int) -> Any:
@@ -206,6 +209,16 @@ async def test_pictures_of_one_tool_are_told_apart_and_the_same_one_is_one(tmp_p
     assert told[0] == told[2] != told[1]
     files = {path.read_bytes() for path in (tmp_path / "workspaces").rglob("bad__picture-*.png")}
     assert files == {png() + b"1", png() + b"2"}
+
+
+async def test_a_name_to_approve_that_a_server_does_not_have_is_told_of(tmp_path: Path):
+    runs = {"approval": ["bad__ecko", "bad__echo", "away__push", "tavily_search"]}
+    servers = {"bad": misbehaving(), "away": {"url": "http://127.0.0.1:9/mcp"}}
+    async with equipped(tmp_path, servers, runs=runs) as equipment:
+        said = [one for one in equipment.notices if one.startswith("runs.approval")]
+    assert said == [
+        "runs.approval names bad__ecko, but the MCP server bad has no such tool; did you mean bad__echo?"
+    ]
 
 
 async def test_each_worker_gets_the_servers_that_settings_name(tmp_path: Path):

@@ -31,8 +31,8 @@ def load_settings(
     """Read and validate the settings.
 
     Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file,
-    line and key; values are never repeated in it, since they may be secrets. Variables that are nearly
-    ours, and a limit that nothing reaches, are told in `Settings.notices`.
+    line and key; values are never repeated in it, since they may be secrets. Variables and keys of
+    MCP servers that are nearly ours, and a limit that nothing reaches, are told in `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
     yaml = read_yaml(Path(path))
@@ -44,7 +44,8 @@ def load_settings(
     try:
         settings = Settings.model_validate(source.values)
         settings = settings.model_copy(update={"mcp": filled(settings.mcp, environment, Path(env_file))})
-        return settings.noting([*_notices(source), *_idle_limits(settings)], origin)
+        notices = [*_notices(source), *_idle_limits(settings), *_slips_at_servers(settings)]
+        return settings.noting(notices, origin)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         lines = [_sentence(_keys(p), p["type"], p["msg"], origin) for p in problems]
@@ -83,6 +84,13 @@ def _idle_limits(settings: Settings) -> Iterator[str]:
             f"runs.budget.cost does not count what {', '.join(unpriced)} costs: no price is set. "
             "Set price_input and price_output beside the model, such as models.basic.price_input."
         )
+
+
+def _slips_at_servers(settings: Settings) -> Iterator[str]:
+    """Name the keys of MCP servers that are nearly ours: other programs' keys are let through there."""
+    for name, server in settings.mcp.servers.items():
+        for key, meant in server.near_misses.items():
+            yield f"mcp.servers.{name}.{key} has no effect: there is no such key. Did you mean {meant}?"
 
 
 def _keys(problem: ErrorDetails) -> Keys:

@@ -1,6 +1,7 @@
 """What can be set of MCP servers: whose tools the workers use, and how far they are trusted."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -9,10 +10,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
     SecretStr,
     model_validator,
 )
 
+from maniple.config.foreign_keys import near_misses
 from maniple.config.mcp_file import read_servers
 from maniple.config.sandbox_settings import AllowedHost
 from maniple.config.section import Section
@@ -29,6 +33,8 @@ _TRANSPORTS = {
     "stdio": "stdio",
 }
 _LONGEST_NAME = 40
+_OTHER_NAMES = ("serverUrl", "httpUrl", "transport")
+"""Of `url` and `type`, in the files of other programs."""
 
 
 def _texts(values: object) -> object:
@@ -80,6 +86,7 @@ class McpServerSettings(Section):
     """One server: a `command` that speaks on its standard input and output, or a `url`.
 
     Keys that other programs know (`autoApprove` and so on) are let through, and have no effect.
+    `near_misses` are those that are nearly one of ours, with what was meant.
     """
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
@@ -122,6 +129,21 @@ class McpServerSettings(Section):
     memory_mb: int = Field(default=512, gt=0)
     disk_mb: int = Field(default=500, gt=0)
     processes: int = Field(default=64, gt=0)
+    _near_misses: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def near_misses(self) -> Mapping[str, str]:
+        return self._near_misses
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _notes_near_misses(
+        cls, written: object, validate: ModelWrapValidatorHandler["McpServerSettings"]
+    ) -> "McpServerSettings":
+        made = validate(written)
+        if isinstance(written, dict):
+            made._near_misses = near_misses(written, (*cls.model_fields, *_OTHER_NAMES))
+        return made
 
     @model_validator(mode="after")
     def _has_a_way(self) -> "McpServerSettings":

@@ -1,6 +1,7 @@
 """Connect the MCP servers of the settings, where their programs may run, and deal out their tools."""
 
 import asyncio
+import difflib
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -77,7 +78,8 @@ async def open_mcp(
         for worker in settings.team.workers
         if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
     }
-    return McpEquipment(servers, offers, (*_unsafe(settings.mcp), *_absent(servers)))
+    notices = *_unsafe(settings.mcp), *_absent(servers), *_never_approved(settings, servers)
+    return McpEquipment(servers, offers, notices)
 
 
 def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict[Worker, str]:
@@ -181,6 +183,22 @@ def _unsafe(settings: McpSettings) -> list[str]:
         for name, one in settings.servers.items()
         if one.sandbox == "unsafe" and one.command is not None and not one.disabled
     ]
+
+
+def _never_approved(settings: Settings, servers: "McpServers") -> list[str]:
+    """Say which names of `runs.approval` no tool of their server has, of servers that are there."""
+    said: list[str] = []
+    for state in servers.states():
+        known = [tool.name for tool in state.tools]
+        for name in settings.runs.approval:
+            if state.obstacle or name in known or not name.startswith(f"{prefix_of(state.name)}__"):
+                continue
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else "."
+            said.append(
+                f"runs.approval names {name}, but the MCP server {state.name} has no such tool{meant}"
+            )
+    return said
 
 
 def _absent(servers: "McpServers") -> list[str]:
