@@ -146,3 +146,8 @@ def test_a_slip_is_told_of_also_where_the_servers_are_filled_from_the_environmen
     conf = json.dumps({"mcpServers": {"gh": {"url": "${PLACE}", "aproval": True}}})
     settings = loaded(tmp_path, conf, environment={"PLACE": "https://x.test/mcp"})
     assert "Did you mean approval?" in settings.notices[0]
+
+
+def test_numbers_among_the_arguments_are_taken_as_they_are_written(tmp_path):
+    conf = json.dumps({"mcpServers": {"a": {"command": "serve", "args": ["--port", 8080, 0.5, True]}}})
+    assert loaded(tmp_path, conf).mcp.servers["a"].args == ("--port", "8080", "0.5", "true")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -172,6 +173,27 @@ async def test_a_server_without_a_program_concerns_itself_alone(tmp_path: Path):
     async with opened(tmp_path, {"bad": misbehaving(), "nobody": nobody}) as both:
         assert "There is no program there-is-no-such-program" in both.obstacle("nobody")
         assert (await both.call("bad__echo", text="x")).text == "echo: x"
+
+
+async def test_a_program_that_says_nothing_to_us_is_told_with_what_it_said_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("maniple.mcp.connection._LIST_SECONDS", 0.5)
+    npx = tmp_path / "npx"
+    npx.write_text(
+        f"#!{sys.executable} -IS\nimport json, sys\nprint('request to registry failed', file=sys.stderr)\n"
+        "error = {'code': -32601, 'message': 'no'}\n"
+        "print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(input())['id'], 'error': error}), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    npx.chmod(0o755)
+    allowed = {"command": str(npx), "allow_hosts": ["registry.npmjs.org"]}
+    async with opened(tmp_path, {"some": {"command": str(npx)}, "other": allowed}) as servers:
+        some, other = servers.obstacle("some"), servers.obstacle("other")
+    assert "timed out, and said: request to registry failed" in some
+    assert "(npx has no network: allow_hosts: [registry.npmjs.org], or install the server first)" in some
+    assert "timed out, and said: request to registry failed" in other
+    assert "allow_hosts" not in other
 
 
 async def test_who_waits_for_no_server_starts_at_once(tmp_path: Path):

@@ -151,6 +151,48 @@ async def test_a_folder_that_is_not_there_is_told(services: Services, tmp_path: 
         await services.start(service(tmp_path, "pass", reads=[tmp_path / "nowhere"]))
 
 
+@pytest.mark.parametrize(
+    ("command", "cwd", "words"),
+    [
+        (
+            "python",
+            False,
+            r"no program python in the sandbox, whose PATH is /usr/.*\. Write python3\.",
+        ),
+        (
+            "elsewhere",
+            False,
+            r"On this machine it is /\S+/elsewhere: write that as command",
+        ),
+        ("nowhere", False, r"Install it there, or write its whole path\."),
+        ("./script.py", False, r"\./script\.py is looked for in cwd, and none is set"),
+        ("./none.py", True, r"There is no program /\S+/none\.py\."),
+        ("./script.py", True, r"/script\.py is not executable\. Make it so \(chmod \+x"),
+        ("/usr/bin/none", False, r"There is no program /usr/bin/none\."),
+    ],
+)
+async def test_a_command_that_the_sandbox_cannot_start_is_told_with_what_to_do(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command, cwd, words
+):
+    (tmp_path / "script.py").write_text("print(1)")
+    (tmp_path / "elsewhere").write_text("#!/bin/sh\n")
+    (tmp_path / "elsewhere").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxError, match=words):
+        await services.start(Service([command], tmp_path / "home", {}, cwd=tmp_path if cwd else None))
+
+
+async def test_a_command_of_a_path_that_is_shown_is_found(services: Services, tmp_path: Path):
+    place = tmp_path / "programs"
+    place.mkdir()
+    (place / "mine").write_text("#!/bin/sh\necho here\n")
+    (place / "mine").chmod(0o755)
+    home, there = tmp_path / "home", {"PATH": f"{place}:/usr/bin:/bin"}
+    assert await answer(await services.start(Service(["mine"], home, there, reads=[place]))) == "here\n"
+    with pytest.raises(SandboxError, match="There is no program mine in the sandbox"):
+        await services.start(Service(["mine"], home, there))
+
+
 async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -44,6 +44,10 @@ def _texts(values: object) -> object:
     return {name: _text(value) for name, value in values.items()}
 
 
+def _listed_texts(values: object) -> object:
+    return [_text(value) for value in values] if isinstance(values, list | tuple) else values
+
+
 def _text(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
@@ -92,7 +96,7 @@ class McpServerSettings(Section):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
     command: OptionalText = None
-    args: tuple[Filled, ...] = ()
+    args: Annotated[tuple[Filled, ...], BeforeValidator(_listed_texts)] = ()
     env: Texts = Field(default_factory=dict)
     """Everything that the server finds in its environment, beside PATH, HOME and LANG."""
     cwd: UserPath | None = None

@@ -40,7 +40,7 @@ from maniple.mcp.login import Login, Logins
 from maniple.mcp.results import Outcome, outcome_of
 from maniple.mcp.stdio import Start, stdio_transport
 from maniple.mcp.stream import WatchedStream
-from maniple.mcp.words import reason_of
+from maniple.mcp.words import fetching, reason_of
 
 CONNECT_SECONDS = 60.0
 """For a program to start and a server to say what it has: some install themselves first."""
@@ -96,7 +96,7 @@ class Connection:
             try:
                 await self._live()
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a server concerns it alone
-                self.obstacle = self._reason(error)
+                self.obstacle = self._reason(error) + fetching(self._server)
             # A task group that has errors of its own to tell loses a cancellation beside them.
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise asyncio.CancelledError

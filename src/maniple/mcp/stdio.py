@@ -17,6 +17,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from maniple.config.mcp_settings import McpServerSettings
 from maniple.errors import McpError
+from maniple.mcp.words import reason_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,10 +40,14 @@ Start = Callable[[str, McpServerSettings], Awaitable[Pipes]]
 
 @asynccontextmanager
 async def stdio_transport(pipes: Pipes) -> AsyncIterator[TransportStreams]:
-    """Speak with a program, and stop it in the end. Raises `McpError`, its last words, when it ends first."""
+    """Speak with a program, and stop it in the end.
+
+    Raises `McpError` with its last words when it ends first, or when what is done within fails.
+    """
     read_writer, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, write_reader = anyio.create_memory_object_stream[SessionMessage](0)
     ended = ""
+    failure: Exception | None = None
 
     async def reading() -> None:
         nonlocal ended
@@ -57,17 +62,22 @@ async def stdio_transport(pipes: Pipes) -> AsyncIterator[TransportStreams]:
                 yield read, write
             finally:
                 tasks.cancel_scope.cancel()
-    except Exception:  # what broke is told below by its cause, where that is known
-        if not ended:
-            raise
+    except Exception as error:  # noqa: BLE001 - told below, by its cause where that is known
+        failure = error
     finally:
         for stream in (read, write, read_writer, write_reader):
             stream.close()
         with anyio.CancelScope(shield=True):
             await pipes.stop()
+    said = pipes.last_words()
     if ended:
-        said = pipes.last_words()
-        raise McpError(pipes.reason or f"{ended}{f', and said: {said[-500:]}' if said else ''}")
+        raise McpError(pipes.reason or f"{ended}{_last(said)}")
+    if failure is not None:
+        raise McpError(f"{reason_of(failure)}{_last(said)}") if said else failure
+
+
+def _last(said: str) -> str:
+    return f", and said: {said[-500:]}" if said else ""
 
 
 async def read_messages(

@@ -20,6 +20,7 @@ from maniple.egress import AllowedHosts, Exit, open_gateway
 from maniple.egress import Limits as Shares
 from maniple.errors import SandboxError
 from maniple.sandbox.account import give_away
+from maniple.sandbox.commands import missing_command
 from maniple.sandbox.isolation import OWN_FILES, WORKSPACE, Isolation, Place, data_mounts, memory_file
 from maniple.sandbox.limits import Limits
 from maniple.sandbox.network import CERTIFICATES, INNER_FORWARDER, INNER_SOCKET, WayOut, forwarder_program
@@ -68,7 +69,7 @@ class Services:
         self._certificates = [(path, path) for path in CERTIFICATES if Path(path).is_dir()]
 
     async def start(self, service: Service) -> PipedProgram:
-        """Start it; raises `SandboxError` with what to do. A command that is not there ends at once."""
+        """Start it; raises `SandboxError` with what to do, also where its command cannot be seen in there."""
         async with AsyncExitStack() as stack:
             try:
                 await asyncio.to_thread(_make, service)
@@ -171,12 +172,15 @@ async def start_unprotected(service: Service) -> PipedProgram:
 
 
 def _make(service: Service) -> None:
-    """Make its folder, and look for what it is to be shown."""
+    """Make its folder, and look for what it is to be shown and for its command."""
     service.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     give_away(service.folder)
     for path in (*service.reads, *service.writes):
         if not path.exists():
             raise SandboxError(f"There is no {path}, which the server is to be shown.")
+    path = service.environment.get("PATH", SYSTEM_PATH)
+    if missing := missing_command(service.argv[0], path, service.cwd, [*_seen(service), *service.writes]):
+        raise SandboxError(missing)
 
 
 def _seen(service: Service) -> list[Path]:
