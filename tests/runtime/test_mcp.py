@@ -38,10 +38,10 @@ HANDOFF = call("handoff_to_planner")
 
 @asynccontextmanager
 async def equipped(
-    folder: Path, servers: dict[str, Any], runs: dict[str, Any] | None = None, **mcp: Any
+    folder: Path, servers: dict[str, Any], *, runs: Any = None, team: Any = None, **mcp: Any
 ) -> AsyncIterator[McpEquipment]:
     mcp = {"servers": servers, "start_seconds": 20, **mcp}
-    values = {"data_dir": folder, "mcp": mcp, "runs": runs or {}}
+    values = {"data_dir": folder, "mcp": mcp, "runs": runs or {}, "team": team or {}}
     settings = Settings.model_validate(values)
 
     async def nowhere(host: str, port: int) -> Any:
@@ -209,6 +209,16 @@ async def test_pictures_of_one_tool_are_told_apart_and_the_same_one_is_one(tmp_p
     assert told[0] == told[2] != told[1]
     files = {path.read_bytes() for path in (tmp_path / "workspaces").rglob("bad__picture-*.png")}
     assert files == {png() + b"1", png() + b"2"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "is_told"), [({"researcher": ["bad"]}, True), ({}, False), ({"manus": ["bad"]}, False)]
+)
+async def test_a_general_agent_that_was_given_no_server_is_told_of(tmp_path: Path, workers, is_told):
+    servers = {"bad": misbehaving()}
+    async with equipped(tmp_path, servers, team={"members": ["manus"]}, workers=workers) as equipment:
+        told = any(one.startswith("manus has no tools of MCP servers") for one in equipment.notices)
+    assert (told, "manus" in equipment.offers) == (is_told, not is_told)
 
 
 async def test_a_name_to_approve_that_a_server_does_not_have_is_told_of(tmp_path: Path):

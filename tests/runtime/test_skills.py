@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage
 from maniple.config import load_settings
 from maniple.errors import ConfigError
 from maniple.runtime import open_runtime, stream_run
+from maniple.tools.skills import find_skills
 from tests.openai_server import call, reply, serving
 from tests.runtime.test_own_roles import NO_MODEL
 from tests.team import checked, data, plan, step
@@ -143,3 +144,23 @@ async def test_a_skill_that_is_a_link_is_refused(folder):
     with pytest.raises(ConfigError, match=r"SKILL\.md"):
         async with open_runtime(settings):
             pass
+
+
+def test_a_folder_that_is_itself_a_skill_is_one(folder):
+    assert [skill.name for skill in find_skills(folder / "skills" / "sum-sales")] == ["sum-sales"]
+
+
+def test_links_to_folders_of_skills_are_followed(folder):
+    (folder / "linked").mkdir()
+    (folder / "linked" / "sums").symlink_to(folder / "skills" / "sum-sales")
+    (folder / "linked" / "nothing").symlink_to(folder / "nowhere")
+    assert [skill.name for skill in find_skills(folder / "linked")] == ["sum-sales"]
+
+
+@pytest.mark.parametrize("place", ["empty", "."])
+async def test_a_folder_that_holds_no_skills_is_told_of(folder, place):
+    (folder / "empty").mkdir()
+    (folder / "conf.yaml").write_text(f"skills: [{place}]\ndata_dir: {folder}/data\n")
+    settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
+    async with open_runtime(settings) as runtime:
+        assert any("holds no skills: each is a folder in it" in one for one in runtime.notices)

@@ -19,7 +19,7 @@ from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.services import Service, Services, open_services, start_unprotected
 from maniple.tools.kept_results import KeptResults
-from maniple.types import Unavailable, Worker, installing
+from maniple.types import GENERAL, Unavailable, Worker, installing
 
 if TYPE_CHECKING:
     from maniple.mcp import McpServers, Pipes
@@ -78,7 +78,12 @@ async def open_mcp(
         for worker in settings.team.workers
         if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
     }
-    notices = *_unsafe(settings.mcp), *_absent(servers), *_never_approved(settings, servers)
+    notices = (
+        *_unsafe(settings.mcp),
+        *_forgotten(settings),
+        *_absent(servers),
+        *_never_approved(settings, servers),
+    )
     return McpEquipment(servers, offers, notices)
 
 
@@ -183,6 +188,13 @@ def _unsafe(settings: McpSettings) -> list[str]:
         for name, one in settings.servers.items()
         if one.sandbox == "unsafe" and one.command is not None and not one.disabled
     ]
+
+
+def _forgotten(settings: Settings) -> list[str]:
+    """Say that the general agent, which is for all that others do, has no tools of servers."""
+    if GENERAL not in settings.team.members or GENERAL in settings.mcp.workers or not settings.mcp.workers:
+        return []
+    return [f"{GENERAL} has no tools of MCP servers: mcp.workers names servers, but none for {GENERAL}."]
 
 
 def _never_approved(settings: Settings, servers: "McpServers") -> list[str]:

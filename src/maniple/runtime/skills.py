@@ -19,6 +19,7 @@ class TeamSkills:
 
     by_worker: Mapping[Worker, BaseTool] = field(default_factory=dict)
     words: Mapping[Worker, str] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
     def tools(self, worker: Worker) -> Sequence[BaseTool]:
         """Return what the worker is given: the tool, or nothing."""
@@ -28,8 +29,11 @@ class TeamSkills:
 def skills_of(settings: Settings, workspaces: Workspaces | None) -> TeamSkills:
     """Return the skills of the folders that `settings` name; blocks on disk, raises `ConfigError`."""
     given: dict[Worker, dict[str, Skill]] = {}
+    notices: list[str] = []
     for place, entry in enumerate(settings.skills):
         found = find_skills(entry.folder)
+        if not found:
+            notices.append(f"{entry.folder} holds no skills: each is a folder in it that holds a SKILL.md.")
         for worker in entry.roles:
             known = given.setdefault(worker, {})
             if twice := [skill.name for skill in found if skill.name in known]:
@@ -40,4 +44,5 @@ def skills_of(settings: Settings, workspaces: Workspaces | None) -> TeamSkills:
     return TeamSkills(
         {worker: skill_tool(skills, workspaces) for worker, skills in present.items()},
         {worker: render("skills", skills=skills) for worker, skills in present.items()},
+        tuple(notices),
     )

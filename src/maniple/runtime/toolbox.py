@@ -148,7 +148,9 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     )
     unsafe = [] if "coder" in missing or settings.sandbox.backend != "unsafe-local" else [UNSAFE]
     notices = tuple(
-        dict.fromkeys((*unsafe, *missing.values(), *mcp.notices, *_unequipped(settings, provider)))
+        dict.fromkeys(
+            (*unsafe, *missing.values(), *mcp.notices, *skills.notices, *_unequipped(settings, provider))
+        )
     )
     own = None if isinstance(sandbox, Unavailable) else sandbox
     opened = None if isinstance(browser, Unavailable) else browser

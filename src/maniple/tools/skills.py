@@ -45,13 +45,15 @@ class Skill:
 
 
 def find_skills(folder: Path) -> list[Skill]:
-    """Return the skills in a folder by name. Blocks on disk.
+    """Return the skills in a folder by name, also where they are links; or itself, if it is one.
 
-    Raises `ConfigError` with the file when the folder or a `SKILL.md` in it cannot be used.
+    Blocks on disk. Raises `ConfigError` with the file when the folder or a `SKILL.md` in it cannot be used.
     """
     try:
         with os.scandir(folder) as entries:
-            places = sorted(Path(one.path) for one in entries if one.is_dir(follow_symlinks=False))
+            places = sorted(Path(one.path).resolve() for one in entries if one.is_dir())
+        if os.path.lexists(folder / "SKILL.md"):
+            places = [folder]
     except OSError as error:
         raise ConfigError(f"{folder}: the folder of skills cannot be read: {error.strerror}") from error
     found = [place for place in places if os.path.lexists(place / "SKILL.md")]
