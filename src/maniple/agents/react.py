@@ -139,23 +139,38 @@ def react_graph(
     """
     stack: list[AgentMiddleware[Any, Any]] = [
         *offered,
+        # Around all that may end the step: what was found until then goes with the reason.
         PartialWork(),
+        # Before a call of the model is counted: after a terminal tool there is none.
         TerminalTools(),
+        # Before the conversation is compacted, which would be for nothing.
         ModelCallLimit(limits.model_calls),
+        # Before what is added to one prompt alone, and would else be kept in a summary.
         ContextWindow(model, tools),
+        # Its nudge comes last of what the model reads.
         StuckDetection(),
+        # The last to change what is shown, but for the form that an endpoint without tools takes it in.
         Fencing(),
         *additions.around_answers,
+        # Around what reads the answer: an answer that broke off is asked for once more.
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
+        # Around what finds calls in text, to know of those, too; a call waits for its turn before all else.
         CallOrder(),
         additions.text_tools,
+        # Before a call is recorded or approved: one too many is neither.
         ToolCallLimit(limits.tool_calls),
-        ToolsAtOnce(),  # before `ToolCallsOnce`: a call that waits is not yet noted as begun
+        # Before `ToolCallsOnce`: a call that waits is not yet noted as begun.
+        ToolsAtOnce(),
+        # Around what changes results: they are recorded as the model reads them.
         ToolCallsOnce(),
         *additions.around_calls,
+        # Around what makes failures messages, some of which it adds the schema to.
         ArgumentErrors(),
+        # Around whatever may raise in a call, the end of its time among it: the model reads why.
         tool_failures(),
+        # Around the call alone, so that everybody further out has the extract.
         Extracts(model),
+        # Nothing but the tool's own work is timed: no waiting, and no person's word.
         ToolTimeouts(limits.tool_seconds),
     ]
     return create_agent(model, list(tools), middleware=chained(stack), name=name)
