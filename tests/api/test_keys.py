@@ -24,6 +24,7 @@ OBJECTS = [
     ("GET", "/api/threads/{thread}/files", None),
     ("GET", "/api/threads/{thread}/files/a.txt", None),
     ("DELETE", "/api/threads/{thread}/files/a.txt", None),
+    ("PATCH", "/api/threads/{thread}", {"title": "Mine"}),
     ("DELETE", "/api/threads/{thread}", None),
 ]
 

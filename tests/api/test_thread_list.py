@@ -112,3 +112,22 @@ async def test_a_secret_in_a_title_is_not_kept(tmp_path):
             assert response.json()["title"] == "Why is *** refused?"
             (thread,) = await it.service.store.threads.list(None)
             assert thread.title == "Why is *** refused?"
+
+
+async def test_a_conversation_is_renamed_and_keeps_no_secret(tmp_path):
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path, search={"tavily_api_key": SECRET}) as it:
+            path = f"/api/threads/{await it.thread()}"
+            response = await it.client.patch(path, json={"title": f" About {SECRET} "})
+            assert (response.status_code, response.json()["title"]) == (200, "About ***")
+            assert (await it.get(path))["title"] == "About ***"
+            for refused in ("", "  ", "x" * 201):
+                assert (await it.client.patch(path, json={"title": refused})).status_code == 422
+
+
+async def test_a_search_finds_titles_by_words_and_takes_signs_as_they_are(it: Inside):
+    for title in ("Sums of 100%", "Sums of 1000", "snake_case"):
+        await it.client.post("/api/threads", json={"title": title})
+    for words, found in {"sums": 2, "100%": 1, "e_c": 1, "\\": 0, " SNAKE ": 1, "": 3}.items():
+        threads = (await it.client.get("/api/threads", params={"q": words})).json()["threads"]
+        assert len(threads) == found, words

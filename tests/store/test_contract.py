@@ -81,6 +81,13 @@ async def test_a_run_changes_field_by_field(any_store):
         await any_store.runs.change(run.run_id, owner="bob")
 
 
+async def test_threads_are_found_by_words_of_their_titles(any_store):
+    for title in ("Sums of 100%", "Sums of 1000"):
+        await any_store.threads.create(a_thread(title=title))
+    for words, titles in {"SUMS": ["Sums of 1000", "Sums of 100%"], "0%": ["Sums of 100%"], "_": []}.items():
+        assert [one.title for one in await any_store.threads.list(None, titled=words)] == titles
+
+
 async def test_a_run_needs_a_thread(any_store):
     with pytest.raises(StoreError):
         await any_store.runs.add(a_run(a_thread()))

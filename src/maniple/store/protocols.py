@@ -38,8 +38,13 @@ class Threads(Protocol):
         """Return a thread of this owner."""
         ...
 
-    async def list(self, owner: str | None, limit: int = 50, before: float | None = None) -> Sequence[Thread]:
-        """Return the owner's threads."""
+    async def list(
+        self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
+    ) -> Sequence[Thread]:
+        """Return the owner's threads; those whose title has these words, if any are given.
+
+        The case of letters does not count (in a file, that of ASCII ones).
+        """
         ...
 
     async def touch(self, thread_id: str, title: str | None = None) -> None:

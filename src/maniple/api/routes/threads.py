@@ -6,7 +6,7 @@ import time
 from typing import Annotated
 from uuid import uuid4
 
-from fastapi import Body, Path, Response
+from fastapi import Body, Path, Query, Response
 
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
@@ -18,6 +18,7 @@ from maniple.api.schemas import (
     NewThread,
     RunAccepted,
     RunBody,
+    ThreadChange,
     ThreadDetail,
     ThreadId,
     ThreadPage,
@@ -32,6 +33,7 @@ from maniple.text import whole
 
 router = keyed_router("threads")
 _LOG = logging.getLogger(__name__)
+_Words = Annotated[str, Query(max_length=200, description="Words of the title")]
 _ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 
 
@@ -48,10 +50,10 @@ async def make_thread(
 
 @router.get("/api/threads", summary="List conversations", responses=problems())
 async def list_threads(
-    service: ServiceOf, caller: CallerOf, limit: PageLimit = 50, before: PageBefore = None
+    service: ServiceOf, caller: CallerOf, limit: PageLimit = 50, before: PageBefore = None, q: _Words = ""
 ) -> ThreadPage:
     """The key's conversations, newest first."""
-    threads = await service.store.threads.list(caller.owner, limit, before)
+    threads = await service.store.threads.list(caller.owner, limit, before, whole(q.strip()))
     return ThreadPage(threads=await views_of(service.store, threads), next_before=next_before(threads, limit))
 
 
@@ -59,6 +61,19 @@ async def list_threads(
 async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadDetail:
     """What was said, the newest plan, and the newest runs."""
     return await detail_of(service, await owned(service.store, thread_id, caller.owner))
+
+
+@router.patch("/api/threads/{thread_id}", summary="Rename a conversation", responses=problems(404))
+async def rename_thread(
+    thread_id: _ThreadPath, change: ThreadChange, service: ServiceOf, caller: CallerOf
+) -> ThreadView:
+    """Give a conversation another title."""
+    thread = await owned(service.store, thread_id, caller.owner)
+    title = service.redactor.text(whole(change.title.strip()))
+    await service.store.threads.touch(thread.thread_id, title)
+    # As it is now: it may have been deleted meanwhile.
+    [view] = await views_of(service.store, [await owned(service.store, thread_id, caller.owner)])
+    return view
 
 
 @router.delete(

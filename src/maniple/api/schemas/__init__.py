@@ -7,6 +7,7 @@ from maniple.api.schemas.asking import (
     NewThread,
     PlanChangeIn,
     RunBody,
+    ThreadChange,
     ThreadId,
 )
 from maniple.api.schemas.files import StoredFile, StoredFiles, ThreadFile, ThreadFiles
@@ -63,6 +64,7 @@ __all__ = [
     "StoredFiles",
     "TeamMember",
     "TeamMembers",
+    "ThreadChange",
     "ThreadDetail",
     "ThreadFile",
     "ThreadFiles",

@@ -250,6 +250,12 @@ class NewThread(BaseModel):
     title: Annotated[str, Field(max_length=200)] = ""
 
 
+class ThreadChange(BaseModel):
+    """The body of `PATCH /api/threads/{thread_id}`: what the conversation is called from now on."""
+
+    title: Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+
+
 class PlanChangeIn(BaseModel):
     """What is to be changed in the plan: skip a step, do it again, or make it another one."""
 

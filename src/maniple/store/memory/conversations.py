@@ -34,9 +34,12 @@ class MemoryThreads:
         thread = self._content.threads.get(thread_id)
         return thread if thread is not None and owner in (None, thread.owner) else None
 
-    async def list(self, owner: str | None, limit: int = 50, before: float | None = None) -> Sequence[Thread]:
+    async def list(
+        self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
+    ) -> Sequence[Thread]:
         found = newest_first(self._content.threads.values(), before)
-        return [one for one in found if owner in (None, one.owner)][: max(limit, 0)]
+        owned = [one for one in found if owner in (None, one.owner)]
+        return [one for one in owned if titled.lower() in one.title.lower()][: max(limit, 0)]
 
     async def touch(self, thread_id: str, title: str | None = None) -> None:
         thread = self._content.threads.get(thread_id)

@@ -16,13 +16,14 @@ def page(
     limit: int,
     before: float | None,
 ) -> list[tuple]:
-    """Return (columns, table)'s rows that match `where` (None matches all), newest first.
+    """Return (columns, table)'s rows that match `where`, newest first.
 
+    `where` has conditions of one `?` each and what stands there; a condition on None is left out.
     `before` is the time of the last row of the page before; were it deleted, of the next newer one.
     """
     columns, table = select
-    given = {column: value for column, value in where.items() if value is not None}
-    conditions = [f"{column} = ?" for column in given]
+    given = {condition: value for condition, value in where.items() if value is not None}
+    conditions = list(given)
     values: list[str | float] = list(given.values())
     if before is not None:
         conditions.append(

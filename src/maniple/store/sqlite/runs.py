@@ -48,7 +48,7 @@ class SqliteRuns:
     async def of_thread(
         self, thread_id: str, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
-        return await self._page({"thread_id": thread_id}, limit, before)
+        return await self._page({"thread_id = ?": thread_id}, limit, before)
 
     async def statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
         newest = "SELECT max(position) FROM runs WHERE thread_id = asked.value"
@@ -71,7 +71,7 @@ class SqliteRuns:
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
-        return await self._page({"owner": owner}, limit, before)
+        return await self._page({"owner = ?": owner}, limit, before)
 
     async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         settings, values = _settings(changes)

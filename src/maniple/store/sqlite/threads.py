@@ -1,5 +1,6 @@
 """The table of conversations."""
 
+import re
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from maniple.store.waiting import to_the_end
 from maniple.text import whole
 
 _COLUMNS = "thread_id, owner, title, created_at, updated_at"
+_TITLED = r"title LIKE ? ESCAPE '\'"
 
 
 class SqliteThreads:
@@ -44,10 +46,11 @@ class SqliteThreads:
         rows = await self._database.read(lambda c: c.execute(sql, (thread_id, owner)).fetchall())
         return first(Thread, rows)
 
-    async def list(self, owner: str | None, limit: int = 50, before: float | None = None) -> Sequence[Thread]:
-        rows = await self._database.read(
-            lambda c: page(c, (_COLUMNS, "threads"), {"owner": owner}, limit, before)
-        )
+    async def list(
+        self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
+    ) -> Sequence[Thread]:
+        where = {"owner = ?": owner, _TITLED: _pattern(titled) if titled else None}
+        rows = await self._database.read(lambda c: page(c, (_COLUMNS, "threads"), where, limit, before))
         return [Thread(*row) for row in rows]
 
     async def touch(self, thread_id: str, title: str | None = None) -> None:
@@ -69,3 +72,8 @@ class SqliteThreads:
             return was_there
 
         return await to_the_end(delete_all())
+
+
+def _pattern(words: str) -> str:
+    """Return what LIKE finds these words by, wherever they stand."""
+    return "%" + re.sub(r"[%_\\]", r"\\\g<0>", whole(words)) + "%"
