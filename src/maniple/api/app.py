@@ -15,7 +15,7 @@ from maniple.api.auth import KeyGate
 from maniple.api.limits import BodyLimit
 from maniple.api.members import document_members
 from maniple.api.refusals import admit_fault, refuse, refuse_http, refuse_run
-from maniple.api.routes import artifacts, chat, files, runs, service, threads
+from maniple.api.routes import artifacts, chat, files, page, runs, service, threads
 from maniple.api.state import open_service
 from maniple.config import Settings
 from maniple.config.settings import LOOPBACK_HOSTS
@@ -54,7 +54,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     app.add_exception_handler(HTTPException, refuse_http)
     app.add_exception_handler(Exception, admit_fault)
     _guard(app, settings)
-    for room in (chat, threads, files, runs, artifacts, service):
+    for room in (page, chat, threads, files, runs, artifacts, service):
         app.include_router(room.router)
     document_members(app, settings.team)
     return app
@@ -74,7 +74,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.server.cors_origins),
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["content-type", "cache-control", "last-event-id", "authorization", "x-api-key"],
             expose_headers=["location", "retry-after", "www-authenticate"],
         )

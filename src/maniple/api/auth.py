@@ -13,11 +13,13 @@ from maniple.config import ServerSettings
 from maniple.errors import ManipleError
 from maniple.store import Store
 
-OPEN_PATHS = frozenset({"/healthz", "/docs", "/openapi.json"})
+OPEN_PATHS = frozenset({"/", "/icon.svg", "/healthz", "/docs", "/openapi.json"})
+OPEN_FOLDER = "/assets/"
 """What is answered without a key.
 
-An orchestrator asks `/healthz` without one. The documentation says how to get in, holds nothing of this
-installation, and a browser that opens it cannot send a key.
+An orchestrator asks `/healthz` without one. The documentation says how to get in, the page (with what it loads,
+in `OPEN_FOLDER`) asks for a key; both hold nothing of this installation, and a browser that opens them cannot
+send a key.
 """
 LONGEST_SECRET = 200
 _NEEDED = "Send an API key as X-API-Key, or as Authorization: Bearer. `maniple keys add NAME` makes one."
@@ -53,7 +55,7 @@ class KeyGate:
             await (await refuse_run(Request(scope), error))(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
-        if caller is None and scope["path"] not in OPEN_PATHS:
+        if caller is None and not _is_open_to_all(scope["path"]):
             await _refusal(secret)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -81,6 +83,10 @@ async def caller_of(request: Request) -> Caller:
 
 
 CallerOf = Annotated[Caller, Depends(caller_of)]
+
+
+def _is_open_to_all(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
 
 
 def _refusal(secret: str) -> JSONResponse:

@@ -1,0 +1,83 @@
+"""The page: what a browser shows of the service. Its source is in `web/`, its build beside this package."""
+
+import asyncio
+import gzip
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+
+from maniple.runs import NotFound
+
+router = APIRouter(include_in_schema=False)
+BUILD = Path(__file__).parents[1] / "page"
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_GUARD = {
+    # Nothing from anywhere else, and nothing inline; pictures of runs need the key, and come as blobs.
+    "content-security-policy": "default-src 'self'; img-src 'self' blob:; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "vary": "accept-encoding",
+}
+_FOR_EVER = "public, max-age=31536000, immutable"
+_ASK_AGAIN = "no-cache"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    content: bytes
+    packed: bytes
+    media_type: str
+    etag: str
+
+
+@cache
+def _files() -> dict[str, _File]:
+    """Return the build by path; it is part of the package and never changes."""
+    found = (path for path in BUILD.rglob("*") if path.suffix in _MEDIA_TYPES)
+    return {path.relative_to(BUILD).as_posix(): _read(path) for path in found}
+
+
+def _read(path: Path) -> _File:
+    content = path.read_bytes()
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    return _File(content, gzip.compress(content, mtime=0), _MEDIA_TYPES[path.suffix], etag)
+
+
+@router.get("/")
+async def page(request: Request) -> Response:
+    """The page itself; which files it loads changes with each version."""
+    return await _answer("index.html", request, _ASK_AGAIN)
+
+
+@router.get("/icon.svg")
+async def icon(request: Request) -> Response:
+    """What stands in the browser's tab."""
+    return await _answer("icon.svg", request, _ASK_AGAIN)
+
+
+@router.get("/assets/{name}")
+async def asset(name: str, request: Request) -> Response:
+    """A file that the page loads; its name holds a digest of what is in it."""
+    return await _answer(f"assets/{name}", request, _FOR_EVER)
+
+
+async def _answer(name: str, request: Request, cached: str) -> Response:
+    file = (await asyncio.to_thread(_files)).get(name)
+    if file is None:
+        raise NotFound("The page has no such file.")
+    headers = {**_GUARD, "etag": file.etag, "cache-control": cached}
+    if file.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["content-encoding"] = "gzip"
+        return Response(file.packed, media_type=file.media_type, headers=headers)
+    return Response(file.content, media_type=file.media_type, headers=headers)

@@ -1,0 +1,60 @@
+"""The page in a real Chromium, over a real server process and a scripted model."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.openai_server import SIMPLE, OpenAIServer, serving
+from tests.serving import ServerProcess, environment, server_process
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
+_QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+_PATIENCE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIServer]:
+    with serving(SIMPLE) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def server(model: OpenAIServer, home: Path) -> Iterator[ServerProcess]:
+    text = "models: {basic: {max_retries: 0, timeout_seconds: 60}}\nruns: {approval: [bash_tool]}\n"
+    (home / "conf.yaml").write_text(text, encoding="utf-8")
+    with server_process(environment(model.base_url, home), home) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=False, args=_QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, server: ServerProcess, model: OpenAIServer) -> Iterator[Page]:
+    """A tab of a new person, on the page; whatever it logs as an error fails the test."""
+    model.reset(SIMPLE)
+    context = browser.new_context(base_url=server.url, locale="en-GB")
+    context.set_default_timeout(_PATIENCE_MS)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if "Content Security" in said.text else None)
+    page.goto("/")
+    yield page
+    context.close()
+    assert wrong == []

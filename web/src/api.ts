@@ -1,0 +1,53 @@
+import { signal } from "@preact/signals";
+
+const KEPT_AS = "maniple.key";
+
+/** The API key of this tab; "" where none is needed, or none was given. */
+export const apiKey = signal(sessionStorage.getItem(KEPT_AS) ?? "");
+/** Why the service wants a key, in its own words; null while it does not. */
+export const keyWanted = signal<string | null>(null);
+
+/** A refusal of the service; its message says what to do about it. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function useKey(key: string): void {
+  sessionStorage.setItem(KEPT_AS, key);
+  apiKey.value = key;
+  keyWanted.value = null;
+}
+
+/** Ask the service for `path`. Throws `Refusal`, or TypeError when it cannot be reached. */
+export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(options.headers);
+  if (apiKey.value) headers.set("authorization", `Bearer ${apiKey.value}`);
+  const response = await fetch(path, { ...options, headers });
+  if (response.ok) return response;
+  const refusal = await refusalOf(response);
+  if (response.status === 401) keyWanted.value = refusal.message;
+  throw refusal;
+}
+
+export async function read<T>(path: string): Promise<T> {
+  return (await ask(path)).json() as Promise<T>;
+}
+
+export async function send<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const json = { body: JSON.stringify(body ?? {}), headers: { "content-type": "application/json" } };
+  const response = await ask(path, { method, ...(method === "DELETE" ? {} : json) });
+  return (response.status === 204 ? null : await response.json()) as T;
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const told: unknown = await response.json().catch(() => null);
+  const { detail, code } = (told ?? {}) as { detail?: unknown; code?: string };
+  const words = typeof detail === "string" ? detail : JSON.stringify(detail ?? response.statusText);
+  return new Refusal(response.status, code ?? "", words);
+}

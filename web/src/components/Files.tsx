@@ -1,0 +1,40 @@
+import { ask } from "../api";
+import { attempt } from "../conversation";
+import type { ArtifactLink } from "../events";
+import { words } from "../words";
+import { Picture } from "./Picture";
+
+const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+
+/** The files that a run made; each is fetched with the key and saved. */
+export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
+  const pictures = artifacts.filter((one) => PICTURE.test(one.media_type));
+  return (
+    <section class="files" aria-label={words.openFiles}>
+      {pictures.map((one) => (
+        <Picture key={one.artifact_id} url={one.url} words={one.name} />
+      ))}
+      <ul>
+        {artifacts.map((one) => (
+          <li key={one.artifact_id}>
+            <button onClick={() => void attempt(() => save(one))}>
+              <span aria-hidden="true">↓</span> {one.name} <span class="who">{sizeOf(one.size)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+async function save(artifact: ArtifactLink): Promise<void> {
+  const url = URL.createObjectURL(await (await ask(artifact.url)).blob());
+  const link = Object.assign(document.createElement("a"), { href: url, download: artifact.name });
+  link.click();
+  // The browser has begun to save it by the next turn.
+  setTimeout(() => URL.revokeObjectURL(url), 1_000);
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1_000 ? `${bytes} B` : bytes < 1_000_000 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,115 @@
+import { useState } from "preact/hooks";
+import { answer } from "../conversation";
+import type { Interrupt } from "../events";
+import type { RunModel } from "../run";
+import { words } from "../words";
+
+interface Waits {
+  run: RunModel;
+  waiting: Interrupt;
+}
+
+export function InterruptForm({ run, waiting }: Waits) {
+  const error = waiting.payload["error"];
+  return (
+    <section class="interrupt" aria-label={titleOf(waiting)}>
+      <h2>{titleOf(waiting)}</h2>
+      {typeof error === "string" && <p class="notice bad">{error}</p>}
+      {waiting.kind === "plan_review" && <Review run={run} />}
+      {waiting.kind === "tool_approval" && <Approval run={run} waiting={waiting} />}
+      {waiting.kind === "question" && <Question run={run} waiting={waiting} />}
+    </section>
+  );
+}
+
+function titleOf({ kind, payload }: Interrupt): string {
+  if (kind === "plan_review") return words.reviewTitle;
+  if (kind === "question") return words.questionTitle;
+  return payload["reason"] === "unknown_result" ? words.unknownTitle : words.approvalTitle;
+}
+
+function Review({ run }: { run: RunModel }) {
+  return (
+    <>
+      <button class="main" onClick={() => void answer(run, "accept")}>{words.accept}</button>
+      <Words label={words.wish} act={words.ask} onWords={(text) => answer(run, text)} />
+    </>
+  );
+}
+
+function Approval({ run, waiting }: Waits) {
+  const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
+  const [text, setText] = useState(given);
+  const [isBad, setBad] = useState(false);
+  const isUnknown = waiting.payload["reason"] === "unknown_result";
+  const approve = () => {
+    if (text === given) return void answer(run, "approve");
+    const args = objectOf(text);
+    setBad(args === null);
+    if (args) void answer(run, { type: "edit", args });
+  };
+  return (
+    <>
+      <p><code>{String(waiting.payload["tool_name"] ?? "")}</code></p>
+      <label>
+        {words.argumentsOf}
+        <textarea rows={6} spellcheck={false} readOnly={isUnknown} aria-invalid={isBad} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+      {isBad && <p class="notice bad" role="alert">{words.badJson}</p>}
+      <div class="row">
+        {isUnknown ? (
+          <>
+            <button class="main" onClick={() => void answer(run, "run again")}>{words.runAgain}</button>
+            <button onClick={() => void answer(run, "skip")}>{words.skip}</button>
+          </>
+        ) : (
+          <>
+            <button class="main" onClick={approve}>{text === given ? words.approve : words.edit}</button>
+            <button onClick={() => void answer(run, words.reject)}>{words.reject}</button>
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** The object that a text is as JSON, null when it is something else. */
+function objectOf(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function Question({ run, waiting }: Waits) {
+  return (
+    <>
+      <p>{String(waiting.payload["question"] ?? "")}</p>
+      <div class="row">
+        {waiting.options.map((one) => (
+          <button key={one} onClick={() => void answer(run, one)}>{one}</button>
+        ))}
+      </div>
+      <Words label={words.answer} act={words.reply} onWords={(text) => answer(run, text)} />
+    </>
+  );
+}
+
+function Words({ label, act, onWords }: { label: string; act: string; onWords: (text: string) => unknown }) {
+  const [text, setText] = useState("");
+  const give = (event: Event) => {
+    event.preventDefault();
+    if (text.trim()) onWords(text.trim());
+  };
+  return (
+    <form class="words" onSubmit={give}>
+      <label>
+        {label}
+        <input value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+      <button disabled={!text.trim()}>{act}</button>
+    </form>
+  );
+}

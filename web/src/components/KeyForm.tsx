@@ -1,0 +1,25 @@
+import { useState } from "preact/hooks";
+import { useKey } from "../api";
+import { words } from "../words";
+
+export function KeyForm({ why, onKey }: { why: string; onKey: () => void }) {
+  const [key, setKey] = useState("");
+  const enter = (event: Event) => {
+    event.preventDefault();
+    useKey(key.trim());
+    onKey();
+  };
+  return (
+    <main class="door">
+      <form onSubmit={enter}>
+        <h1>{words.keyTitle}</h1>
+        <p>{why}</p>
+        <label>
+          {words.key}
+          <input type="password" autocomplete="off" required value={key} onInput={(e) => setKey(e.currentTarget.value)} />
+        </label>
+        <button class="main">{words.enter}</button>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,21 @@
+import { useEffect, useState } from "preact/hooks";
+import { ask } from "../api";
+
+/** A picture of a run: it needs the key, and so is fetched, not loaded by its address. */
+export function Picture({ url, words }: { url: string; words: string }) {
+  const [shown, setShown] = useState("");
+  useEffect(() => {
+    const leaving = new AbortController();
+    let made = "";
+    ask(url, { signal: leaving.signal })
+      .then((response) => response.blob())
+      .then((blob) => setShown((made = URL.createObjectURL(blob))))
+      // Without the picture its words stay.
+      .catch(() => undefined);
+    return () => {
+      leaving.abort();
+      URL.revokeObjectURL(made);
+    };
+  }, [url]);
+  return shown ? <img src={shown} alt={words} /> : <span>{words}</span>;
+}

@@ -1,0 +1,63 @@
+import { memo } from "preact/compat";
+import { say } from "../conversation";
+import type { RunModel } from "../run";
+import { words } from "../words";
+import { Files } from "./Files";
+import { InterruptForm } from "./InterruptForm";
+import { Markdown } from "./Markdown";
+import { PlanList } from "./PlanList";
+import { Timeline } from "./Timeline";
+import { usualWishes } from "./Composer";
+
+interface Shown {
+  run: RunModel;
+  /** What tells that the run has changed: the model itself stays the same. */
+  version: number;
+  status: string;
+}
+
+export const RunView = memo(function RunView({ run }: Shown) {
+  const answer = run.answer;
+  return (
+    <article class="run" aria-busy={run.isAtWork}>
+      {run.question && <div class="question">{run.question}</div>}
+      {run.plan && <PlanList plan={run.plan} />}
+      <Timeline run={run} />
+      {answer?.reasoning && <Thoughts text={answer.reasoning} />}
+      {answer?.content && <Markdown text={answer.content} isWritten={!run.isAtWork} />}
+      {run.problems.map((one) => (
+        <p key={one.code} class="notice bad" role="alert">
+          {one.message}
+        </p>
+      ))}
+      {run.waiting && run.status === "interrupted" && (
+        <InterruptForm key={run.waiting.interrupt_id} run={run} waiting={run.waiting} />
+      )}
+      {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
+      <Standing run={run} />
+    </article>
+  );
+});
+
+function Thoughts({ text }: { text: string }) {
+  return (
+    <details class="thoughts">
+      <summary>{words.thoughts}</summary>
+      <p>{text}</p>
+    </details>
+  );
+}
+
+function Standing({ run }: { run: RunModel }) {
+  const calls = run.turns.flatMap((turn) => turn.parts).filter((part) => part.kind === "call").length;
+  return (
+    <footer class={`standing ${run.status}`}>
+      <span role="status">{words.status[run.status] ?? run.status}</span>
+      {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
+      {calls > 0 && <span>{`${calls} ${words.calls}`}</span>}
+      {run.status === "failed" && run.question && (
+        <button onClick={() => void say(run.question, usualWishes(), [])}>{words.askAgain}</button>
+      )}
+    </footer>
+  );
+}

@@ -1,0 +1,85 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { attempt, openId } from "../conversation";
+import { type Thread, deleteThread, hasMore, refreshThreads, renameThread, searched, showMore, threads } from "../threads";
+import { words } from "../words";
+
+const SEARCH_AFTER_MS = 200;
+
+export function ThreadList({ onChoice }: { onChoice: () => void }) {
+  useEffect(() => {
+    const timer = setTimeout(() => void refreshThreads().catch(() => undefined), SEARCH_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [searched.value]);
+  return (
+    <nav class="threads" aria-label={words.threads}>
+      <a class="new" href="#" onClick={onChoice}>
+        <span aria-hidden="true">+</span> {words.newThread}
+      </a>
+      <input
+        type="search"
+        aria-label={words.search}
+        placeholder={words.search}
+        value={searched.value}
+        onInput={(e) => (searched.value = e.currentTarget.value)}
+      />
+      <ul>
+        {threads.value.map((one) => (
+          <Entry key={one.thread_id} thread={one} onChoice={onChoice} />
+        ))}
+      </ul>
+      {threads.value.length === 0 && <p class="faint">{words.none}</p>}
+      {hasMore.value && <button onClick={() => void attempt(showMore)}>{words.more}</button>}
+    </nav>
+  );
+}
+
+function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
+  const [isNaming, setNaming] = useState(false);
+  const title = thread.title || words.untitled;
+  const isOpen = thread.thread_id === openId.value;
+  const remove = () =>
+    attempt(async () => {
+      if (!confirm(words.removeSure)) return;
+      await deleteThread(thread.thread_id);
+      if (isOpen) location.hash = "";
+      await refreshThreads();
+    });
+  if (isNaming) return <Naming thread={thread} onEnd={() => setNaming(false)} />;
+  return (
+    <li class={isOpen ? "open" : ""}>
+      <a href={`#${encodeURIComponent(thread.thread_id)}`} aria-current={isOpen ? "page" : undefined} onClick={onChoice}>
+        <span class={`dot ${thread.status}`} aria-hidden="true" />
+        {title}
+      </a>
+      <button aria-label={`${words.rename}: ${title}`} title={words.rename} onClick={() => setNaming(true)}>
+        <span aria-hidden="true">✎</span>
+      </button>
+      <button aria-label={`${words.remove}: ${title}`} title={words.remove} onClick={() => void remove()}>
+        <span aria-hidden="true">×</span>
+      </button>
+    </li>
+  );
+}
+
+function Naming({ thread, onEnd }: { thread: Thread; onEnd: () => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.select(), []);
+  const keep = (event: Event) => {
+    event.preventDefault();
+    const title = field.current?.value.trim() ?? "";
+    onEnd();
+    if (title !== "") {
+      void attempt(async () => {
+        await renameThread(thread.thread_id, title);
+        await refreshThreads();
+      });
+    }
+  };
+  return (
+    <li>
+      <form onSubmit={keep} onKeyDown={(e) => e.key === "Escape" && onEnd()}>
+        <input ref={field} aria-label={words.rename} maxLength={200} defaultValue={thread.title} onBlur={onEnd} />
+      </form>
+    </li>
+  );
+}

@@ -1,0 +1,175 @@
+import { signal } from "@preact/signals";
+import { Refusal, ask, read, send } from "./api";
+import { RunModel } from "./run";
+import { follow } from "./stream";
+import { makeThread, refreshThreads, threads } from "./threads";
+import { words } from "./words";
+
+export interface Wishes {
+  deep_thinking_mode: boolean;
+  search_before_planning: boolean;
+  auto_accepted_plan: boolean;
+  team_members: string[] | null;
+}
+
+interface Detail {
+  runs: { run_id: string; status: string }[];
+}
+
+const FIRST_RUNS = 8;
+const REFRESH_MS = 10_000;
+
+/** The conversation that is open, by its id; null when a new one is about to begin. */
+export const openId = signal<string | null>(null);
+export const isOffline = signal(false);
+/** What went wrong with the last thing that the person did. */
+export const trouble = signal("");
+/** Goes up when any run changed: at most once in a frame of the screen. */
+export const tick = signal(0);
+export const earlier = signal(0);
+
+let runs: RunModel[] = [];
+let shown = FIRST_RUNS;
+let leaving = new AbortController();
+const followed = new Set<RunModel>();
+const otherTabs = new BroadcastChannel("maniple");
+
+/** The runs of the open conversation, oldest first. */
+export function openRuns(): readonly RunModel[] {
+  return runs;
+}
+
+let isDue = false;
+function changed(): void {
+  if (isDue) return;
+  isDue = true;
+  // A hidden tab gets no frames.
+  const soon = document.hidden ? (work: () => void) => setTimeout(work, 100) : requestAnimationFrame;
+  soon(() => {
+    isDue = false;
+    tick.value += 1;
+  });
+}
+
+/** Do what the person asked for; what is refused is shown. */
+export async function attempt(work: () => Promise<void>): Promise<boolean> {
+  trouble.value = "";
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status !== 401) trouble.value = sentence(error);
+    return false;
+  }
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof Refusal) return error.message;
+  return error instanceof TypeError ? words.unreachable : String(error);
+}
+
+export async function open(id: string | null): Promise<void> {
+  leaving.abort();
+  leaving = new AbortController();
+  followed.clear();
+  runs = [];
+  shown = FIRST_RUNS;
+  earlier.value = 0;
+  isOffline.value = false;
+  openId.value = id;
+  changed();
+  if (id !== null) await attempt(reload);
+}
+
+export async function showEarlier(): Promise<void> {
+  shown += FIRST_RUNS;
+  await attempt(reload);
+}
+
+/** Learn of runs that were begun elsewhere, and follow each that has more to tell. */
+async function reload(): Promise<void> {
+  const id = openId.value;
+  if (id === null) return;
+  const detail = await read<Detail>(`/api/threads/${encodeURIComponent(id)}`);
+  if (openId.value !== id) return;
+  const known = new Map(runs.map((run) => [run.runId, run]));
+  const listed = detail.runs.slice(0, shown).reverse();
+  earlier.value = detail.runs.length - listed.length;
+  runs = listed.map((one) => known.get(one.run_id) ?? new RunModel(one.run_id));
+  listed.forEach((one, index) => {
+    const run = runs[index]!;
+    if (run.isTold && one.status !== run.status) run.reopen();
+    if (!run.isTold) void keepUp(run);
+  });
+  changed();
+}
+
+async function keepUp(run: RunModel): Promise<void> {
+  if (followed.has(run)) return;
+  followed.add(run);
+  const listener = { told: changed, connected: (is: boolean) => (isOffline.value = !is) };
+  await attempt(() => follow(run, listener, leaving.signal));
+  followed.delete(run);
+  changed();
+  await refreshThreads().catch(() => undefined);
+}
+
+export function say(text: string, wishes: Wishes, files: readonly File[]): Promise<boolean> {
+  return attempt(async () => {
+    let id = openId.value;
+    if (id === null) {
+      id = await makeThread();
+      await open(id);
+      history.replaceState(null, "", `#${encodeURIComponent(id)}`);
+    }
+    const path = `/api/threads/${encodeURIComponent(id)}`;
+    if (files.length > 0) {
+      const body = new FormData();
+      for (const file of files) body.append("files", file);
+      await ask(`${path}/files`, { method: "POST", body });
+    }
+    const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...wishes });
+    let run = runs.find((one) => one.runId === accepted.run_id);
+    if (!run) runs = [...runs, (run = new RunModel(accepted.run_id, text))];
+    goOn(run);
+  });
+}
+
+export function answer(run: RunModel, reply: unknown): Promise<boolean> {
+  return attempt(async () => {
+    const interrupt_id = run.waiting?.interrupt_id ?? "";
+    await send("POST", `/api/runs/${run.runId}/resume`, { answer: reply, interrupt_id });
+    goOn(run);
+  });
+}
+
+export function cancel(run: RunModel): Promise<boolean> {
+  return attempt(async () => {
+    await send("POST", `/api/runs/${run.runId}/cancel`);
+    goOn(run);
+  });
+}
+
+function goOn(run: RunModel): void {
+  run.reopen();
+  void keepUp(run);
+  otherTabs.postMessage("changed");
+  changed();
+  void refreshThreads().catch(() => undefined);
+}
+
+async function lookAround(): Promise<void> {
+  if (document.hidden) return;
+  const before = threads.value.find((one) => one.thread_id === openId.value);
+  await refreshThreads();
+  const now = threads.value.find((one) => one.thread_id === openId.value);
+  if (now && (now.status !== before?.status || now.updated_at !== before.updated_at)) await reload();
+}
+
+/** Agree with what other tabs, people and programs do on the same conversations. */
+export function keepAgreeing(): void {
+  const look = () => void lookAround().catch(() => undefined);
+  otherTabs.addEventListener("message", () => void refreshThreads().then(reload, () => undefined));
+  document.addEventListener("visibilitychange", look);
+  setInterval(look, REFRESH_MS);
+}

@@ -1,0 +1,20 @@
+import { render } from "preact";
+import { App } from "./components/App";
+import { keepAgreeing, open } from "./conversation";
+import { refreshThreads } from "./threads";
+import { language } from "./words";
+import "./page.css";
+
+const here = () => (location.hash.length > 1 ? decodeURIComponent(location.hash.slice(1)) : null);
+
+/** Read what the page shows; once more after a key was given. */
+export function load(): void {
+  void refreshThreads().catch(() => undefined);
+  void open(here());
+}
+
+document.documentElement.lang = language;
+window.addEventListener("hashchange", () => void open(here()));
+render(<App onKey={load} />, document.getElementById("page")!);
+load();
+keepAgreeing();

@@ -1,0 +1,47 @@
+import type { MarkdownIt } from "markdown-it";
+
+const PAIRS: readonly [open: string, close: string, isDisplay: boolean][] = [
+  ["$$", "$$", true],
+  ["\\[", "\\]", true],
+  ["\\(", "\\)", false],
+  ["$", "$", false],
+];
+const LONGEST = 2_000;
+
+/** Let Markdown keep TeX as it is, in `span.math`; it is set by `setMath` once the page has it. */
+export function withMath(markdown: MarkdownIt): void {
+  markdown.inline.ruler.before("escape", "math", (state, silent) => {
+    const rest = state.src.slice(state.pos, Math.min(state.posMax, state.pos + LONGEST));
+    const pair = PAIRS.find(([open]) => rest.startsWith(open));
+    if (!pair) return false;
+    const [open, close, isDisplay] = pair;
+    const end = rest.indexOf(close, open.length);
+    const tex = rest.slice(open.length, end);
+    if (end < 0 || tex.trim() === "" || (open === "$" && isMoney(tex, rest.charAt(end + 1)))) return false;
+    if (!silent) Object.assign(state.push("math", "span", 0), { content: tex, info: isDisplay ? "display" : "" });
+    state.pos += end + close.length;
+    return true;
+  });
+  markdown.renderer.rules["math"] = (tokens, index) => {
+    const { content, info } = tokens[index]!;
+    return `<span class="math ${info}">${markdown.utils.escapeHtml(content)}</span>`;
+  };
+}
+
+/** Whether what stands between two dollars is prose about prices. */
+function isMoney(tex: string, next: string): boolean {
+  return /^\s|\s$|\n/.test(tex) || /\d/.test(next);
+}
+
+/** Replace the TeX in `place` by MathML, which browsers set without styles or fonts of ours. */
+export async function setMath(place: HTMLElement): Promise<void> {
+  const waiting = [...place.querySelectorAll<HTMLElement>("span.math")];
+  if (waiting.length === 0) return;
+  const { default: katex } = await import("katex");
+  for (const one of waiting) {
+    const displayMode = one.classList.contains("display");
+    const tex = one.textContent ?? "";
+    one.replaceChildren();
+    katex.render(tex, one, { output: "mathml", displayMode, throwOnError: false, maxExpand: 200, maxSize: 20 });
+  }
+}

@@ -1,0 +1,63 @@
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import { Refusal, ask } from "./api";
+import type { RunEvent } from "./events";
+import type { RunModel } from "./run";
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5_000;
+
+export interface Listener {
+  /** An event was taken into the model. */
+  told(): void;
+  /** The stream broke off, or is there again. */
+  connected(isConnected: boolean): void;
+}
+
+/**
+ * Follow a run from the last event that its model knows until it has ended or waits, however often the
+ * connection or the server goes away. Throws `Refusal` when the service does not let the page follow.
+ */
+export async function follow(run: RunModel, listener: Listener, signal: AbortSignal): Promise<void> {
+  let wait = FIRST_WAIT_MS;
+  while (!signal.aborted) {
+    const before = run.lastId;
+    try {
+      await listen(run, listener, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      // What the service will say again in a moment is no reason to come back.
+      if (error instanceof Refusal && error.status < 500 && error.status !== 429) throw error;
+    }
+    if (run.isTold || signal.aborted) return;
+    if (run.lastId > before) wait = FIRST_WAIT_MS;
+    listener.connected(false);
+    await pause(wait, signal);
+    wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+  }
+}
+
+async function listen(run: RunModel, listener: Listener, signal: AbortSignal): Promise<void> {
+  const headers = { "last-event-id": String(run.lastId) };
+  const response = await ask(`/api/runs/${run.runId}/events`, { headers, signal, cache: "no-store" });
+  listener.connected(true);
+  if (!response.body) return;
+  const frames = response.body
+    .pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array<ArrayBuffer>, string>)
+    .pipeThrough(new EventSourceParserStream())
+    .getReader();
+  for (;;) {
+    const { done, value } = await frames.read();
+    if (done) return;
+    // A farewell has no number: it is no part of the run.
+    const id = value.id ? Number(value.id) : null;
+    run.apply({ ...JSON.parse(value.data), type: value.event, id } as RunEvent);
+    listener.told();
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}
