@@ -93,6 +93,7 @@ export class RunModel {
   /** Note that the run was answered or cancelled, so that its stream has more to tell. */
   reopen(): void {
     this.isTold = false;
+    this.version += 1;
   }
 
   apply(event: RunEvent): void {

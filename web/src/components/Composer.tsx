@@ -70,12 +70,13 @@ export function Composer() {
       <div class="row">
         <Options />
         <label class="chip file">
-          <span aria-hidden="true">＋</span> {words.files}
+          <span aria-hidden="true">+</span> {words.files}
           <input type="file" multiple onChange={(e) => (setFiles([...files, ...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />
         </label>
-        <span class="space" />
-        {active && <button type="button" onClick={() => void cancel(active)}>{words.stop}</button>}
-        <button class="main" disabled={!text.trim()}>{words.send}</button>
+        <span class="ends">
+          {active && <button type="button" onClick={() => void cancel(active)}>{words.stop}</button>}
+          <button class="main" disabled={!text.trim()}>{words.send}</button>
+        </span>
       </div>
     </form>
   );

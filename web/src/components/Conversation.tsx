@@ -11,6 +11,8 @@ export function Conversation() {
   const follows = useRef(true);
   void tick.value;
   const runs = openRuns();
+  // Who has just asked wants to see the answer.
+  useLayoutEffect(() => void (follows.current = true), [runs.length]);
   useLayoutEffect(() => {
     if (follows.current) place.current?.scrollTo({ top: place.current.scrollHeight });
   });
@@ -39,7 +41,7 @@ export function Conversation() {
         )}
         {earlier.value > 0 && <button onClick={() => void showEarlier()}>{words.earlier}</button>}
         {runs.map((run) => (
-          <RunView key={run.runId} run={run} version={run.version} status={run.status} />
+          <RunView key={run.runId} run={run} version={run.version} />
         ))}
       </div>
     </div>

@@ -13,16 +13,15 @@ interface Shown {
   run: RunModel;
   /** What tells that the run has changed: the model itself stays the same. */
   version: number;
-  status: string;
 }
 
-export const RunView = memo(function RunView({ run }: Shown) {
+export const RunView = memo(function RunView({ run, version }: Shown) {
   const answer = run.answer;
   return (
     <article class="run" aria-busy={run.isAtWork}>
       {run.question && <div class="question">{run.question}</div>}
       {run.plan && <PlanList plan={run.plan} />}
-      <Timeline run={run} />
+      <Timeline run={run} version={version} />
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && <Markdown text={answer.content} isWritten={!run.isAtWork} />}
       {run.problems.map((one) => (
@@ -34,7 +33,7 @@ export const RunView = memo(function RunView({ run }: Shown) {
         <InterruptForm key={run.waiting.interrupt_id} run={run} waiting={run.waiting} />
       )}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
-      <Standing run={run} />
+      <Standing run={run} version={version} />
     </article>
   );
 });
@@ -48,7 +47,7 @@ function Thoughts({ text }: { text: string }) {
   );
 }
 
-function Standing({ run }: { run: RunModel }) {
+function Standing({ run }: Shown) {
   const calls = run.turns.flatMap((turn) => turn.parts).filter((part) => part.kind === "call").length;
   return (
     <footer class={`standing ${run.status}`}>

@@ -4,6 +4,11 @@ import { type Thread, deleteThread, hasMore, refreshThreads, renameThread, searc
 import { words } from "../words";
 
 const SEARCH_AFTER_MS = 200;
+const STANDING: Partial<Record<Thread["status"], string | undefined>> = {
+  busy: words.status["running"],
+  interrupted: words.status["interrupted"],
+  error: words.status["failed"],
+};
 
 export function ThreadList({ onChoice }: { onChoice: () => void }) {
   useEffect(() => {
@@ -50,6 +55,7 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
       <a href={`#${encodeURIComponent(thread.thread_id)}`} aria-current={isOpen ? "page" : undefined} onClick={onChoice}>
         <span class={`dot ${thread.status}`} aria-hidden="true" />
         {title}
+        {STANDING[thread.status] && <span class="unseen">, {STANDING[thread.status]}</span>}
       </a>
       <button aria-label={`${words.rename}: ${title}`} title={words.rename} onClick={() => setNaming(true)}>
         <span aria-hidden="true">✎</span>

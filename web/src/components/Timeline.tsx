@@ -6,7 +6,7 @@ import { CallView } from "./CallView";
 import { Picture } from "./Picture";
 
 /** What the team did, folded away: an open run shows only who is at work. */
-export function Timeline({ run }: { run: RunModel }) {
+export function Timeline({ run }: { run: RunModel; version: number }) {
   const [isOpen, setOpen] = useState(false);
   const turns = run.turns.filter((turn) => worthTelling(turn, run.answer));
   const atWork = run.isAtWork ? run.turns.findLast((turn) => turn.isOpen) : undefined;

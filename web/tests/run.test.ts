@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import type { RunEvent } from "../src/events";
+import { RunModel } from "../src/run";
+
+const streams = Object.fromEntries(
+  Object.entries(import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" })).map(
+    ([path, events]) => [path.slice("./streams/".length, -".json".length), events],
+  ),
+);
+
+function told(name: string, upTo = Infinity, run = new RunModel("id1")): RunModel {
+  for (const event of streams[name]!.slice(0, upTo)) run.apply(event);
+  return run;
+}
+
+function shape(run: RunModel) {
+  const { question, status, turns, plan, waiting, problems, artifacts, lastId, isTold, answer } = run;
+  return { question, status, turns, plan, waiting, problems, artifacts, lastId, isTold, answer };
+}
+
+describe("a run", () => {
+  it("shows a workflow with its question, plan, calls and report", () => {
+    const run = told("workflow");
+    expect(run.question).toBe("1+3=?");
+    expect(run.status).toBe("completed");
+    expect(run.plan?.steps.map((step) => step.status)).toEqual(["completed", "completed"]);
+    expect(run.answer).toEqual({ kind: "said", content: "# Report\n\nIt is **4**.", reasoning: "How to say it?" });
+    const coder = run.turns.find((turn) => turn.agent === "coder");
+    expect(coder?.parts[0]).toMatchObject({ kind: "call", tool: "python_repl_tool", input: { code: "print(1+3)" } });
+    expect(coder?.tokens).toBeGreaterThan(0);
+  });
+
+  it("answers small talk with the coordinator's words", () => {
+    const run = told("small-talk");
+    expect([run.question, run.answer?.content, run.plan]).toEqual(["1+3=?", "Hello! How are you?", null]);
+  });
+
+  it("says why it failed", () => {
+    for (const name of ["bad-plan", "model-error"]) {
+      const run = told(name);
+      expect(run.status).toBe("failed");
+      expect(run.problems).toHaveLength(1);
+    }
+  });
+
+  it("shows the error of a tool as its result", () => {
+    const calls = told("tool-that-raises").turns.flatMap((turn) => turn.parts.filter((part) => part.kind === "call"));
+    expect(calls).toHaveLength(1);
+    expect(calls[0]?.result).toBeTruthy();
+  });
+
+  it("waits for its review and goes on as the same run", () => {
+    const paused = streams["plan-review"]!.findIndex((event) => event.type === "final_session_state") + 1;
+    const run = told("plan-review", paused);
+    expect([run.status, run.waiting?.kind, run.isTold]).toEqual(["interrupted", "plan_review", true]);
+    run.reopen();
+    expect(run.isTold).toBe(false);
+    told("plan-review", Infinity, run);
+    expect([run.status, run.waiting, run.isTold]).toEqual(["completed", null, true]);
+  });
+
+  it("passes over what has no number, or is not known", () => {
+    const run = told("workflow");
+    const before = shape(run);
+    run.apply({ id: null, type: "error", code: "stopping", message: "", agent_name: null, retryable: true });
+    expect(shape(run)).toEqual(before);
+    run.apply({ id: run.lastId + 1, type: "of a later version" } as unknown as RunEvent);
+    expect(run.status).toBe("completed");
+  });
+
+  it("keeps the end of a call's output", () => {
+    const run = new RunModel("id1");
+    const call = { tool_call_id: "c", tool_name: "bash_tool" };
+    run.apply({ id: 1, type: "start_of_agent", agent_name: "coder", agent_id: "a" });
+    run.apply({ id: 2, type: "tool_call", ...call, tool_input: {} });
+    for (let n = 0; n < 100; n += 1) {
+      run.apply({ id: 3 + n, type: "tool_output", ...call, stream: "stdout", text: `${n} `.repeat(500) });
+    }
+    const part = run.turns[0]?.parts[0];
+    expect(part?.kind === "call" && part.output.length).toBe(20_000);
+    expect(part?.kind === "call" && part.output.endsWith("99 ")).toBe(true);
+  });
+});
+
+describe.each(Object.keys(streams))("the stream %s", (name) => {
+  it("gives the same run when any part of it is told twice", () => {
+    const whole = shape(told(name));
+    for (let cut = 0; cut <= streams[name]!.length; cut += 1) {
+      expect(shape(told(name, Infinity, told(name, cut)))).toEqual(whole);
+    }
+  });
+});
