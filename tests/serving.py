@@ -53,14 +53,19 @@ def memory_mb(pid: int) -> float:
 
 @contextmanager
 def server_process(
-    env: dict[str, str], cwd: Path, *, measured: bool = False, start: type[subprocess.Popen[Any]] = Forked
+    env: dict[str, str],
+    cwd: Path,
+    *,
+    measured: bool = False,
+    start: type[subprocess.Popen[Any]] = Forked,
+    port: int = 0,
 ) -> Iterator[ServerProcess]:
-    """Start `server.py` on a free port and stop it by its process id; `measured` watches its event loop.
+    """Start `server.py` on `port` (0: a free one) and stop it by its process id; `measured` watches its event loop.
 
     What is to be known of its start and its size needs `start=subprocess.Popen`.
     """
     command = [sys.executable, *(["-m", "tests.looped_server"] if measured else [str(ROOT / "server.py")])]
-    env = {**env, "PYTHONPATH": str(ROOT), "MANIPLE_SERVER__PORT": "0"}
+    env = {**env, "PYTHONPATH": str(ROOT), "MANIPLE_SERVER__PORT": str(port)}
     process = start(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     reader = threading.Thread(target=_read_to_the_end, args=(process,), name="server-log", daemon=True)
     try:

@@ -27,11 +27,13 @@ export function useKey(key: string): void {
 /** Ask the service for `path`. Throws `Refusal`, or TypeError when it cannot be reached. */
 export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = new Headers(options.headers);
-  if (apiKey.value) headers.set("authorization", `Bearer ${apiKey.value}`);
+  const key = apiKey.value;
+  if (key) headers.set("authorization", `Bearer ${key}`);
   const response = await fetch(path, { ...options, headers });
   if (response.ok) return response;
   const refusal = await refusalOf(response);
-  if (response.status === 401) keyWanted.value = refusal.message;
+  // An answer to the key before this one says nothing of this one.
+  if (response.status === 401 && key === apiKey.value) keyWanted.value = refusal.message;
   throw refusal;
 }
 

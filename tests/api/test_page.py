@@ -1,0 +1,59 @@
+"""The page as the service gives it out: to everybody, guarded, and small."""
+
+import re
+
+import pytest
+
+from maniple.api.routes.page import BUILD
+from tests.api.inside import Inside
+
+pytestmark = pytest.mark.anyio
+FIRST_PAINT_BYTES = 150_000
+
+
+async def test_the_page_is_open_to_who_has_no_key_and_the_service_is_not(it: Inside):
+    await it.key("somebody")
+    html = await it.client.get("/")
+    assert html.headers["content-type"].startswith("text/html")
+    loaded = re.findall(r'(?:src|href)="\./([^"]+)"', html.text)
+    assert len(loaded) == 3
+    for path in loaded:
+        assert (await it.client.get(f"/{path}")).status_code == 200
+    assert (await it.client.get("/api/threads")).status_code == 401
+
+
+async def test_the_page_lets_nothing_in_from_elsewhere(it: Inside):
+    headers = (await it.client.get("/")).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+async def test_what_the_page_needs_for_its_first_paint_is_small(it: Inside):
+    html = await it.client.get("/")
+    assert html.headers["content-encoding"] == "gzip"
+    sent = int(html.headers["content-length"])
+    for path in re.findall(r'(?:src|href)="\./([^"]+)"', html.text):
+        sent += int((await it.client.get(f"/{path}")).headers["content-length"])
+    assert sent < FIRST_PAINT_BYTES
+
+
+async def test_a_browser_asks_for_the_page_again_and_never_for_what_it_loads(it: Inside):
+    html = await it.client.get("/")
+    assert html.headers["cache-control"] == "no-cache"
+    again = await it.client.get("/", headers={"if-none-match": html.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    script = re.search(r'src="\./([^"]+)"', html.text)
+    assert script is not None
+    loaded = await it.client.get(f"/{script[1]}", headers={"accept-encoding": "identity"})
+    assert "immutable" in loaded.headers["cache-control"]
+    assert loaded.content == (BUILD / script[1]).read_bytes()
+
+
+@pytest.mark.parametrize("path", ["/assets/none.js", "/assets/..%2Findex.html", "/assets/..%2F..%2Fapp.py"])
+async def test_nothing_but_the_build_is_given_out(it: Inside, path):
+    assert (await it.client.get(path)).status_code == 404

@@ -1,0 +1,219 @@
+"""A person at the page: asks, watches, answers, stops, comes back."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
+from tests.serving import ServerProcess, environment, server_process
+
+HOSTILE = """# A report <script>window.evil = 1</script>
+
+<img src=x onerror="window.evil = 2"> [click](javascript:window.evil=3) ![pixel](http://evil.test/p.png)
+[data](data:text/html,<script>window.evil=4</script>) <iframe src="http://evil.test"></iframe>
+
+$\\href{javascript:window.evil=5}{x}$ $\\includegraphics{http://evil.test/p.png}$ and $a_1 = 2$
+"""
+
+
+def ask(page: Page, question: str = "1+3=?") -> None:
+    page.get_by_label("Your question").fill(question)
+    page.keyboard.press("Enter")
+
+
+def standing(page: Page, words: str) -> None:
+    expect(page.locator(".standing").last.get_by_role("status")).to_have_text(words, timeout=30_000)
+
+
+def test_a_question_is_answered_with_its_plan_work_and_report(page: Page):
+    ask(page)
+    standing(page, "Done")
+    expect(page.get_by_role("heading", name="What is 1 + 3?")).to_be_visible()
+    expect(page.get_by_role("region", name="Plan").locator("li.completed")).to_have_count(2)
+    page.get_by_text("Work", exact=True).click()
+    page.get_by_text("python_repl_tool").click()
+    expect(page.get_by_label("Arguments")).to_have_text("print(1+3)")
+    expect(page.get_by_label("Result")).to_contain_text("4")
+
+
+def test_the_answer_is_written_while_it_comes_and_its_thoughts_are_folded(page: Page, model: OpenAIServer):
+    slow = reply("First words, " * 20 + "last words.", reasoning="How to say it?", delay_seconds=0.03)
+    model.reset({**SIMPLE, "reporter": [slow]})
+    ask(page)
+    expect(page.locator(".markdown")).to_contain_text("First words")
+    assert "last words" not in (page.locator(".markdown").text_content() or "")
+    expect(page.get_by_text("How to say it?")).to_be_hidden()
+    standing(page, "Done")
+    expect(page.locator(".markdown")).to_contain_text("last words.")
+
+
+def test_a_plan_is_reviewed_in_words_and_accepted(page: Page):
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    standing(page, "Waits for you")
+    page.get_by_label("What should be different?").fill("Ask nobody else.")
+    page.get_by_role("button", name="Ask for changes").click()
+    expect(page.get_by_role("button", name="Ask for changes")).to_be_disabled()
+    standing(page, "Waits for you")
+    page.get_by_role("button", name="Accept the plan").click()
+    standing(page, "Done")
+
+
+def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="rm -rf /"), reply("Done.")]})
+    ask(page)
+    arguments = page.get_by_label("Arguments")
+    expect(arguments).to_have_value(re.compile("rm -rf"))
+    arguments.fill("no JSON")
+    page.get_by_role("button", name="Approve as edited").click()
+    expect(page.get_by_text("This is no JSON object.")).to_be_visible()
+    arguments.fill('{"cmd": "echo edited"}')
+    page.get_by_role("button", name="Approve as edited").click()
+    standing(page, "Done")
+    page.get_by_text("Work", exact=True).click()
+    page.locator(".call > summary").last.click()
+    expect(page.get_by_label("Result").last).to_contain_text("edited")
+
+
+def test_a_run_is_stopped(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    ask(page)
+    expect(page.get_by_text("Working: coder")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    standing(page, "Cancelled")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+def test_a_failure_says_why_and_can_be_asked_again(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "reporter": [{"status": 400, "error": "broken"}]})
+    ask(page)
+    standing(page, "Failed")
+    expect(page.get_by_role("alert").first).not_to_be_empty()
+    model.reset(SIMPLE)
+    page.get_by_role("button", name="Ask again").click()
+    standing(page, "Done")
+
+
+def test_a_reload_in_the_middle_of_a_run_goes_on_where_it_was_and_two_tabs_agree(page: Page, model: OpenAIServer):
+    slow = reply("Word by word, " * 30 + "to the end.", delay_seconds=0.03)
+    model.reset({**SIMPLE, "reporter": [slow]})
+    ask(page)
+    expect(page.locator(".markdown")).to_contain_text("Word by word")
+    other = page.context.new_page()
+    other.goto(page.url)
+    page.reload()
+    for tab in (page, other):
+        expect(tab.locator(".markdown")).to_contain_text("Word by word")
+    for tab in (page, other):
+        standing(tab, "Done")
+        expect(tab.locator(".question")).to_have_text("1+3=?")
+        assert (tab.locator(".markdown").text_content() or "").count("to the end.") == 1
+    model.reset(SIMPLE)
+    ask(page, "And once more?")
+    for tab in (page, other):
+        expect(tab.locator(".question")).to_have_count(2)
+        standing(tab, "Done")
+    other.close()
+
+
+def test_conversations_are_searched_renamed_and_deleted(page: Page):
+    ask(page, "Which bird is blue?")
+    standing(page, "Done")
+    listed = page.get_by_role("navigation", name="Conversations")
+    listed.get_by_role("button", name="Rename: Which bird is blue?").click()
+    listed.get_by_role("textbox", name="Rename").fill("Birds")
+    page.keyboard.press("Enter")
+    expect(listed.get_by_role("link", name="Birds")).to_be_visible()
+    search = page.get_by_label("Search conversations")
+    search.fill("no such words")
+    expect(listed.get_by_role("link", name="Birds")).to_be_hidden()
+    search.fill("bird")
+    expect(listed.get_by_role("listitem")).to_have_count(1)
+    page.once("dialog", lambda dialog: dialog.accept())
+    listed.get_by_role("button", name="Delete: Birds").click()
+    expect(listed.get_by_role("listitem")).to_have_count(0)
+    expect(page.get_by_role("heading", name="What should the team work on?")).to_be_visible()
+
+
+def test_a_file_goes_along_and_a_member_stays_behind(page: Page, model: OpenAIServer):
+    page.locator("input[type=file]").set_input_files(
+        {"name": "sales.csv", "mimeType": "text/csv", "buffer": b"month,sum\n1,4\n"}
+    )
+    page.locator("summary", has_text="Team").click()
+    page.get_by_label("browser").uncheck()
+    ask(page)
+    standing(page, "Done")
+    planning = next(str(one) for one in model.requests if "You are the planner" in str(one))
+    assert "sales.csv" in planning
+    assert "- browser" not in planning
+
+
+def test_a_hostile_report_is_inert(page: Page, model: OpenAIServer):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    model.reset({**SIMPLE, "reporter": [{"chunks": [HOSTILE]}]})
+    ask(page)
+    standing(page, "Done")
+    report = page.locator(".markdown")
+    expect(report.locator("math").first).to_be_attached()
+    assert page.evaluate("window.evil") is None
+    assert report.locator("script, img, iframe, [onerror], [style]").count() == 0
+    links = report.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert [link for link in links if not (link or "").startswith("http")] == [None] * links.count(None)
+    assert not any("evil.test" in url for url in asked)
+
+
+def test_a_line_of_a_megabyte_is_shown_as_it_is(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "reporter": [{"chunks": ["x" * 1_000_000]}]})
+    ask(page)
+    standing(page, "Done")
+    assert page.locator(".markdown pre").evaluate("pre => pre.textContent.length") == 1_000_000
+    expect(page.get_by_label("Your question")).to_be_editable()
+
+
+def test_a_key_is_asked_for_and_kept_in_this_tab_only(page: Page, model: OpenAIServer, tmp_path: Path):
+    env = environment(model.base_url, tmp_path)
+    with server_process(env, tmp_path) as process:
+        secret = _make_key(env, tmp_path)
+        page.goto(process.url)
+        page.get_by_label("API key").fill("wrong")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("not known here")).to_be_visible()
+        page.get_by_label("API key").fill(secret)
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Your question")).to_be_visible()
+        page.reload()
+        ask(page)
+        standing(page, "Done")
+        assert page.evaluate("localStorage.length") == 0
+
+
+def _make_key(env: dict[str, str], home: Path) -> str:
+    command = [sys.executable, "-c", "from maniple.cli import main; main()", "keys", "add", "me"]
+    made = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, check=True)
+    found = re.search(r"mk_[A-Za-z0-9_-]+", made.stdout)
+    assert found is not None, made.stdout
+    return found[0]
+
+
+def test_a_run_goes_on_after_the_server_was_killed(browser: Browser, tmp_path: Path):
+    with serving({**SIMPLE, "reporter": [reply("Word by word, " * 40 + "to the end.", delay_seconds=0.03)]}) as model:
+        env = environment(model.base_url, tmp_path)
+        context = browser.new_context(locale="en-GB")
+        page = context.new_page()
+        with server_process(env, tmp_path) as first:
+            page.goto(first.url)
+            ask(page)
+            expect(page.locator(".markdown")).to_contain_text("Word by word")
+            first.process.send_signal(signal.SIGKILL)
+            expect(page.get_by_text("The connection is lost.")).to_be_visible()
+        with server_process(env, tmp_path, port=int(first.url.rpartition(":")[2])):
+            standing(page, "Done")
+            expect(page.locator(".markdown")).to_contain_text("to the end.")
+            expect(page.get_by_text("The connection is lost.")).to_be_hidden()
+        context.close()
