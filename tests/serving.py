@@ -60,7 +60,7 @@ def server_process(
     start: type[subprocess.Popen[Any]] = Forked,
     port: int = 0,
 ) -> Iterator[ServerProcess]:
-    """Start `server.py` on `port` (0: a free one) and stop it by its process id; `measured` watches its event loop.
+    """Start `server.py` on `port` (0: a free one), stop it by its process id; `measured` watches its loop.
 
     What is to be known of its start and its size needs `start=subprocess.Popen`.
     """

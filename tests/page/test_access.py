@@ -50,7 +50,9 @@ def test_no_view_has_a_serious_fault(page: Page, model: OpenAIServer, tmp_path: 
     page.goto("/")
     expect(page.get_by_role("heading")).to_be_visible()
     found = faults(page, "hello", tmp_path)
-    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("4")], "reporter": [reply(REPORT)]})
+    model.reset(
+        {**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("4")], "reporter": [reply(REPORT)]}
+    )
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
     standing(page, "Waits for you")

@@ -12,7 +12,9 @@ from tests.serving import ROOT
 WEB = ROOT / "web"
 _MODULES = WEB / "node_modules"
 
-pytestmark = pytest.mark.skipif(not _MODULES.is_dir(), reason="bash setup.sh dev installs what builds the page")
+pytestmark = pytest.mark.skipif(
+    not _MODULES.is_dir(), reason="bash setup.sh dev installs what builds the page"
+)
 
 
 def node(*words: str) -> None:

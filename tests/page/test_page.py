@@ -6,11 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
-from tests.serving import ServerProcess, environment, server_process
+from tests.serving import environment, server_process
 
 HOSTILE = """# A report <script>window.evil = 1</script>
 
@@ -64,6 +63,25 @@ def test_a_plan_is_reviewed_in_words_and_accepted(page: Page):
     standing(page, "Done")
 
 
+def test_a_plan_is_edited_reordered_and_accepted(page: Page):
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    page.get_by_role("button", name="Edit the plan").click()
+    page.get_by_role("button", name="Add a step").click()
+    expect(page.get_by_role("button", name="Accept as edited")).to_be_disabled()
+    page.get_by_label("Title of the step").last.fill("Look it up")
+    page.get_by_label("What to do").last.fill("Search for the sum.")
+    page.get_by_label("Who does it").last.select_option("coder")
+    page.get_by_role("button", name="Earlier").last.click()
+    page.get_by_role("button", name="Earlier").nth(1).click()
+    page.get_by_role("button", name="Leave out").nth(1).click()
+    page.get_by_role("button", name="Accept as edited").click()
+    standing(page, "Done")
+    expect(page.get_by_role("region", name="Plan").locator("summary")).to_contain_text(
+        ["Look it up", "Report"]
+    )
+
+
 def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="rm -rf /"), reply("Done.")]})
     ask(page)
@@ -99,7 +117,9 @@ def test_a_failure_says_why_and_can_be_asked_again(page: Page, model: OpenAIServ
     standing(page, "Done")
 
 
-def test_a_reload_in_the_middle_of_a_run_goes_on_where_it_was_and_two_tabs_agree(page: Page, model: OpenAIServer):
+def test_a_reload_in_the_middle_of_a_run_goes_on_where_it_was_and_two_tabs_agree(
+    page: Page, model: OpenAIServer
+):
     slow = reply("Word by word, " * 30 + "to the end.", delay_seconds=0.03)
     model.reset({**SIMPLE, "reporter": [slow]})
     ask(page)
@@ -202,7 +222,9 @@ def _make_key(env: dict[str, str], home: Path) -> str:
 
 
 def test_a_run_goes_on_after_the_server_was_killed(browser: Browser, tmp_path: Path):
-    with serving({**SIMPLE, "reporter": [reply("Word by word, " * 40 + "to the end.", delay_seconds=0.03)]}) as model:
+    with serving(
+        {**SIMPLE, "reporter": [reply("Word by word, " * 40 + "to the end.", delay_seconds=0.03)]}
+    ) as model:
         env = environment(model.base_url, tmp_path)
         context = browser.new_context(locale="en-GB")
         page = context.new_page()

@@ -17,9 +17,9 @@ OPEN_PATHS = frozenset({"/", "/icon.svg", "/healthz", "/docs", "/openapi.json"})
 OPEN_FOLDER = "/assets/"
 """What is answered without a key.
 
-An orchestrator asks `/healthz` without one. The documentation says how to get in, the page (with what it loads,
-in `OPEN_FOLDER`) asks for a key; both hold nothing of this installation, and a browser that opens them cannot
-send a key.
+An orchestrator asks `/healthz` without one. The documentation says how to get in, the page (with what it
+loads, in `OPEN_FOLDER`) asks for a key; both hold nothing of this installation, and a browser that opens them
+cannot send a key.
 """
 LONGEST_SECRET = 200
 _NEEDED = "Send an API key as X-API-Key, or as Authorization: Bearer. `maniple keys add NAME` makes one."

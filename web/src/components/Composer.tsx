@@ -14,7 +14,7 @@ const isDeep = signal(false);
 const searchesFirst = signal(false);
 const reviews = signal(false);
 const leftOut = signal<ReadonlySet<string>>(new Set());
-const members = signal<Member[]>([]);
+export const members = signal<Member[]>([]);
 
 /** What the person has chosen for the next question. */
 export function usualWishes(): Wishes {

@@ -3,6 +3,7 @@ import { answer } from "../conversation";
 import type { Interrupt } from "../events";
 import type { RunModel } from "../run";
 import { words } from "../words";
+import { PlanEditor } from "./PlanEditor";
 
 interface Waits {
   run: RunModel;
@@ -29,9 +30,17 @@ function titleOf({ kind, payload }: Interrupt): string {
 }
 
 function Review({ run }: { run: RunModel }) {
+  const [isEdited, setEdited] = useState(false);
   return (
     <>
-      <button class="main" onClick={() => void answer(run, "accept")}>{words.accept}</button>
+      {isEdited ? (
+        <PlanEditor plan={run.plan ?? { title: "", steps: [] }} onPlan={(plan) => void answer(run, plan)} />
+      ) : (
+        <div class="row">
+          <button class="main" onClick={() => void answer(run, "accept")}>{words.accept}</button>
+          <button onClick={() => setEdited(true)}>{words.editPlan}</button>
+        </div>
+      )}
       <Words label={words.wish} act={words.ask} onWords={(text) => answer(run, text)} />
     </>
   );

@@ -21,8 +21,8 @@ _MEDIA_TYPES = {
 }
 _GUARD = {
     # Nothing from anywhere else, and nothing inline; pictures of runs need the key, and come as blobs.
-    "content-security-policy": "default-src 'self'; img-src 'self' blob:; object-src 'none'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'self'; img-src 'self' blob:; object-src 'none'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "vary": "accept-encoding",
