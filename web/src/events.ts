@@ -34,6 +34,15 @@ export interface BrowserAction {
   parameters: Record<string, unknown>;
 }
 
+export interface BrowserStep {
+  number: number;
+  state: string;
+  thought: string;
+  action: BrowserAction | null;
+  observation: string | null;
+  seconds: number;
+}
+
 export type Told =
   | { type: "run"; run_id: string; thread_id: string }
   | { type: "start_of_workflow"; workflow_id: string; input: ChatMessage[] }
@@ -51,18 +60,7 @@ export type Told =
   | { type: "run_status"; status: string }
   | { type: "end_of_workflow" | "final_session_state"; messages: ChatMessage[] }
   | { type: "browser_state"; url: string; title: string; screenshot: string | null }
-  | {
-      type: "browser_step";
-      tool_call_id: string;
-      number: number;
-      state: string;
-      phase: string;
-      thought: string;
-      action: BrowserAction | null;
-      observation: string | null;
-      success: boolean | null;
-      seconds: number;
-    };
+  | ({ type: "browser_step"; tool_call_id: string } & BrowserStep);
 
 /** An event with its number in the run; a farewell of a stopping server has none. */
 export type RunEvent = Told & { id: number | null };

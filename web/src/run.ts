@@ -1,4 +1,4 @@
-import type { ArtifactLink, ChatMessage, Interrupt, RunEvent, Step } from "./events";
+import type { ArtifactLink, BrowserStep, ChatMessage, Interrupt, RunEvent, Step } from "./events";
 
 /** What a member says in one turn of its model. */
 export interface Said {
@@ -15,6 +15,8 @@ export interface Call {
   input: Record<string, unknown>;
   output: string;
   result: string | null;
+  /** Of a call of the browser: its steps, each as it was told last. */
+  steps: BrowserStep[];
 }
 
 /** One stretch of work of one member. `version` changes with all that is in it. */
@@ -146,7 +148,7 @@ export class RunModel {
       this.turns.push({ id: event.agent_id, agent: event.agent_name, ...open });
       return;
     }
-    if (event.type === "tool_output" || event.type === "tool_call_result") {
+    if (event.type === "tool_output" || event.type === "tool_call_result" || event.type === "browser_step") {
       this.#hear(event);
       return;
     }
@@ -183,17 +185,21 @@ export class RunModel {
   }
 
   #begin(turn: Turn, id: string, tool: string, input: Record<string, unknown>): void {
-    const call: Call = { kind: "call", id, tool, input, output: "", result: null };
+    const call: Call = { kind: "call", id, tool, input, output: "", result: null, steps: [] };
     turn.parts.push(call);
     this.#calls.set(id, { call, turn });
   }
 
-  #hear(event: RunEvent & { type: "tool_output" | "tool_call_result" }): void {
+  #hear(event: RunEvent & { type: "tool_output" | "tool_call_result" | "browser_step" }): void {
     const known = this.#calls.get(event.tool_call_id);
     if (!known) return;
     known.turn.version += 1;
     if (event.type === "tool_call_result") known.call.result = event.tool_result;
-    else known.call.output = (known.call.output + event.text).slice(-SHOWN_OUTPUT);
+    else if (event.type === "browser_step") {
+      // The newest of a number is the whole step; an older one is seldom told again.
+      const at = known.call.steps.findLastIndex((step) => step.number === event.number);
+      known.call.steps = known.call.steps.toSpliced(at < 0 ? known.call.steps.length : at, at < 0 ? 0 : 1, event);
+    } else known.call.output = (known.call.output + event.text).slice(-SHOWN_OUTPUT);
   }
 
   #lastSaid(): Said | null {

@@ -68,6 +68,22 @@ describe("a run", () => {
     expect(run.status).toBe("completed");
   });
 
+  it("shows where the browser is, and each step of its call as it was told last", () => {
+    const run = new RunModel("id1");
+    const step = { type: "browser_step", tool_call_id: "c", thought: "", action: null, observation: null, seconds: 0 } as const;
+    run.apply({ id: 1, type: "start_of_agent", agent_name: "browser", agent_id: "a" });
+    run.apply({ id: 2, type: "tool_call", tool_call_id: "c", tool_name: "browser", tool_input: {} });
+    const told = [[1, "thinking"], [1, "completed"], [2, "thinking"]] as const;
+    told.forEach(([number, state], index) => run.apply({ id: 3 + index, ...step, number, state }));
+    const part = run.turns[0]?.parts[0];
+    expect(part?.kind === "call" && part.steps.map((one) => [one.number, one.state])).toEqual([
+      [1, "completed"],
+      [2, "thinking"],
+    ]);
+    run.apply({ id: 6, type: "browser_state", url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
+    expect(run.browser).toEqual({ url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
+  });
+
   it("keeps the end of a call's output", () => {
     const run = new RunModel("id1");
     const call = { tool_call_id: "c", tool_name: "bash_tool" };

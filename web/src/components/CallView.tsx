@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
+import type { BrowserStep } from "../events";
 import type { Call } from "../run";
 import { words } from "../words";
 
 /** As much of a result as is shown at once, in characters. */
 const SHOWN = 20_000;
+const SHOWN_OBSERVATION = 1_000;
 const CODE: Record<string, string> = { python_repl_tool: "code", bash_tool: "cmd" };
 
 interface Link {
@@ -12,7 +14,7 @@ interface Link {
 }
 
 /** One tool call: its name and what it is about; arguments and result when it is opened. */
-export function CallView({ call }: { call: Call; result: string | null; output: string }) {
+export function CallView({ call }: { call: Call; result: string | null; output: string; steps: BrowserStep[] }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="call" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
@@ -24,11 +26,29 @@ export function CallView({ call }: { call: Call; result: string | null; output: 
       {isOpen && (
         <>
           <Given call={call} />
+          {call.steps.length > 0 && <Steps steps={call.steps} />}
           {call.result === null && call.output && <Block name={words.output} text={call.output} />}
           {call.result !== null && <Result call={call} result={call.result} />}
         </>
       )}
     </details>
+  );
+}
+
+function Steps({ steps }: { steps: BrowserStep[] }) {
+  return (
+    <ol class="steps-done" aria-label={words.browser}>
+      {steps.map(({ number, state, thought, action, observation, seconds }) => (
+        <li key={number}>
+          <p>
+            {action && <code>{`${action.name} ${JSON.stringify(action.parameters)}`}</code>}{" "}
+            <span class="who">{seconds > 0 ? `${seconds.toFixed(1)} s` : (words.status[state] ?? state)}</span>
+          </p>
+          {thought && <p class="thought">{thought}</p>}
+          {observation && <p class="who">{observation.slice(0, SHOWN_OBSERVATION)}</p>}
+        </li>
+      ))}
+    </ol>
   );
 }
 

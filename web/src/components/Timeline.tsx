@@ -53,7 +53,7 @@ const TurnView = memo(function TurnView({ turn, answer }: Told) {
         {turn.agent} <span class="who">{figures}</span>
       </h3>
       {turn.parts.map((part, index) => {
-        if (part.kind === "call") return <CallView key={index} call={part} result={part.result} output={part.output} />;
+        if (part.kind === "call") return <CallView key={index} call={part} {...part} />;
         return part === answer ? null : <SaidView key={index} said={part} isPlan={turn.agent === "planner"} />;
       })}
     </li>
