@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.serving import ServerProcess, environment, server_process
@@ -38,6 +38,7 @@ def server(model: OpenAIServer, home: Path) -> Iterator[ServerProcess]:
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here")
+    expect.set_options(timeout=_PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=False, args=_QUIET)
         yield browser
