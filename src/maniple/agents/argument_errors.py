@@ -16,6 +16,7 @@ from maniple.agents.task import shortened
 from maniple.agents.tool_arguments import misfits
 from maniple.agents.tool_failures import failed
 from maniple.agents.wrapping import ToolAnswer, ToolHandler
+from maniple.tools.discreet import told_arguments
 
 SCHEMA_CHARACTERS = 3_000
 ARGUMENT_CHARACTERS = 200
@@ -27,9 +28,10 @@ class ArgumentErrors(AgentMiddleware[Any, Any]):
     """Puts these words in the place of LangGraph's, which repeat the arguments in full and show no schema."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
-        tool, arguments = request.tool, request.tool_call["args"]
+        tool = request.tool
         if tool is None or tool.handle_validation_error:
             return await handler(request)
+        arguments = told_arguments(tool, request.tool_call["args"])
         if isinstance(tool.args_schema, dict):
             return _with_schema(await handler(request), tool, arguments)
         # By the tool itself, so that clients are told the same.

@@ -22,6 +22,7 @@ from maniple.agents.tool_arguments import wrong_arguments
 from maniple.agents.tool_failures import failed
 from maniple.agents.wrapping import ToolHandler
 from maniple.errors import ToolFailure
+from maniple.tools.discreet import told_arguments
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
@@ -58,7 +59,7 @@ async def call_once(
     ledger = scope.ledger
     records = CallRecords(ledger, scope.run_id, tool.name, tool_call_id) if ledger is not None else None
     if records is not None and (words := await call.beyond(records)):
-        await records.begin(1, arguments)
+        await records.begin(1, told_arguments(tool, arguments))
         return await call.instead(records, 1, words, arguments)
     needs_approval = bool(tool.name in scope.approval or call.says("approval"))
     if needs_approval:
@@ -122,7 +123,7 @@ class _Call:
     async def approved(self, records: CallRecords | None, arguments: Arguments) -> Arguments | ToolMessage:
         """Ask until the user has approved arguments that the tool takes, or rejected the call."""
         if wrong := wrong_arguments(self.tool, arguments):
-            words = in_words(self.tool, wrong, arguments)
+            words = in_words(self.tool, wrong, told_arguments(self.tool, arguments))
             return self.message(f"{self.tool.name} was not run.\n{words}", error=True, ours=False)
         question = self._question("approval", arguments)
         while True:
@@ -148,7 +149,7 @@ class _Call:
         number = 1
         while True:
             await self.affordable(records, number)
-            this = await records.begin(number, arguments)
+            this = await records.begin(number, told_arguments(self.tool, arguments))
             if not this.is_new:
                 await records.align()
             if this.is_unknown and not self.says("idempotent"):

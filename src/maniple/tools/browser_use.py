@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 
 from maniple.browser import ACTIONS, ActionName
+from maniple.browser.masking import masked
 from maniple.errors import BrowserError
 from maniple.tools.browser_window import Window, fingerprint
+from maniple.tools.discreet import DiscreetTool
 
 NAME = "browser_use"
 _DESCRIPTION = """Work in a real browser, one action at a time; then look at what came of it.
@@ -58,8 +60,9 @@ def browser_use_tool(window: Window, actions: Sequence[ActionName] = ACTIONS) ->
         page = fingerprint(seen) if seen is not None else ""
         return result.text, {"changed": result.changed, "page": page}
 
-    return StructuredTool.from_function(
+    return DiscreetTool.from_function(
         coroutine=browser_use,
+        told=lambda given: masked(given, window.seen()),
         name=NAME,
         description=_DESCRIPTION,
         args_schema={

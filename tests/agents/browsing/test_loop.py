@@ -5,7 +5,10 @@ import json
 import pytest
 
 from maniple.agents.browsing.course import TOLD_CHARACTERS
-from tests.agents.browsing.shop import HOME, done, shopping, told, use
+from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.graph import RunOptions
+from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shopping, told, use
+from tests.agents.ledger import Book
 from tests.openai_server import call, reply
 from tests.team import agents, data, names, status
 
@@ -81,12 +84,59 @@ async def test_clients_hear_where_the_browser_is_when_that_changes():
     }
 
 
-async def test_what_goes_into_a_password_field_is_told_nobody():
-    ways = (use("go_to_url", url=HOME), use("input_text", index=2, text="hunter2"), done())
+@pytest.mark.parametrize(
+    "typing",
+    [
+        *(
+            {"action": "input_text", "index": index, "text": "hunter2"}
+            for index in (2, "[2]", " 2", 2.0, "x")
+        ),
+        {"action": "send_keys", "keys": "hunter2"},
+        {"action": "type_text", "text": "hunter2"},
+    ],
+)
+async def test_what_may_go_into_a_password_field_is_told_nobody(typing):
+    ways = (use("go_to_url", url=HOME), call("browser_use", **typing), done())
+    async with shopping(told(*ways)) as (team, _):
+        frames = await team.run()
+    assert "hunter2" not in json.dumps(frames, default=str)
+    (step,) = [one for one in data(frames, "browser_step") if (one["number"], one["state"]) == (2, "acting")]
+    assert "********" in step["action"]["parameters"].values()
+
+
+@pytest.mark.parametrize(
+    "typing",
+    [
+        {"action": "input_text", "index": "[2]", "text": "hunter2"},
+        {"action": "send_keys", "keys": "hunter2"},
+    ],
+)
+async def test_an_agent_with_other_tools_tells_and_records_no_password_either(typing):
+    ways = (use("go_to_url", url=HOME), call("browser_use", **typing), call("terminate", answer="Done."))
+    async with alone(told(manus=list(ways))) as (team, shop):
+        frames = await team.run(agent="manus")
+    assert shop.only.done[-1]["action"] == typing["action"]
+    assert "hunter2" not in json.dumps(frames, default=str)
+    book = Book()
+    async with alone(told(manus=list(ways))) as (team, shop):
+        config = {"configurable": {"thread_id": "t", SCOPE_KEY: RunScope(run_id="r", ledger=book)}}
+        await team.team.ainvoke({"messages": QUESTION}, config, context=RunOptions(agent="manus"))
+    assert "hunter2" in repr(shop.only.done)
+    assert len(book.rows) == 3 and "hunter2" not in repr(book.rows)
+
+
+async def test_what_goes_elsewhere_is_told_as_it_is():
+    ways = (
+        use("go_to_url", url=HOME),
+        use("input_text", index="[1]", text="apples"),
+        use("send_keys", keys="Control+A"),
+        done(),
+    )
     async with shopping(told(*ways)) as (team, shop):
         frames = await team.run()
-    assert "hunter2" not in json.dumps(data(frames, "browser_step"))
-    assert shop.only.done[-1]["text"] == "hunter2"
+    acted = [one["action"]["parameters"] for one in data(frames, "browser_step") if one["state"] == "acting"]
+    assert acted[1:3] == [{"index": 1, "text": "apples"}, {"keys": "Control+A"}]
+    assert shop.only.done[1]["text"] == "apples"
 
 
 async def test_a_long_thought_is_told_in_part():

@@ -60,7 +60,7 @@ def build_loop(
     additions = Additions(
         around_answers=[
             BrowsingLimits(settings.max_iterations, settings.max_failures),
-            Stepping(window),
+            Stepping(),
             View(window, policy, settings.vision),
             *([Branches()] if settings.strategy == "tot" else []),
         ],

@@ -12,18 +12,13 @@ from maniple.agents.fencing import between_marks
 from maniple.agents.wrapping import ModelHandler, ToolAnswer, ToolHandler
 from maniple.text import without_thoughts
 from maniple.tools.browser_use import NAME
-from maniple.tools.browser_window import Window
+from maniple.tools.discreet import told_arguments
 
-MASKED = "***"
 _KEPT = "[From maniple] What you extracted earlier, kept while the conversation was shortened:\n"
 
 
 class Stepping(AgentMiddleware[Any, Any]):
     """Notes thought, action and observation; shows again what was extracted and is no longer said."""
-
-    def __init__(self, window: Window) -> None:
-        super().__init__()
-        self._window = window
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         course = COURSE.get()
@@ -43,9 +38,10 @@ class Stepping(AgentMiddleware[Any, Any]):
         course = COURSE.get()
         if course is None:
             return await handler(request)
-        name, given = request.tool_call["name"], dict(request.tool_call["args"])
+        name = request.tool_call["name"]
+        given = told_arguments(request.tool, request.tool_call["args"])
         action = str(given.pop("action", "")) if name == NAME else name
-        await course.act(action, self._masked(action, given))
+        await course.act(action, given)
         answer = await handler(request)
         if isinstance(answer, ToolMessage):
             succeeded = answer.status != "error"
@@ -53,13 +49,6 @@ class Stepping(AgentMiddleware[Any, Any]):
             if succeeded and action == "extract_content":
                 course.keep(answer.text)
         return answer
-
-    def _masked(self, action: str, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters without what goes into a password field."""
-        seen = self._window.seen()
-        roles = {str(one.index): one.role for one in seen.elements} if seen else {}
-        is_secret = action == "input_text" and "password" in roles.get(str(given.get("index")), "")
-        return {**given, "text": MASKED} if is_secret else given
 
 
 def _reminded(request: ModelRequest, course: Course) -> ModelRequest:
