@@ -10,9 +10,15 @@ from maniple.graph import RunOptions
 from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shopping, told, use
 from tests.agents.ledger import Book
 from tests.openai_server import call, reply
-from tests.team import agents, data, names, status
+from tests.team import agents, data, names, plan, status, step
 
 pytestmark = pytest.mark.anyio
+
+
+def content(frames) -> str:
+    return json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"]
+
+
 WAY = (use("go_to_url", url=HOME), use("click_element", index=0), done())
 
 
@@ -155,8 +161,8 @@ async def test_an_answer_in_plain_text_is_the_result_too():
 async def test_what_cannot_be_done_fails_the_step_with_its_reason():
     async with shopping(told(done("the shop is closed", "failure"))) as (team, _):
         frames = await team.run()
-    step = data(frames, "plan")[-1]["steps"][0]
-    assert (step["status"], step["reason"]) == ("failed", "the shop is closed")
+    failed = data(frames, "plan")[-1]["steps"][0]
+    assert (failed["status"], failed["reason"]) == ("failed", "the shop is closed")
     assert data(frames, "browser_step")[-1]["state"] == "failed"
 
 
@@ -185,8 +191,8 @@ async def test_the_loop_is_told_the_request_and_what_others_found():
         {"agent_name": "browser", "title": "Buy", "description": "Open it."},
         {"agent_name": "reporter", "title": "Report", "description": "say it"},
     ]
-    plan = json.dumps({"thought": "t", "title": "p", "steps": steps})
-    script = told(done(), planner=[reply(plan)], researcher=[reply("It is at shop.test.")])
+    planned = json.dumps({"thought": "t", "title": "p", "steps": steps})
+    script = told(done(), planner=[reply(planned)], researcher=[reply("It is at shop.test.")])
     async with shopping(script) as (team, _):
         await team.run("Buy apples")
     (prompt,) = team.prompts("browser")
@@ -201,3 +207,40 @@ async def test_the_answer_of_a_terminal_call_ends_the_call_even_beside_others():
         frames = await team.run()
     assert team.server.stats["by_role"]["browser"] == 1
     assert status(frames) == "completed"
+
+
+@pytest.mark.parametrize(
+    "act",
+    [use("click_element", index=77), use("go_to_url", url=HOME), use("wait", seconds=0)],
+)
+async def test_an_answer_that_acts_cannot_say_how_it_ended(act):
+    both = {"tool_calls": [*act["tool_calls"], *done("I bought it.")["tool_calls"]]}
+    async with shopping(told(both, done("It is sold out."))) as (team, _):
+        frames = await team.run()
+    assert content(frames) == "It is sold out."
+    heard = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
+    assert "nobody has seen yet what came of the action before it" in heard[-1]["content"]
+
+
+async def test_an_answer_that_acts_cannot_ask_what_to_do_next():
+    both = {
+        "tool_calls": [
+            *use("go_to_url", url=HOME)["tool_calls"],
+            *call("ask_human", inquire="Which one?")["tool_calls"],
+        ]
+    }
+    async with shopping(told(both, done())) as (team, _):
+        frames = await team.run()
+    assert (status(frames), names(frames).count("interrupt")) == ("completed", 0)
+
+
+async def test_who_works_with_other_tools_too_cannot_act_and_end_in_one_answer():
+    ended = call("terminate", answer="I bought it.")["tool_calls"]
+    both = {"tool_calls": [*use("click_element", index=77)["tool_calls"], *ended]}
+    script = told(
+        manus=[both, call("terminate", status="failure", answer="It is sold out.")],
+        planner=[reply(json.dumps(plan(step("manus"), step("reporter"))))],
+    )
+    async with alone(script) as (team, _):
+        frames = await team.run()
+    assert data(frames, "plan")[-1]["steps"][0]["reason"] == "It is sold out."
