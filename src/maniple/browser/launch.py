@@ -24,10 +24,10 @@ async def open_browser(
 ) -> AsyncIterator[Browser]:
     """A browser for programs; no process starts before the first page.
 
-    `resolve` says where connections go to, and that they go nowhere when it raises; without it they go to
-    public addresses alone, and to the networks of `settings.allow_private`. `downloads` is the folder for
-    files that pages give and `Aids.keep_file` does not take; without it they go with the browser. `storage`
-    is the folder for what `browser.keep_storage` keeps of each thread.
+    `resolve` says where connections go to, and that they go nowhere when it raises, whatever the settings
+    name; without it they go to public addresses alone, and to the networks of `settings.allow_private`.
+    `downloads` is the folder for files that pages give and `Aids.keep_file` does not take; without it they
+    go with the browser. `storage` is the folder for what `browser.keep_storage` keeps of each thread.
 
     Raises:
         BrowserError: there is no browser; in words that say how to get one.
@@ -57,7 +57,7 @@ async def open_browser_if_any(
 
 
 def _way(settings: BrowserSettings, resolve: Resolve | None) -> Resolve:
-    if resolve is not None and settings.allow_private is None:
+    if resolve is not None:
         return resolve
     return AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve
 

@@ -58,7 +58,6 @@ def crawl(
 async def _read(url: str, section: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
     from maniple.browser import open_browser_if_any
     from maniple.crawler import Crawler
-    from maniple.egress import AddressGuard
     from maniple.reading.isolated import Nursery
     from maniple.runtime.rendering import rendering
     from maniple.search.folder import SCHEME
@@ -68,12 +67,11 @@ async def _read(url: str, section: str, settings: "Settings", screens: "Screens"
     nursery = Nursery()
     folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}), nursery)
     address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
-    guard = AddressGuard(settings.fetch)
     async with AsyncExitStack() as stack:
         stack.callback(nursery.close)
         if folder:
             await stack.enter_async_context(aclosing(folder))
-        browser = await stack.enter_async_context(open_browser_if_any(settings.browser, guard.resolve))
+        browser = await stack.enter_async_context(open_browser_if_any(settings.browser))
         crawler = Crawler(settings.fetch, rendering(browser), nursery)
         article = await with_documents(settings, crawler, folder, nursery).crawl(address, section)
     _print(article, screens, as_json=as_json)

@@ -76,13 +76,12 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     stack.callback(nursery.close)
     surroundings = Surroundings(run_key, locale, open_folder(settings.search, nursery))
     search = await stack.enter_async_context(open_search(settings.search, surroundings))
-    resolve = AddressGuard(settings.fetch).resolve
-    leads = Exit(resolve, asyncio.open_connection)
+    leads = Exit(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     sandbox = await stack.enter_async_context(
         open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
     )
     folder = await asyncio.to_thread(browser_folder_of, settings)
-    browser = await stack.enter_async_context(open_browser_if_any(settings.browser, resolve, storage=folder))
+    browser = await stack.enter_async_context(open_browser_if_any(settings.browser, storage=folder))
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
