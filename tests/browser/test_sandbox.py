@@ -113,6 +113,26 @@ async def test_a_control_that_was_exchanged_is_not_clicked(page: Page, sandbox: 
     assert "click_element" not in asked(sandbox)
 
 
+def deleting(*indexes: int) -> Reply:
+    rows = [{"index": index, "tag_name": "button", "text": "Delete"} for index in indexes]
+    return told(interactive_elements=[*rows, {"index": 9, "tag_name": "input", "text": str(len(rows))}])
+
+
+async def test_one_of_many_alike_is_clicked_while_no_control_has_come_or_gone(
+    page: Page, sandbox: Site
+) -> None:
+    sandbox.pages[f"{API}/list_elements"] = deleting(1, 2, 3)
+    await page.observe()
+    await page.act({"action": "click_element", "index": 2})
+    # The first row went: the third stands at the second's index now, and looks the same.
+    sandbox.pages[f"{API}/list_elements"] = deleting(1, 2)
+    with pytest.raises(BrowserError, match=r"^Element with index 2 not found: the page has changed"):
+        await page.act({"action": "click_element", "index": 2})
+    # One that is like no other stays itself.
+    await page.act({"action": "click_element", "index": 9})
+    assert asked(sandbox).count("click_element") == 2
+
+
 async def test_a_failure_is_told_in_its_words(page: Page, sandbox: Site) -> None:
     await page.observe()
     sandbox.pages[f"{API}/click_element"] = told(success=False, message="it lies under <div>")

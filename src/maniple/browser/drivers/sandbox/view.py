@@ -1,6 +1,7 @@
 """What an agent is shown of a sandbox's browser, and whether it is still so."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from maniple.browser.drivers.sandbox.answer import Answer, Control
@@ -31,6 +32,8 @@ class View:
     latest: Answer | None = None
     shown: dict[int, Control] = field(default_factory=dict)
     shown_url: str = ""
+    listed: tuple[Control, ...] = ()
+    """All the controls at the last look, also those that were not shown."""
     next_tab_id: int = 2
 
     def hear(self, answer: Answer) -> None:
@@ -64,7 +67,8 @@ class View:
     def require_unchanged(self, index: int | None) -> Control:
         """Return the control that was shown at `index`, if it still stands there.
 
-        The API takes an index for the place among the controls of that moment, whatever was shown before.
+        The API takes an index for the place among the controls of that moment, whatever was shown before. Of
+        several that are alike none can be told from the others: there no control may have come or gone.
 
         Raises:
             BrowserError: it was not shown, or another one stands there now.
@@ -74,11 +78,17 @@ class View:
             raise FinalWordsError(f"Element with index {index} not found")
         answer = self.latest
         now = next((one for one in answer.controls if one.index == index), None) if answer else None
-        if answer is None or answer.url != self.shown_url or not _is_same(now, control):
+        if answer is None or answer.url != self.shown_url or not self._stands(now, control, answer.controls):
             raise FinalWordsError(
                 f"Element with index {index} not found: the page has changed since it was shown; look again."
             )
         return control
+
+    def _stands(self, now: Control | None, shown: Control, controls: Sequence[Control]) -> bool:
+        if now is None or not _is_same(now, shown):
+            return False
+        alike = max(sum(_is_same(one, shown) for one in listed) for listed in (self.listed, controls))
+        return alike == 1 or (len(controls) == len(self.listed) and all(map(_is_same, controls, self.listed)))
 
     def look(self, *, tokens: int, screenshot: bool) -> BrowserState:
         """Return the state as an agent is shown it; from here on its indexes are the valid ones."""
@@ -90,6 +100,7 @@ class View:
         by_index = {one.index: one for one in controls}
         told = [row for row in rows if row.role]
         self.shown, self.shown_url = {row.index: by_index[row.index] for row in told}, url
+        self.listed = controls
         return BrowserState(
             snapshot_id=secrets.token_hex(4),
             url=url,
@@ -121,8 +132,8 @@ def _row(line: int, control: Control, known: set[tuple[object, ...]] | None) -> 
     )
 
 
-def _is_same(now: Control | None, shown: Control) -> bool:
+def _is_same(now: Control, shown: Control) -> bool:
     # What is typed into a field is its text: it may change.
-    if now is None or (now.tag, now.attributes) != (shown.tag, shown.attributes):
+    if (now.tag, now.attributes) != (shown.tag, shown.attributes):
         return False
     return now.tag in ("input", "textarea", "select") or now.text == shown.text
