@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from maniple.browser.addresses import completed
 from maniple.errors import BrowserError
 
 ActionName = Literal[
@@ -46,6 +47,12 @@ _NEEDS: Mapping[ActionName, tuple[str, ...]] = {
     "extract_content": ("goal",),
     "switch_tab": ("tab_id",),
 }
+_TAKES: Mapping[ActionName, tuple[str, ...]] = {
+    "scroll_down": ("scroll_amount",),
+    "scroll_up": ("scroll_amount",),
+    "get_dropdown_options": ("text",),
+    "wait": ("seconds",),
+}
 _SPOKEN = {"url": "URL is", "tab_id": "Tab ID is", "keys": "Keys are"}
 # These may be "" on purpose: it empties a field.
 _MAY_BE_EMPTY = {("input_text", "text")}
@@ -57,6 +64,7 @@ def _number(value: Any) -> Any:
 
 
 _Number = Annotated[int, BeforeValidator(_number)]
+_Address = Annotated[str, AfterValidator(completed)]
 
 
 class Action(BaseModel):
@@ -65,7 +73,7 @@ class Action(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     action: ActionName
-    url: str | None = None
+    url: _Address | None = None
     index: _Number | None = Field(default=None, ge=0)
     text: str | None = None
     scroll_amount: _Number | None = Field(default=None, ge=0)
@@ -91,8 +99,13 @@ class Action(BaseModel):
             raise BrowserError(f"Unknown action: {name}")
         if missing := [key for key in _NEEDS.get(name, ()) if _is_missing(name, key, given.get(key))]:
             raise BrowserError(_required(name, missing))
+        # Models fill in what an action does not use, too, and leave "" where they have nothing to say.
+        needed, taken = _NEEDS.get(name, ()), _TAKES.get(name, ())
+        used = {key: given.get(key) for key in (*needed, *taken) if key in needed or given.get(key) != ""}
         try:
-            return cls.model_validate({key: value for key, value in given.items() if value is not None})
+            return cls.model_validate(
+                {"action": name, **{key: value for key, value in used.items() if value is not None}}
+            )
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(str(part) for part in first["loc"])

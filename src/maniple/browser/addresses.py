@@ -1,9 +1,33 @@
-"""Which addresses may be opened."""
+"""Which addresses may be opened, and what they are when they are told by halves."""
 
+import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from maniple.egress import Resolve
 from maniple.errors import FetchError
+
+# A name with a dot, this machine or an IP address, and perhaps a port: no scheme such as `javascript:1`.
+_HOST = re.compile(r"(localhost|\[[0-9a-f:.]+\]|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?=[/?#]|$)", re.IGNORECASE)
+
+
+def completed(url: str) -> str:
+    """Return the address with the scheme that was left out: http for this machine and IP addresses, else https."""
+    url = url.strip()
+    host = _HOST.match(url)
+    if host is None:
+        return url
+    return f"http://{url}" if _is_numeric_or_local(host[1]) else f"https://{url}"
+
+
+def _is_numeric_or_local(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 async def require_public(url: str, resolve: Resolve) -> None:

@@ -1,0 +1,61 @@
+"""What models write for an action, and what is made of it."""
+
+from typing import Any
+
+import pytest
+
+from maniple.browser import Action
+from maniple.errors import BrowserError
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {
+            "action": "go_to_url",
+            "url": "https://a.example/",
+            "index": -1,
+            "scroll_amount": "",
+            "seconds": "x",
+        },
+        {"action": "scroll_down", "scroll_amount": "", "index": "", "tab_id": "none", "seconds": None},
+        {"action": "wait", "seconds": "", "index": "n/a"},
+        {"action": "click_element", "index": "[3]", "url": 7, "keys": ["x"]},
+    ],
+)
+def test_what_an_action_does_not_use_is_nothing_to_it(given: dict[str, Any]) -> None:
+    assert Action.of(given).action == given["action"]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"action": "click_element", "index": -1}, "'click_element' failed: index"),
+        ({"action": "click_element", "index": ""}, "Index is required for 'click_element' action"),
+        ({"action": "wait", "seconds": -1}, "'wait' failed: seconds"),
+    ],
+)
+def test_what_it_does_use_has_to_be_right(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(BrowserError, match=why):
+        Action.of(given)
+
+
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        ("shop.example", "https://shop.example"),
+        (" shop.example:8443/hats?q=blue#2 ", "https://shop.example:8443/hats?q=blue#2"),
+        ("münchen.example/straße", "https://münchen.example/straße"),
+        ("localhost:8000/a", "http://localhost:8000/a"),
+        ("127.0.0.2?x", "http://127.0.0.2?x"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("http://shop.example", "http://shop.example"),
+        ("javascript:1", "javascript:1"),
+        ("about:blank", "about:blank"),
+        ("user@shop.example", "user@shop.example"),
+        ("view-source:https://shop.example", "view-source:https://shop.example"),
+        ("the shop.example", "the shop.example"),
+    ],
+)
+def test_an_address_without_a_scheme_is_what_people_mean_by_it(told: str, meant: str) -> None:
+    assert Action.of({"action": "go_to_url", "url": told}).url == meant
