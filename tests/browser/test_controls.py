@@ -389,6 +389,26 @@ async def test_an_option_is_listed_and_chosen(
     assert result in (await driver.page.read()).text
 
 
+LONG = """<select aria-label=Part onchange="out.value = 'Took ' + this.value"></select>
+<output id=out></output><script>const named = (_, n) => new Option("Part " + n, "p" + n);
+const parts = Array.from({length: 5000}, named);
+document.querySelector("select").append(...parts)</script>"""
+
+
+async def test_of_a_long_list_every_option_is_found_by_its_words(driver: Driver, site: Site) -> None:
+    await shown(driver, site, LONG)
+    listed = (await driver.act("get_dropdown_options", index=0)).text
+    assert listed.endswith('"index": 99}] (the first 100 of 5000; `text` finds others)')
+    found = (await driver.act("get_dropdown_options", index=0, text="PART 499")).text
+    assert found.endswith("\"index\": 4999}] (of 5000, the first 11 of 11 with 'PART 499')")
+    await driver.act("select_dropdown_option", index=0, text="part 4999")
+    assert "Took p4999" in (await driver.page.read()).text
+    with pytest.raises(
+        BrowserError, match=r"there are: 'Part 0', .*4980 more, which get_dropdown_options finds"
+    ):
+        await driver.act("select_dropdown_option", index=0, text="Part 5000")
+
+
 async def test_a_combobox_that_filters_is_typed_into(driver: Driver, site: Site) -> None:
     await shown(driver, site, FILTERED)
     index = await driver.index("City")

@@ -148,6 +148,20 @@ async def test_options_that_it_made_up_are_not_passed_on(page: Page, sandbox: Si
         await page.act({"action": "get_dropdown_options", "index": 1})
 
 
+async def test_its_options_are_found_by_their_words(page: Page, sandbox: Site) -> None:
+    await page.observe()
+    options = [{"text": f"Part {number}"} for number in range(1_000)]
+    sandbox.pages[f"{API}/get_dropdown_options"] = told(content=json.dumps(options))
+    found = await page.act({"action": "get_dropdown_options", "index": 1, "text": "part 99"})
+    assert found.text.count("Part 99") == 11
+    assert found.text.endswith("(of 1000, the first 11 of 11 with 'part 99')")
+    listed = await page.act({"action": "get_dropdown_options", "index": 1})
+    assert listed.text.endswith('{"text": "Part 99"}] (the first 100 of 1000; `text` finds others)')
+    sandbox.pages[f"{API}/get_dropdown_options"] = told(content="7")
+    with pytest.raises(BrowserError, match="no options that can be read"):
+        await page.act({"action": "get_dropdown_options", "index": 1})
+
+
 async def test_a_browser_without_a_page_gets_its_first_one(page: Page, sandbox: Site) -> None:
     nothing = Reply(json.dumps({"success": False, "message": "500: No browser pages available"}))
     sandbox.pages |= {f"{API}/navigate_to": nothing, f"{API}/open_tab": told()}

@@ -12,7 +12,7 @@ _HOST = re.compile(r"(localhost|\[[0-9a-f:.]+\]|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?
 
 
 def completed(url: str) -> str:
-    """Return the address with the scheme that was left out: http for this machine and IP addresses, else https."""
+    """Return the address with the scheme that was left out: https, or http for IP addresses and localhost."""
     url = url.strip()
     host = _HOST.match(url)
     if host is None:

@@ -1,6 +1,8 @@
 """What actions say, whatever drives the browser."""
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from maniple.browser.actions import Action, ActionName
 from maniple.browser.page import Found
@@ -42,6 +44,15 @@ def done(action: Action) -> str:
         tab_id=action.tab_id,
         seconds=f"{action.seconds:g}",
     )
+
+
+def options_listed(options: Sequence[Any], count: int, total: int, text: str | None) -> str:
+    """Return what a dropdown offers: the first of `count` options with the text, of `total` in all."""
+    words = f"Dropdown options: {json.dumps(options, ensure_ascii=False)}"
+    if text:
+        return f"{words} (of {total}, the first {len(options)} of {count} with '{one_line(text, 100)}')"
+    is_cut = total > len(options)
+    return f"{words} (the first {len(options)} of {total}; `text` finds others)" if is_cut else words
 
 
 def search_results(query: str, results: Sequence[Found]) -> str:

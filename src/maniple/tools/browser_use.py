@@ -18,7 +18,7 @@ number that is not there now cannot be used.
 - go_to_url (url), open_tab (url), go_back, refresh, switch_tab (tab_id), close_tab
 - web_search (query): search, and open the first result
 - click_element (index); input_text (index, text): replaces what is there, "" empties it
-- get_dropdown_options (index), select_dropdown_option (index, text)
+- get_dropdown_options (index; of a long list those with a text), select_dropdown_option (index, text)
 - send_keys (keys), such as Enter, Escape, Control+A, or plain text
 - scroll_down, scroll_up (scroll_amount in pixels; without it one window), scroll_to_text (text)
 - extract_content (goal): what the whole page says about a goal
@@ -31,7 +31,10 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
         "description": "Of the element, for click_element, input_text, get_dropdown_options and "
         "select_dropdown_option.",
     },
-    "text": {**_STRING, "description": "For input_text, scroll_to_text and select_dropdown_option."},
+    "text": {
+        **_STRING,
+        "description": "For input_text, scroll_to_text, select_dropdown_option; also get_dropdown_options.",
+    },
     "scroll_amount": {**_INTEGER, "description": "Pixels, for scroll_down and scroll_up."},
     "tab_id": {**_INTEGER, "description": "For switch_tab."},
     "query": {**_STRING, "description": "For web_search."},

@@ -1,7 +1,6 @@
 """Choosing from dropdowns: native ones, and what ARIA calls a listbox, a combobox or a menu."""
 
 import asyncio
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,12 +13,11 @@ from maniple.browser.drivers.pointing import explained, press
 from maniple.browser.drivers.tabs import Tab
 from maniple.browser.drivers.window import Window
 from maniple.browser.page import Aids
-from maniple.browser.wording import done
+from maniple.browser.wording import done, options_listed
 
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle
 
-_SHOWN_OPTIONS = 100
 _NAMED_OPTIONS = 20
 _POLL_SECONDS = 0.05
 # Comboboxes that do not open at a click do at this key.
@@ -32,12 +30,6 @@ class _Option:
     value: str
     index: int
     disabled: bool
-    selected: bool
-
-    def is_called(self, name: str, *, exactly: bool) -> bool:
-        if exactly:
-            return name in (self.text, self.value)
-        return name.casefold() in (self.text.casefold(), self.value.casefold())
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +41,25 @@ class _Dropdown:
     open: bool
     editable: bool
     multiple: bool
+    total: int
+    count: int
+    """Of the options that hold the text that was asked for."""
     options: tuple[_Option, ...]
-
-    def find(self, name: str) -> _Option | None:
-        name = " ".join(name.split())
-        for exactly in (True, False):
-            for option in self.options:
-                if option.is_called(name, exactly=exactly):
-                    return option
-        return None
+    """The first of those."""
+    named: _Option | None
+    """The option whose name, or value, was asked for, wherever it stands."""
+    kept: tuple[int, ...]
+    """Where options stand that are selected and may stay so."""
 
 
 async def get_dropdown_options(window: Window, action: Action, aids: Aids) -> ActionResult:
     """Say what can be chosen; a list that had to be opened for that stays open."""
     stood = before(window, await window.tabs.current())
     dropdown = await _opened(window, stood.tab, action.index or 0)
+    if action.text:
+        dropdown = await _seen(dropdown.handle, text=action.text)
     told = [{"text": one.text, "value": one.value, "index": one.index} for one in dropdown.options]
-    words = f"Dropdown options: {json.dumps(told[:_SHOWN_OPTIONS], ensure_ascii=False)}"
-    if len(told) > _SHOWN_OPTIONS:
-        words += f" (the first {_SHOWN_OPTIONS} of {len(told)})"
+    words = options_listed(told, dropdown.count, dropdown.total, action.text)
     return await after(window, stood, aids, words)
 
 
@@ -76,11 +68,10 @@ async def select_dropdown_option(window: Window, action: Action, aids: Aids) -> 
     stood = before(window, await window.tabs.current())
     name = action.text or ""
     dropdown = await _opened(window, stood.tab, action.index or 0)
-    option = dropdown.find(name)
-    if option is None and dropdown.kind == "combobox" and dropdown.editable:
+    dropdown = await _seen(dropdown.handle, name=name)
+    if dropdown.named is None and dropdown.kind == "combobox" and dropdown.editable:
         dropdown = await _filtered(window, dropdown, name)
-        option = dropdown.find(name)
-    if option is None:
+    if (option := dropdown.named) is None:
         raise Unable(_no_option(name, dropdown))
     if option.disabled:
         raise Unable(f"the option '{option.text}' is disabled")
@@ -95,12 +86,14 @@ async def _choose(window: Window, tab: Tab, dropdown: _Dropdown, option: _Option
     try:
         match dropdown.kind:
             case "select":
-                kept = [one.index for one in dropdown.options if one.selected and dropdown.multiple]
-                await dropdown.handle.select_option(index=[*kept, option.index], timeout=milliseconds)
+                await dropdown.handle.select_option(
+                    index=[*dropdown.kept, option.index], timeout=milliseconds
+                )
             case "datalist":
                 await dropdown.handle.fill(option.value or option.text, timeout=milliseconds)
             case _:
-                found = await dropdown.handle.evaluate_handle(await script("dropdown"), option.index)
+                question = {"place": option.index}
+                found = await dropdown.handle.evaluate_handle(await script("dropdown"), question)
                 element = found.as_element()
                 if element is None:
                     raise Unable("its options changed meanwhile; look at the page again")
@@ -139,23 +132,33 @@ async def _filtered(window: Window, dropdown: _Dropdown, name: str) -> _Dropdown
 
 async def _with_options(handle: "ElementHandle", seconds: float, name: str | None = None) -> _Dropdown:
     """What is there as soon as there are options, or one of that name; or after so many seconds."""
-    dropdown = await _seen(handle)
+    dropdown = await _seen(handle, name=name)
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while not (dropdown.options if name is None else dropdown.find(name)):
+            while not (dropdown.options if name is None else dropdown.named):
                 await asyncio.sleep(_POLL_SECONDS)
-                dropdown = await _seen(handle)
+                dropdown = await _seen(handle, name=name)
     return dropdown
 
 
-async def _seen(handle: "ElementHandle") -> _Dropdown:
-    found: dict[str, Any] = await handle.evaluate(await script("dropdown"), None)
+async def _seen(handle: "ElementHandle", *, text: str = "", name: str | None = None) -> _Dropdown:
+    # It is searched inside the page: lists of countries, towns or parts can be long.
+    question = {"place": None, "text": text, "name": name}
+    found: dict[str, Any] = await handle.evaluate(await script("dropdown"), question)
     options = tuple(_Option(**option) for option in found.pop("options"))
-    return _Dropdown(handle, **found, options=options)
+    named = found.pop("named")
+    return _Dropdown(
+        handle,
+        **{**found, "kept": tuple(found["kept"])},
+        options=options,
+        named=None if named is None else _Option(**named),
+    )
 
 
 def _no_option(name: str, dropdown: _Dropdown) -> str:
     names = [f"'{option.text}'" for option in dropdown.options[:_NAMED_OPTIONS]]
-    if len(dropdown.options) > len(names):
-        names.append(f"{len(dropdown.options) - len(names)} more")
+    if dropdown.total > len(names):
+        names.append(
+            f"{dropdown.total - len(names)} more, which get_dropdown_options finds by a `text` in them"
+        )
     return f"there is no option '{name}'; there are: {', '.join(names) or 'none'}"

@@ -15,11 +15,12 @@ from maniple.browser.drivers.sandbox.answer import Answer, Control
 from maniple.browser.drivers.sandbox.api import AutomationApi, NoSuchEndpointError
 from maniple.browser.drivers.sandbox.view import FinalWordsError, View
 from maniple.browser.page import Aids, PageText
-from maniple.browser.wording import MASK, NO_SEARCH, done, search_results
+from maniple.browser.wording import MASK, NO_SEARCH, done, options_listed, search_results
 from maniple.config import BrowserSettings
 from maniple.egress import Resolve
 from maniple.errors import BrowserError
 
+_SHOWN_OPTIONS = 100
 _NO_TABS = "No browser pages available"
 # What the server makes up when it could not read a dropdown.
 _MADE_UP = [{"index": n - 1, "text": f"Option {n}", "value": f"option{n}"} for n in (1, 2, 3)]
@@ -160,7 +161,12 @@ class Hands:
             raise BrowserError("the sandbox sent no options that can be read.") from error
         if options == _MADE_UP:
             raise BrowserError("the sandbox could not read the options; click the dropdown and look instead.")
-        return ActionResult(f"Dropdown options: {json.dumps(options, ensure_ascii=False)}", changed=False)
+        if not isinstance(options, list):
+            raise BrowserError("the sandbox sent no options that can be read.")
+        text = (action.text or "").casefold()
+        holding = [one for one in options if text in str(one).casefold()]
+        words = options_listed(holding[:_SHOWN_OPTIONS], len(holding), len(options), action.text)
+        return ActionResult(words, changed=False)
 
     async def _select(self, action: Action) -> ActionResult:
         await self._require_shown(action.index)

@@ -1,7 +1,10 @@
 // What can be chosen in a dropdown: of a <select>, an <input list>, or what ARIA calls a listbox, combobox or menu.
-// `place` null: {kind, open, editable, multiple, options: [{text, value, index, disabled, selected}]}; a number: that option.
-(element, place) => {
-  const MOST = 2000;
+// Asked for a `place`: that option. Else, with the words `text` ("" for all) and a `name`, of which either may be what
+// a person wrote: {kind, open, editable, multiple, total, count, options, named, kept}. `options` are the first that hold
+// the text, `count` how many there are, `named` the one of that name or value, `kept` the places of those selected.
+(element, { place, text, name }) => {
+  const MOST = 500_000;
+  const SHOWN = 100;
   const LONGEST = 200;
   const OPTIONS = "[role=option],[role=menuitem],[role=menuitemradio],[role=menuitemcheckbox],[role=treeitem]";
   const LISTS = "[role=listbox],[role=menu],[role=tree],[role=grid]";
@@ -49,19 +52,27 @@
     return inner && inner.getAttribute("aria-haspopup") !== "dialog" ? "combobox" : "none";
   };
 
-  const options = choices().slice(0, MOST);
-  if (place !== null) return options[place];
+  const found = choices();
+  if (place !== null) return found[place];
+  const described = (option, index) => ({
+    text: clean(option.label) || clean(option.innerText) || clean(option.textContent) || clean(String(option.value ?? "")),
+    value: clean(option.value !== undefined && option.value !== 0 ? String(option.value) : option.getAttribute("data-value") ?? ""),
+    index,
+    disabled: option.disabled === true || option.getAttribute("aria-disabled") === "true",
+  });
+  const all = found.slice(0, MOST).map(described);
+  const small = words => clean(words).toLowerCase();
+  const holding = text ? all.filter(one => small(one.text).includes(small(text)) || small(one.value).includes(small(text))) : all;
+  const same = (one, made) => made(one.text) === made(name) || made(one.value) === made(name);
   return {
     kind: kind(),
     open: element.getAttribute("aria-expanded") === "true",
     editable: element.localName === "input" && !element.readOnly,
     multiple: element.multiple === true,
-    options: options.map((option, index) => ({
-      text: clean(option.label) || clean(option.innerText) || clean(option.textContent) || clean(String(option.value ?? "")),
-      value: clean(option.value !== undefined && option.value !== 0 ? String(option.value) : option.getAttribute("data-value") ?? ""),
-      index,
-      disabled: option.disabled === true || option.getAttribute("aria-disabled") === "true",
-      selected: option.selected === true || option.getAttribute("aria-selected") === "true",
-    })),
+    total: found.length,
+    count: text ? holding.length : found.length,
+    options: holding.slice(0, SHOWN),
+    named: name === null ? null : all.find(one => same(one, clean)) ?? all.find(one => same(one, small)) ?? null,
+    kept: element.multiple === true ? Array.from(element.selectedOptions ?? [], one => one.index).slice(0, MOST) : [],
   };
 }
