@@ -5,7 +5,7 @@
 # make bench   the figures of docs/figures.md, measured here
 BIN := .venv/bin
 
-.PHONY: setup test check browser-use lint format run serve bench
+.PHONY: setup test check browser-use browser-use-begun lint format run serve bench
 
 setup:
 	@bash setup.sh dev
@@ -24,7 +24,11 @@ lint: setup
 browser-use: setup
 	@bash tests/browser/contract/apart.sh
 
-check: lint test browser-use
+# That environment is mostly waited for: it is made beside the other checks.
+browser-use-begun: setup
+	@bash tests/browser/contract/apart.sh prepare >/dev/null 2>&1 </dev/null &
+
+check: browser-use-begun lint test browser-use
 
 format: setup
 	$(BIN)/ruff check --fix .
