@@ -3,7 +3,7 @@
 from langchain.agents.middleware import ToolErrorMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 
-from maniple.errors import ManipleError, ToolFailure, failure_words
+from maniple.errors import BrowserError, ManipleError, ToolFailure, failure_words
 
 
 def tool_failures() -> ToolErrorMiddleware:
@@ -12,7 +12,9 @@ def tool_failures() -> ToolErrorMiddleware:
 
 
 def failed(tool_name: str, error: Exception) -> str:
-    """Return what the model is told of a tool that failed."""
+    """Return what the model is told of a tool that failed; the browser's words are those of its contract."""
+    if isinstance(error, BrowserError):
+        return failure_words(error)
     return f"{tool_name} failed: {failure_words(error)}"
 
 

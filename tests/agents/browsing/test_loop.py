@@ -244,3 +244,11 @@ async def test_who_works_with_other_tools_too_cannot_act_and_end_in_one_answer()
     async with alone(script) as (team, _):
         frames = await team.run()
     assert data(frames, "plan")[-1]["steps"][0]["reason"] == "It is sold out."
+
+
+async def test_a_failed_action_is_told_in_the_words_of_its_contract():
+    async with shopping(told(use("click_element", index=50), done())) as (team, _):
+        frames = await team.run()
+    (heard,) = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
+    assert heard["content"].splitlines()[1:-1] == ["Element with index 50 not found"]
+    assert data(frames, "browser_step")[2]["observation"] == "Element with index 50 not found"
