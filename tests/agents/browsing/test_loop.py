@@ -151,11 +151,24 @@ async def test_a_long_thought_is_told_in_part():
     assert all(len(one["thought"]) <= TOLD_CHARACTERS for one in data(frames, "browser_step"))
 
 
-async def test_an_answer_in_plain_text_is_the_result_too():
-    async with shopping(told(use("go_to_url", url=HOME), reply("3.50 EUR"))) as (team, _):
+async def test_who_says_words_instead_of_a_call_is_asked_for_one():
+    script = told(reply("I will now open the shop."), use("go_to_url", url=HOME), done())
+    async with shopping(script) as (team, shop):
         frames = await team.run()
-    assert json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"] == "3.50 EUR"
+    assert content(frames) == "It costs 3.50 EUR."
+    assert [one["action"] for one in shop.only.done] == ["go_to_url"]
+    asked = [one["messages"] for one in team.server.requests if "You called no tool" in str(one)]
+    assert [one["content"] for one in asked[0]][-2] == "I will now open the shop."
+    assert len(asked) == 1
+
+
+async def test_an_answer_in_plain_text_is_the_result_for_the_second_time():
+    ways = (use("go_to_url", url=HOME), reply("It costs"), reply("3.50 EUR"))
+    async with shopping(told(*ways)) as (team, _):
+        frames = await team.run()
+    assert content(frames) == "3.50 EUR"
     assert data(frames, "browser_step")[-1]["thought"] == "3.50 EUR"
+    assert team.server.stats["by_role"]["browser"] == 3
 
 
 async def test_what_cannot_be_done_fails_the_step_with_its_reason():

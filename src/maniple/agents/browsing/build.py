@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing.branches import Branches
+from maniple.agents.browsing.conclusion import Conclusion
 from maniple.agents.browsing.json_steps import JsonSteps
 from maniple.agents.browsing.limits import BrowsingLimits
 from maniple.agents.browsing.loop import BrowsingLoop
@@ -62,6 +63,8 @@ def build_loop(
             BrowsingLimits(settings.max_iterations, settings.max_failures),
             Stepping(),
             View(window, policy, settings.vision),
+            # Asks about the page that the answer was given on.
+            Conclusion(),
             *([Branches()] if settings.strategy == "tot" else []),
         ],
         text_tools=JsonSteps(),
