@@ -1,8 +1,12 @@
 """`browser_use`: the 17 actions as one tool."""
 
+import json
+import re
+
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_function
 
+from maniple.agents.browsing.policy import POLICIES
 from maniple.browser import ACTIONS
 from maniple.errors import BrowserError
 from maniple.tools.browser_use import browser_use_tool
@@ -59,6 +63,15 @@ async def test_a_result_says_what_was_done_and_on_which_page():
 async def test_what_cannot_be_done_is_an_error_in_the_words_that_models_know(given, words):
     with pytest.raises(BrowserError, match=words):
         await run(browser_use_tool(window()[0]), **given)
+
+
+@pytest.mark.parametrize("mode", POLICIES)
+def test_a_mode_speaks_of_the_actions_that_it_offers_and_of_no_others(mode):
+    offered = POLICIES[mode].actions
+    function = convert_to_openai_function(browser_use_tool(window()[0], offered))
+    said = set(re.findall(r"\w+", json.dumps(function)))
+    assert said & set(ACTIONS) == set(offered)
+    assert ("goal" in function["parameters"]["properties"]) is ("extract_content" in offered)
 
 
 async def test_an_action_that_is_not_offered_is_refused():

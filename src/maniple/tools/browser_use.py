@@ -1,6 +1,7 @@
 """`browser_use`: one tool for all that can be done in the browser."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -14,38 +15,71 @@ from maniple.tools.discreet import DiscreetTool
 NAME = "browser_use"
 _DESCRIPTION = """Work in a real browser, one action at a time; then look at what came of it.
 Elements are named by the number in brackets of the page as you were shown it last: [33] is index 33. A \
-number that is not there now cannot be used.
-- go_to_url (url), open_tab (url), go_back, refresh, switch_tab (tab_id), close_tab
-- web_search (query): search, and open the first result
-- click_element (index); input_text (index, text): replaces what is there, "" empties it
-- get_dropdown_options (index; of a long list those with a text), select_dropdown_option (index, text)
-- send_keys (keys), such as Enter, Escape, Control+A, or plain text
-- scroll_down, scroll_up (scroll_amount in pixels; without it one window), scroll_to_text (text)
-- extract_content (goal): what the whole page says about a goal
-- wait (seconds)"""
-_STRING, _INTEGER = {"type": "string"}, {"type": "integer"}
-_PARAMETERS: dict[str, dict[str, Any]] = {
-    "url": {**_STRING, "description": "For go_to_url and open_tab: a full address."},
-    "index": {
-        **_INTEGER,
-        "description": "Of the element, for click_element, input_text, get_dropdown_options and "
-        "select_dropdown_option.",
+number that is not there now cannot be used."""
+_LINES: tuple[Mapping[ActionName, str], ...] = (
+    {
+        "go_to_url": "go_to_url (url)",
+        "open_tab": "open_tab (url)",
+        "go_back": "go_back",
+        "refresh": "refresh",
+        "switch_tab": "switch_tab (tab_id)",
+        "close_tab": "close_tab",
     },
-    "text": {
-        **_STRING,
-        "description": "For input_text, scroll_to_text, select_dropdown_option; also get_dropdown_options.",
+    {"web_search": "web_search (query): search, and open the first result"},
+    {
+        "click_element": "click_element (index)",
+        "input_text": 'input_text (index, text): replaces what is there, "" empties it',
     },
-    "scroll_amount": {**_INTEGER, "description": "Pixels, for scroll_down and scroll_up."},
-    "tab_id": {**_INTEGER, "description": "For switch_tab."},
-    "query": {**_STRING, "description": "For web_search."},
-    "goal": {**_STRING, "description": "What is wanted of the page, for extract_content."},
-    "keys": {**_STRING, "description": "For send_keys."},
-    "seconds": {"type": "number", "description": "For wait; 3 without it."},
+    {
+        "get_dropdown_options": "get_dropdown_options (index; of a long list those with a text)",
+        "select_dropdown_option": "select_dropdown_option (index, text)",
+    },
+    {"send_keys": "send_keys (keys), such as Enter, Escape, Control+A, or plain text"},
+    {
+        "scroll_down": "scroll_down (scroll_amount in pixels; without it one window)",
+        "scroll_up": "scroll_up (likewise)",
+        "scroll_to_text": "scroll_to_text (text)",
+    },
+    {"extract_content": "extract_content (goal): what the whole page says about a goal"},
+    {"wait": "wait (seconds)"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    kind: str
+    words: str
+    """What it is, and whose; followed by the actions that are offered of these:"""
+    actions: tuple[ActionName, ...]
+
+    def schema(self, offered: Sequence[ActionName]) -> dict[str, Any]:
+        names = [one for one in self.actions if one in offered]
+        return {"type": self.kind, "description": f"{self.words} {', '.join(names)}."}
+
+
+_PARAMETERS: Mapping[str, _Parameter] = {
+    "url": _Parameter("string", "A full address, for", ("go_to_url", "open_tab")),
+    "index": _Parameter(
+        "integer",
+        "Of the element, for",
+        ("click_element", "input_text", "get_dropdown_options", "select_dropdown_option"),
+    ),
+    "text": _Parameter(
+        "string",
+        "For",
+        ("input_text", "scroll_to_text", "select_dropdown_option", "get_dropdown_options"),
+    ),
+    "scroll_amount": _Parameter("integer", "Pixels, for", ("scroll_down", "scroll_up")),
+    "tab_id": _Parameter("integer", "For", ("switch_tab",)),
+    "query": _Parameter("string", "For", ("web_search",)),
+    "goal": _Parameter("string", "What is wanted of the page, for", ("extract_content",)),
+    "keys": _Parameter("string", "For", ("send_keys",)),
+    "seconds": _Parameter("number", "3 where it is left out, for", ("wait",)),
 }
 
 
 def browser_use_tool(window: Window, actions: Sequence[ActionName] = ACTIONS) -> BaseTool:
-    """The tool, with those of the 17 actions that are offered (seed 001 §6 names the parameters).
+    """The tool, which knows of those of the 17 actions that are offered (seed 001 §6 names the parameters).
 
     Arguments are checked by the page, in the words that models know; whatever cannot be done is a
     `BrowserError`. The message's artifact is `{changed, page}`: whether the page may be another one now, and
@@ -67,13 +101,28 @@ def browser_use_tool(window: Window, actions: Sequence[ActionName] = ACTIONS) ->
         coroutine=browser_use,
         told=lambda given: masked(given, window.seen()),
         name=NAME,
-        description=_DESCRIPTION,
+        description=_described(actions),
         args_schema={
             "type": "object",
-            "properties": {"action": {"type": "string", "enum": list(actions)}, **_PARAMETERS},
+            "properties": {"action": {"type": "string", "enum": list(actions)}, **_parameters(actions)},
             "required": ["action"],
         },
         infer_schema=False,
+        # The page says what is wrong with arguments; nobody adds the schema to its words.
+        handle_validation_error=True,
         response_format="content_and_artifact",
         metadata={"idempotent": True, "mode": "ordered"},
     )
+
+
+def _described(actions: Sequence[ActionName]) -> str:
+    lines = [", ".join(words for name, words in line.items() if name in actions) for line in _LINES]
+    return "\n".join([_DESCRIPTION, *(f"- {line}" for line in lines if line)])
+
+
+def _parameters(actions: Sequence[ActionName]) -> dict[str, Any]:
+    return {
+        name: one.schema(actions)
+        for name, one in _PARAMETERS.items()
+        if any(action in actions for action in one.actions)
+    }

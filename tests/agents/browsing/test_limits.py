@@ -10,7 +10,7 @@ from maniple.agents.budget import Budget
 from maniple.agents.meter import Meter
 from maniple.agents.scope import RunScope
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
-from tests.openai_server import reply
+from tests.openai_server import call, reply
 from tests.team import data
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +51,22 @@ async def test_failures_one_after_another_end_the_call():
     assert said.startswith("STEP FAILED: Too many consecutive failures")
     assert "Element with index 52 not found" in said
     assert asked == 3
+
+
+async def test_of_an_action_that_is_not_offered_neither_prompt_nor_reason_says_more_than_a_line():
+    script = told(use("extract_content", goal="prices"))
+    async with shopping(script, browsing={"mode": "execute"}) as (team, _):
+        frames = await team.run()
+        prompts = team.prompts("browser")
+    said = json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"]
+    assert "The action 'extract_content' is not offered here." in said
+    assert "It takes:" not in said
+    assert "extract_content" not in prompts[0]
+
+
+async def test_the_reason_is_the_first_line_of_the_last_failure():
+    said, _ = await outcome(told(call("terminate", status="maybe")))
+    assert said.startswith("STEP FAILED: Too many consecutive failures: terminate was not run.\nUntil then:")
 
 
 async def test_a_success_between_failures_counts_them_anew():

@@ -32,7 +32,9 @@ class BrowsingLimits(AgentMiddleware[Any, Any]):
         results = (one for one in reversed(request.state["messages"]) if isinstance(one, ToolMessage))
         failed = list(takewhile(lambda one: one.status == "error", results))
         if len({_answer(request, one) for one in failed}) >= self._max_failures:
-            raise StepFailed(f"{TOO_MANY_FAILURES}: {failed[0].text}")
+            # What follows the first line tells the model what the tool takes.
+            words = failed[0].text.strip().partition("\n")[0]
+            raise StepFailed(f"{TOO_MANY_FAILURES}: {words}")
         return await handler(request)
 
 

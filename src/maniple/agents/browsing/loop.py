@@ -18,6 +18,7 @@ from langgraph.types import Command
 from maniple.agents.browsing.course import COURSE, Course
 from maniple.agents.browsing.limits import MOST_REACHED
 from maniple.agents.browsing.phases import Phase, PhasePlanner
+from maniple.agents.browsing.policy import policy_of
 from maniple.agents.browsing.recordings import keep_recording
 from maniple.agents.fencing import without_marks
 from maniple.agents.react import answer_in, one_step
@@ -146,6 +147,7 @@ class BrowsingLoop:
         prompt = render(
             "browsing",
             mode=settings.mode,
+            extracts="extract_content" in policy_of(settings).actions,
             strategy=settings.strategy,
             asks=self._asks,
             team=task.team,
