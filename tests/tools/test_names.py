@@ -2,6 +2,8 @@
 
 from typing import Any, cast
 
+from langchain_core.utils.function_calling import convert_to_openai_function
+
 from maniple.config.run_settings import TOOLS
 from maniple.sandbox import Workspaces
 from maniple.tools.ask import ask_tools
@@ -34,3 +36,8 @@ def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
         terminate_tool(),
     ]
     assert sorted(tool.name for tool in tools) == sorted(TOOLS)
+
+
+def test_everybody_who_works_alone_ends_with_a_status_and_a_result():
+    function = convert_to_openai_function(terminate_tool())
+    assert list(function["parameters"]["properties"]) == ["status", "result"]

@@ -10,6 +10,10 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from maniple.agents.call_results import SAID_BY
 from maniple.agents.fencing import between_marks
 from maniple.agents.wrapping import ModelHandler
+from maniple.text import without_thoughts
+
+_BARE = ("", "STEP FAILED:")
+"""An end whose words the agent has said before."""
 
 
 class TerminalTools(AgentMiddleware[Any, Any]):
@@ -28,9 +32,18 @@ class TerminalTools(AgentMiddleware[Any, Any]):
             tool = terminal.get(result.name or "")
             if tool is not None and result.status != "error":
                 ours = SAID_BY in result.additional_kwargs or SAID_BY in (tool.metadata or {})
-                answer = AIMessage(result.text if ours else between_marks(result.text))
+                words = result.text
+                if ours and words in _BARE:
+                    words = f"{words} {_last_words(request.messages)}".strip()
+                answer = AIMessage(words if ours else between_marks(words))
                 return ModelResponse(result=[answer])
         return await handler(request)
+
+
+def _last_words(messages: Sequence[AnyMessage]) -> str:
+    """Return what the agent said last, beside a call or before it; "" if it said nothing."""
+    said = (without_thoughts(one.text) for one in reversed(messages) if isinstance(one, AIMessage))
+    return next((words for words in said if words), "")
 
 
 def _latest(messages: Sequence[AnyMessage]) -> Iterator[ToolMessage]:

@@ -265,3 +265,19 @@ async def test_a_failed_action_is_told_in_the_words_of_its_contract():
     (heard,) = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
     assert heard["content"].splitlines()[1:-1] == ["Element with index 50 not found"]
     assert data(frames, "browser_step")[2]["observation"] == "Element with index 50 not found"
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (call("terminate", status="success", result="3.50 EUR"), "3.50 EUR"),
+        (call("terminate", answer="3.50 EUR"), "3.50 EUR"),
+        ({**call("terminate", status="success"), "text": "3.50 EUR"}, "3.50 EUR"),
+        ({**call("terminate", status="failure"), "text": "It is sold out."}, "STEP FAILED: It is sold out."),
+    ],
+)
+async def test_the_work_ends_with_a_status_and_a_result_or_with_what_was_said_last(ending, expected):
+    async with shopping(told({**use("go_to_url", url=HOME), "text": "I open it."}, ending)) as (team, _):
+        frames = await team.run()
+    assert content(frames) == expected
+    assert team.server.stats["by_role"]["browser"] == 2 * len(data(frames, "tool_call_result"))

@@ -25,7 +25,7 @@ from maniple.config import BrowsingSettings
 from maniple.tools.ask import inquiry_tools
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
-from maniple.tools.terminate import result_tool
+from maniple.tools.terminate import terminate_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def build_loop(
         browser_use_tool(window, policy.actions),
         *(browsing.searches if policy.searches else ()),
         *questions,
-        result_tool(),
+        terminate_tool(),
     ]
     additions = Additions(
         around_answers=[
