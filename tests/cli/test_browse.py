@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from maniple.cli.browse import Mode, Strategy
+from maniple.cli.browse import Mode, Strategy, beginning_at
 from maniple.config.browser_settings import BrowserMode, BrowserStrategy
 from tests.cli.processes import environment, maniple
 from tests.crawler.web import Reply, Site, open_site
@@ -61,7 +61,7 @@ async def test_each_step_is_a_line_and_the_page_shows_the_run_with_its_recording
     file = page_in(notes)
     html = file.read_text(encoding="utf-8")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert f"Begin at {site.url}/\nBuy a hat" in html
+    assert f"Buy a hat\nBegin at {site.url}/" in html
     assert "A hat is <strong>bought</strong>." in html
     assert "The button buys." in html
     assert 'src="data:image/gif;base64,' in html
@@ -125,6 +125,23 @@ async def test_what_cannot_be_meant_is_refused_before_anything_starts(
     )
     assert (status, output) == (2, "")
     assert words in " ".join(notes.split())
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("shop.example", "https://shop.example"),
+        ("shop.example:443/a", "https://shop.example:443/a"),
+        ("shop.example:8080/a", "http://shop.example:8080/a"),
+        ("localhost/a?b=c", "http://localhost/a?b=c"),
+        ("127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("192.0.2.7", "http://192.0.2.7"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("http://shop.example", "http://shop.example"),
+    ],
+)
+def test_an_address_without_a_scheme_is_what_it_most_likely_means(url: str, address: str) -> None:
+    assert beginning_at(url, "Buy a hat") == f"Buy a hat\nBegin at {address}"
 
 
 def test_the_modes_and_strategies_are_those_of_the_settings() -> None:

@@ -1,6 +1,8 @@
 """`maniple browse`: a task done in the browser, by the browser's agent alone."""
 
 import sys
+from contextlib import suppress
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["navigate", "execute", "scrape", "research", "auto"]
 Strategy = Literal["react", "react_plus", "cot", "tot"]
+_TLS_PORT = 443
 
 
 def browse(  # noqa: PLR0913 - typer reads the options from the signature
@@ -83,7 +86,7 @@ def browse(  # noqa: PLR0913 - typer reads the options from the signature
     choices = Choices(json=json, agent="browser")
     finish(
         ask_once(
-            _beginning_at(url, text), settings, choices, screens, at_terminal=at_terminal, afterwards=show
+            beginning_at(url, text), settings, choices, screens, at_terminal=at_terminal, afterwards=show
         )
     )
 
@@ -99,13 +102,29 @@ def _set(settings: "Settings", mode: Mode | None, strategy: Strategy | None, *, 
     return settings.model_copy(update={"browser": browser.model_copy(update=update)})
 
 
-def _beginning_at(url: str, task: str) -> str:
+def beginning_at(url: str, task: str) -> str:
+    """Return the task with the page to begin at; raises `BadParameter` for what is no web address."""
     if not url:
         return task
-    address = url if "://" in url else f"https://{url}"
+    address = url if "://" in url else f"{_scheme(url)}://{url}"
     if not _is_web_address(address):
         raise typer.BadParameter("is no address of a web page.", param_hint="--url")
-    return f"Begin at {address}\n{task}"
+    return f"{task}\nBegin at {address}"  # the first line is what the run is called
+
+
+def _scheme(url: str) -> str:
+    """Return what an address without a scheme most likely means: what has a number or a port has no TLS."""
+    try:
+        parts = urlsplit(f"//{url}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "https"
+    if port == _TLS_PORT:
+        return "https"
+    with suppress(ValueError):
+        ip_address(host)
+        return "http"
+    return "http" if port is not None or host == "localhost" or host.endswith(".localhost") else "https"
 
 
 def _is_web_address(address: str) -> bool:

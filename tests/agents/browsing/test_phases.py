@@ -33,6 +33,9 @@ def result(frames) -> str:
         ("- open it\n- buy one\n- tell the number", True),
         ("打开商店，然后把苹果放进购物车。最后付款。", True),
         ("x" * 601, True),
+        ("Find the price of Dr. Smith's book, e.g. on shop.example.", False),
+        ("Is St. John's wort better than Echinacea, i.e. for sleep? Say why.", False),
+        ("First open the page, next log in, and last download it", True),
     ],
 )
 def test_a_task_of_several_pieces_is_complex(task, expected):

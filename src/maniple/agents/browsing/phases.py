@@ -20,8 +20,12 @@ _LONG_CHARACTERS = 600
 """A task of so many is no single one."""
 _SEVERAL = 3
 """So many pieces of work make a task complex."""
+_SHORT_FORM = re.compile(
+    r"\b(?:(?:[^\W\d_]\.){2,}|(?:dr|mrs?|ms|prof|st|nr|vs|etc|approx|incl|bzw|usw|mme|sr|sra)\.)", re.I
+)
+"""Whose full stop ends no sentence, such as "Dr." and "e.g."."""
 _PIECE = re.compile(
-    r"[.;!?]\s+(?=\S)|[。；！？]|\n\s*(?:[-*•]|\d+[.)])\s+"
+    r"[.;!?]\s+(?=\S)|[。；！？]|\n\s*(?:[-*•]|\d+[.)])\s+|,\s+(?:and\s+)?(?:next|last(?:ly)?)\b"
     r"|\b(?:then|afterwards|after that|finally|danach|dann|anschließend|puis|ensuite|luego|después)\b"
     r"|然后|接着|最后|その後|次に",
     re.I,
@@ -79,9 +83,8 @@ class Phase:
 
 def is_complex(task: str) -> bool:
     """Say whether a task is several pieces of work: by its sentences, list items and words such as "then"."""
-    return (
-        len(task) > _LONG_CHARACTERS or len(_PIECE.findall(task.strip().rstrip(".。!！?？"))) + 1 >= _SEVERAL
-    )
+    said = _SHORT_FORM.sub("", task).strip().rstrip(".。!！?？")
+    return len(task) > _LONG_CHARACTERS or len(_PIECE.findall(said)) + 1 >= _SEVERAL
 
 
 class PhasePlanner:
