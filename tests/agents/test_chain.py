@@ -16,17 +16,20 @@ pytestmark = pytest.mark.anyio
 
 
 class Counted(AgentState[Any]):
-    """An agent's messages, and a number."""
+    """An agent's messages, and two numbers."""
 
     number: int
+    other: int
 
 
 class Noting(AgentMiddleware[Any, Any]):
     """Notes what passes through it."""
 
-    def __init__(self, name: str, told: list[str], *, number: int = 0, answer: str = "") -> None:
+    def __init__(
+        self, name: str, told: list[str], *, number: int = 0, key: str = "number", answer: str = ""
+    ) -> None:
         super().__init__()
-        self._name, self._told, self._number, self._answer = name, told, number, answer
+        self._name, self._told, self._number, self._key, self._answer = name, told, number, key, answer
         if number:
             self.state_schema = Counted
 
@@ -41,7 +44,7 @@ class Noting(AgentMiddleware[Any, Any]):
         response = await handler(request)
         self._told.append(f"{self._name}: answer")
         if self._number:
-            return ExtendedModelResponse(response, Command(update={"number": self._number}))
+            return ExtendedModelResponse(response, Command(update={self._key: self._number}))
         return response
 
     async def awrap_tool_call(self, request, handler):
@@ -101,7 +104,13 @@ async def test_an_update_of_the_state_reaches_it_and_the_outer_ones_see_the_answ
     assert told[-1] == "outer: answer"
 
 
-async def test_two_updates_in_one_call_are_refused_rather_than_one_of_them_lost():
+async def test_updates_of_several_keys_are_one():
+    middleware = chained([Noting("a", [], number=1), Noting("b", [], number=2, key="other")])
+    state = await _run(middleware, AIMessage("done"))
+    assert (state["number"], state["other"]) == (1, 2)
+
+
+async def test_two_updates_of_one_key_are_refused_rather_than_one_of_them_lost():
     middleware = chained([Noting("a", [], number=1), Noting("b", [], number=2)])
     with pytest.raises(TypeError, match="Only one middleware"):
         await _run(middleware, AIMessage("done"))

@@ -39,15 +39,13 @@ class Chain(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest, handler: ModelHandler
     ) -> ModelResponse | ExtendedModelResponse:
-        updates: list[Command[Any]] = []
+        updates: dict[AgentMiddleware[Any, Any], Command[Any]] = {}
         for one in reversed(self._around_model):
             handler = partial(_through, one, handler, updates)
         response = await handler(request)
         if not updates:
             return response
-        if len(updates) > 1:
-            raise TypeError("Only one middleware of a chain may update the agent's state in a model call.")
-        return ExtendedModelResponse(model_response=response, command=updates[0])
+        return ExtendedModelResponse(model_response=response, command=_as_one(list(updates.values())))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         for one in reversed(self._around_tool):
@@ -67,15 +65,28 @@ def chained(middleware: Sequence[AgentMiddleware[Any, Any]]) -> list[AgentMiddle
 async def _through(
     one: AgentMiddleware[Any, Any],
     handler: ModelHandler,
-    updates: list[Command[Any]],
+    updates: dict[AgentMiddleware[Any, Any], Command[Any]],
     request: ModelRequest,
 ) -> ModelResponse:
     result = await one.awrap_model_call(request, handler)
     if isinstance(result, ExtendedModelResponse):
         if result.command is not None:
-            updates.append(result.command)
+            # Of one that an outer one asks again, the last answer counts.
+            updates[one] = result.command
         return result.model_response
     return ModelResponse(result=[result]) if isinstance(result, AIMessage) else result
+
+
+def _as_one(updates: Sequence[Command[Any]]) -> Command[Any]:
+    if len(updates) == 1:
+        return updates[0]
+    merged: dict[str, Any] = {}
+    for one in updates:
+        given = one.update
+        if one != Command(update=given) or not isinstance(given, dict) or merged.keys() & given.keys():
+            raise TypeError("Only one middleware of a chain may update a key of the agent's state in a call.")
+        merged |= given
+    return Command(update=merged)
 
 
 def _merged(schemas: Sequence[type]) -> type:

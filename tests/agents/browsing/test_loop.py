@@ -76,6 +76,24 @@ async def test_each_step_is_told_with_its_thought_its_action_and_what_came_of_it
     assert told_names.index("tool_call") < told_names.index("browser_step")
 
 
+async def test_each_call_of_an_answer_is_a_step_of_its_own_and_told_in_order():
+    two = [*use("wait", seconds=0)["tool_calls"], *use("go_to_url", url=HOME)["tool_calls"]]
+    async with shopping(told({"tool_calls": two, "text": "I wait, then I go."}, done())) as (team, _):
+        frames = await team.run()
+    steps = [one for one in data(frames, "browser_step") if one["action"]]
+    assert [(one["number"], one["state"], one["action"]["name"]) for one in steps] == [
+        (1, "acting", "wait"),
+        (1, "observing", "wait"),
+        (2, "acting", "go_to_url"),
+        (2, "observing", "go_to_url"),
+        (3, "acting", "terminate"),
+        (3, "observing", "terminate"),
+        (3, "completed", "terminate"),
+    ]
+    assert [one["thought"] for one in steps[:4]] == ["I wait, then I go."] * 2 + [""] * 2
+    assert [one["observation"] for one in steps[1:4:2]] == ["Waited for 0 seconds", f"Navigated to {HOME}"]
+
+
 async def test_clients_hear_where_the_browser_is_when_that_changes():
     ways = (use("go_to_url", url=HOME), use("wait", seconds=0), use("click_element", index=0), done())
     async with shopping(told(*ways)) as (team, _):

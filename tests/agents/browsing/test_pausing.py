@@ -1,28 +1,58 @@
 """A call of the browser that waits for the user, is cut off, or is cancelled: with the real checkpointer."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from maniple.agents.scope import SCOPE_KEY, RunScope
 from maniple.graph import RECURSION_LIMIT, RunOptions
+from maniple.types import BROWSER_STEP
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
 from tests.agents.ledger import Book
-from tests.openai_server import call
+from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio
 
 
+class Told(AsyncCallbackHandler):
+    """The steps as they are told."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.steps: list[dict[str, Any]] = []
+
+    async def on_custom_event(self, name: str, data: Any, **_: Any) -> None:
+        if name == BROWSER_STEP:
+            self.steps.append(data)
+
+    def ended(self) -> list[tuple[Any, ...]]:
+        """Number, thought, action and observation of what was observed."""
+        return [
+            (one["number"], one["thought"], one["action"]["name"], one["observation"])
+            for one in self.steps
+            if one["state"] == "observing"
+        ]
+
+
 @asynccontextmanager
-async def life(folder, script, shop: Shop, book: Book | None = None, **options: Any):
+async def life(
+    folder, script, shop: Shop, book: Book | None = None, told_to: Told | None = None, **options: Any
+):
     """The team in one process, over the database and the records of the lives before."""
     scope = {SCOPE_KEY: RunScope(run_id="r", ledger=book)} if book else {}
-    config = {"configurable": {"thread_id": "t", **scope}, "recursion_limit": RECURSION_LIMIT}
+    config = {
+        "configurable": {"thread_id": "t", **scope},
+        "recursion_limit": RECURSION_LIMIT,
+        "callbacks": [told_to] if told_to else [],
+    }
     async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
         async with shopping(script, shop=shop, checkpointer=saver, **options) as (it, _):
 
@@ -83,3 +113,34 @@ async def test_after_a_crash_the_loop_goes_on_with_what_it_had_done(tmp_path):
     assert team.server.stats["by_role"]["browser"] == 1
     (asked, *_) = team.server.requests
     assert "Element with index 0 not found" in str(asked["messages"])
+
+
+async def test_the_step_that_waited_is_observed_in_another_process_with_its_number_and_its_thought(tmp_path):
+    book, told_to = Book(), Told()
+    script = asking(use("wait", seconds=0), done())
+    script["browser"][1]["text"] = "There must be a code."
+    async with life(tmp_path, script, Shop(), book, told_to) as (_, go):
+        (question,) = await go(BEGIN)
+        assert told_to.ended() == [(1, "", "go_to_url", f"Navigated to {HOME}")]
+    async with life(tmp_path, script, Shop(), book, told_to) as (_, go):
+        await go(Command(resume={question.id: "4711"}))
+    assert told_to.ended()[1:] == [
+        (2, "There must be a code.", "ask_human", "4711"),
+        (3, "", "wait", "Waited for 0 seconds"),
+        (4, "", "terminate", "It costs 3.50 EUR."),
+    ]
+
+
+async def test_what_was_extracted_before_a_pause_is_shown_after_the_conversation_was_shortened(tmp_path):
+    book, long = Book(), {**use("wait", seconds=0), "text": "word " * 3_000}
+    before = (use("go_to_url", url=HOME), use("extract_content", goal="price"), long, long, long)
+    found = [reply("Apples: 3.50 EUR"), reply("Summary: nothing.")]
+    options = {"models": {"context_tokens": 8_000}}
+    script = told(*before, call("ask_human", inquire="Go on?"), other=found)
+    async with life(tmp_path, script, Shop(), book, **options) as (_, go):
+        (question,) = await go(BEGIN)
+    async with life(tmp_path, told(done()), Shop(), book, **options) as (team, go):
+        assert await go(Command(resume={question.id: "yes"})) == []
+        asked = json.dumps(team.server.requests[0]["messages"])
+    assert "Summary: nothing." in asked
+    assert "What you extracted earlier" in asked and "Apples: 3.50 EUR" in asked

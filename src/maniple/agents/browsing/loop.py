@@ -38,7 +38,9 @@ class _State(TypedDict):
     instruction: str
     phases: list[dict[str, str]]
     adaptations: Annotated[int, operator.add]
-    steps: Annotated[int, operator.add]
+    answers: Annotated[int, operator.add]
+    steps: int
+    kept: list[str]
     is_over: bool
 
 
@@ -86,7 +88,9 @@ class BrowsingLoop:
                             "instruction": instruction,
                             "phases": [],
                             "adaptations": 0,
+                            "answers": 0,
                             "steps": 0,
+                            "kept": [],
                             "is_over": False,
                         }
                     )
@@ -103,7 +107,7 @@ class BrowsingLoop:
                 raise
             text = without_marks(_told(phases))
             await course.end("failed" if text.startswith(FAILED) else "completed")
-            return Browsed(text, await keep_recording(course.frames) if course.frames else None)
+            return Browsed(text, await keep_recording(course.film.frames))
 
     async def _plan(self, state: _State) -> Mapping[str, Any]:
         phases = await self._planner.plan(state["instruction"])
@@ -114,7 +118,9 @@ class BrowsingLoop:
         phases = [Phase.of(one) for one in state["phases"]]
         at = next(at for at, one in enumerate(phases) if one.status == "not_started")
         course = COURSE.get() or Course()
-        course.offset, course.phase = state["steps"], phases[at].goal if len(phases) > 1 else ""
+        course.begin(
+            phases[at].goal if len(phases) > 1 else "", state["answers"], state["steps"], state["kept"]
+        )
         task = _task_of(state["instruction"], phases, at)
         is_over = False
         try:
@@ -125,8 +131,13 @@ class BrowsingLoop:
         except StepFailed as failure:
             is_over = str(failure).startswith(MOST_REACHED)
             phases[at] = phases[at].ended(str(failure), done=False)
-        steps = max(course.number - course.offset, 0)
-        update = {"phases": [one.to_state() for one in phases], "steps": steps, "is_over": is_over}
+        update = {
+            "phases": [one.to_state() for one in phases],
+            "answers": course.answers,
+            "steps": course.number,
+            "kept": course.kept,
+            "is_over": is_over,
+        }
         return Command(goto=self._after(phases, at, state, is_over=is_over), update=update)
 
     def _after(self, phases: Sequence[Phase], at: int, state: _State, *, is_over: bool) -> str:

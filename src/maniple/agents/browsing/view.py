@@ -90,7 +90,7 @@ class View(AgentMiddleware[Any, Any]):
         except BrowserError as error:
             return str(error)
         if course is not None:
-            course.seen = state if filmed and not is_blank(state.url) else None
+            course.film.seen = state if filmed and not is_blank(state.url) else None
         await _tell(state, before, filmed=filmed)
         return state
 
