@@ -1,6 +1,7 @@
 """A call of the browser that waits for the user, is cut off, or is cancelled: with the real checkpointer."""
 
 import asyncio
+import io
 import json
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,15 +11,30 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
+from PIL import Image
 
 from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.errors import ModelError
 from maniple.graph import RECURSION_LIMIT, RunOptions
 from maniple.types import BROWSER_STEP
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
 from tests.agents.ledger import Book
+from tests.browser.test_recording import picture
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio
+
+
+class Kept:
+    """Keeps the recordings: how many frames each has."""
+
+    def __init__(self) -> None:
+        self.frames: list[int] = []
+
+    async def __call__(self, name: str, media_type: str, content: bytes) -> str:
+        if media_type == "image/gif":
+            self.frames.append(getattr(Image.open(io.BytesIO(content)), "n_frames", 1))
+        return f"{name}-{len(self.frames)}"
 
 
 class Told(AsyncCallbackHandler):
@@ -44,10 +60,17 @@ class Told(AsyncCallbackHandler):
 
 @asynccontextmanager
 async def life(
-    folder, script, shop: Shop, book: Book | None = None, told_to: Told | None = None, **options: Any
+    folder,
+    script,
+    shop: Shop,
+    book: Book | None = None,
+    told_to: Told | None = None,
+    *,
+    keep_file: Any = None,
+    **options: Any,
 ):
     """The team in one process, over the database and the records of the lives before."""
-    scope = {SCOPE_KEY: RunScope(run_id="r", ledger=book)} if book else {}
+    scope = {SCOPE_KEY: RunScope(run_id="r", ledger=book, keep_file=keep_file)} if book else {}
     config = {
         "configurable": {"thread_id": "t", **scope},
         "recursion_limit": RECURSION_LIMIT,
@@ -144,3 +167,40 @@ async def test_what_was_extracted_before_a_pause_is_shown_after_the_conversation
         asked = json.dumps(team.server.requests[0]["messages"])
     assert "Summary: nothing." in asked
     assert "What you extracted earlier" in asked and "Apples: 3.50 EUR" in asked
+
+
+FILMED = {"recording": "always"}
+
+
+async def test_a_pause_keeps_the_recording_so_far_and_the_rest_becomes_another(tmp_path):
+    kept, shop, script = Kept(), Shop(picture=picture()), asking(use("click_element", index=0), done())
+    async with life(tmp_path, script, shop, Book(), keep_file=kept, browsing=FILMED) as (_, go):
+        (question,) = await go(BEGIN)
+        assert kept.frames == [1]
+        await go(Command(resume={question.id: "4711"}))
+    assert kept.frames == [1, 2]
+
+
+async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
+    kept, told_to, shop = Kept(), Told(), Shop(picture=picture(), hangs_at="click_element")
+    script = told(use("go_to_url", url=HOME), use("click_element", index=0))
+    async with life(tmp_path, script, shop, Book(), told_to, keep_file=kept, browsing=FILMED) as (_, go):
+        task = asyncio.create_task(go(BEGIN))
+        async with asyncio.timeout(30):
+            await shop.stuck.wait()
+        task.cancel()
+        await asyncio.wait({task})
+    assert task.cancelled()
+    assert kept.frames == [1]
+    last = told_to.steps[-1]
+    assert (last["number"], last["state"], last["action"]["name"]) == (2, "cancelled", "click_element")
+
+
+async def test_a_call_that_its_model_fails_keeps_its_recording(tmp_path):
+    kept, told_to, shop = Kept(), Told(), Shop(picture=picture())
+    script = told(use("go_to_url", url=HOME), use("click_element", index=0), {"status": 400})
+    async with life(tmp_path, script, shop, Book(), told_to, keep_file=kept, browsing=FILMED) as (_, go):
+        with pytest.raises(ModelError):
+            await go(BEGIN)
+    assert kept.frames == [1]
+    assert told_to.steps[-1]["state"] == "failed"

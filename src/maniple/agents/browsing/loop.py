@@ -19,7 +19,7 @@ from maniple.agents.browsing.course import COURSE, Course
 from maniple.agents.browsing.limits import MOST_REACHED
 from maniple.agents.browsing.phases import Phase, PhasePlanner
 from maniple.agents.browsing.policy import policy_of
-from maniple.agents.browsing.recordings import keep_recording
+from maniple.agents.browsing.recordings import keep_part, keep_recording
 from maniple.agents.fencing import without_marks
 from maniple.agents.react import answer_in, one_step
 from maniple.agents.scope import run_scope
@@ -100,10 +100,8 @@ class BrowsingLoop:
                     raise
                 reason = f"The time limit of {self._settings.max_seconds:g} s was reached"
                 phases = [Phase(instruction).ended(_with_what_is_kept(reason, course), done=False)]
-            except GraphBubbleUp:
-                raise  # a question: nothing has ended
-            except Exception:
-                await course.end("failed")
+            except (Exception, asyncio.CancelledError) as error:
+                await _cut_off(course, error)
                 raise
             text = without_marks(_told(phases))
             await course.end("failed" if text.startswith(FAILED) else "completed")
@@ -178,6 +176,13 @@ class BrowsingLoop:
         if scope.keep_file is None or wanted == "never":
             return False
         return wanted == "always" or scope.is_watched()
+
+
+async def _cut_off(course: Course, error: BaseException) -> None:
+    """Tell that a call ends by an error, where it is none of a pause, and keep its recording so far."""
+    if not isinstance(error, GraphBubbleUp):
+        await course.end("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
+    await keep_part(course.film.frames)
 
 
 def _task_of(instruction: str, phases: Sequence[Phase], at: int) -> Task:
