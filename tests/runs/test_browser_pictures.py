@@ -109,6 +109,27 @@ async def test_never_is_never(tmp_path):
     assert (addresses(frames), recording(frames), contents) == ([None, None], None, {})
 
 
+async def test_a_run_that_is_cancelled_has_its_recording_so_far(tmp_path):
+    shop = Shop(picture=picture(), hangs_at="click_element")
+    async with (
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
+        shopping(SCRIPT, shop=shop, checkpointer=store.checkpointer, browsing={"recording": "always"}) as (
+            it,
+            _,
+        ),
+        open_engine(it.team, store, kind="server") as engine,
+    ):
+        request = RunRequest([HumanMessage("What do apples cost?")], thread_id="t")
+        run_id = (await engine.submit(request)).run.run_id
+        async with asyncio.timeout(30):
+            await shop.stuck.wait()
+        assert (await engine.cancel(run_id)).status == "cancelled"
+        kept = [one.media_type for one in await store.artifacts.of_run(run_id)]
+        frames = checked(await told_by(engine, run_id))
+    assert kept.count("image/gif") == 1
+    assert status(frames) == "cancelled"
+
+
 async def test_a_run_keeps_so_many_files_and_no_more(tmp_path):
     async with open_store(None, tmp_path, server=True) as store:
         keep = Keeping(store, await stored_run(store))
