@@ -76,6 +76,13 @@ async def test_what_it_tells_becomes_what_an_agent_sees(page: Page) -> None:
     assert state.screenshot == JPEG
 
 
+async def test_text_is_not_said_that_may_go_into_a_password_field(page: Page, sandbox: Site) -> None:
+    sandbox.pages[f"{API}/send_keys"] = told()
+    await page.observe()
+    assert (await page.act({"action": "send_keys", "keys": "hunter2"})).text == "Sent keys: ********"
+    assert (await page.act({"action": "send_keys", "keys": "Enter"})).text == "Sent keys: Enter"
+
+
 async def test_controls_are_read_from_the_listing_when_there_is_nothing_better(
     page: Page, sandbox: Site
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from maniple.browser.actions import Action, ActionName, ActionResult
 from maniple.browser.addresses import require_public
+from maniple.browser.chords import pressed
 from maniple.browser.drivers.sandbox.answer import Answer, Control
 from maniple.browser.drivers.sandbox.api import AutomationApi, NoSuchEndpointError
 from maniple.browser.drivers.sandbox.view import FinalWordsError, View
@@ -149,8 +150,11 @@ class Hands:
         return ActionResult(done(action))
 
     async def _send_keys(self, action: Action) -> ActionResult:
+        # Which field has the focus, the API does not say.
+        controls = self.view.latest.controls if self.view.latest else ()
+        is_secret = pressed(action.keys or "") is None and any(one.is_password for one in controls)
         await self.told("send_keys", {"keys": action.keys})
-        return ActionResult(done(action))
+        return ActionResult(done(action.model_copy(update={"keys": MASK}) if is_secret else action))
 
     async def _options(self, action: Action) -> ActionResult:
         await self._require_shown(action.index)
