@@ -7,6 +7,9 @@ _ENDED = re.compile(
     r"has been closed|was closed|Connection closed|Target closed|browser has disconnected", re.I
 )
 _COVERED = re.compile(r"^\s*-?\s*(<.*>.*) intercepts pointer events", re.MULTILINE)
+# Whole lines of Playwright's, for what it tells of the page may have any words.
+_GIVEN = re.compile(r"^[ -]*performing click action$", re.MULTILINE)
+_RETRIED = re.compile(r"^[ -]*retrying click action", re.MULTILINE)
 _COVER_CHARACTERS = 120
 
 
@@ -50,9 +53,17 @@ def cover_of(error: Exception) -> str | None:
     return found[1][:_COVER_CHARACTERS] if found else None
 
 
+def was_given(error: Exception) -> bool:
+    """Whether the page was given the click, and only did not come back from it in time."""
+    last = max((found.start() for found in _GIVEN.finditer(str(error))), default=-1)
+    return last >= 0 and "Timeout" in str(error) and not _RETRIED.search(str(error), last)
+
+
 def untouched(error: Exception, seconds: float) -> str:
     """Return why an element did not take what was done to it within so many seconds."""
     message = str(error)
+    if "not attached" in message:  # whatever lay over it before
+        return "it is no longer on the page; look at the page again"
     if cover := cover_of(error):
         return f"{cover} lies over it; close or scroll away what covers it first"
     for sign, why in _REASONS:
@@ -67,7 +78,6 @@ _REASONS = (
     ("element is not enabled", "it is disabled; something else on the page must be done first"),
     ("element is not editable", "it is read-only; click it, what it opens may set it"),
     ("element is not visible", "it is not visible now; look at the page again"),
-    ("not attached", "it is no longer on the page; look at the page again"),
     ("outside of the viewport", "it cannot be brought into the window; scroll, then look at the page again"),
     ("element is not stable", "it does not come to rest; wait, then look at the page again"),
 )

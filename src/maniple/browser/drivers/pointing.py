@@ -3,7 +3,15 @@
 from typing import TYPE_CHECKING
 
 from maniple.browser.actions import Action, ActionResult
-from maniple.browser.drivers.failures import STUCK, Unable, cover_of, has_crashed, has_ended, untouched
+from maniple.browser.drivers.failures import (
+    STUCK,
+    Unable,
+    cover_of,
+    has_crashed,
+    has_ended,
+    untouched,
+    was_given,
+)
 from maniple.browser.drivers.outcome import after, before
 from maniple.browser.drivers.tabs import Tab
 from maniple.browser.drivers.window import Window
@@ -13,42 +21,77 @@ from maniple.browser.wording import done
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle
 
+_ATTEMPTS = 3
+# Nothing is waited for any more: who waits clicks what has become of the element meanwhile.
+_AT_ONCE = 500.0
+
 
 async def click_element(window: Window, action: Action, aids: Aids) -> ActionResult:
     """Click an element; what covers it is cleared away once."""
     index = action.index or 0
     stood = before(window, await window.tabs.current())
-    handle = await window.find(index)
-    if await pressed(window, stood.tab, handle, aids):
-        # It may be another one now that something has gone.
-        await press(window, stood.tab, await window.find(index))
+    for _ in range(_ATTEMPTS - 1):
+        if await _clicked(window, stood.tab, await _ready(window, stood.tab, index, aids), _AT_ONCE):
+            break
+    else:
+        await press(window, stood.tab, await _ready(window, stood.tab, index, aids), _AT_ONCE)
     return await after(window, stood, aids, done(action))
 
 
-async def pressed(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids) -> bool:
-    """Click; whether that is to be tried again, because what covered the element was cleared away."""
+async def press(window: Window, tab: Tab, handle: "ElementHandle", milliseconds: float | None = None) -> None:
+    """Click an element as it is, within so many milliseconds; None is as long as any action may take."""
     from playwright.async_api import Error
 
     try:
-        await handle.click(timeout=window.action_milliseconds, no_wait_after=True)
+        await handle.click(timeout=milliseconds or window.action_milliseconds, no_wait_after=True)
     except Error as error:
-        if _is_taken(window, tab, error):
-            return False
-        if cover_of(error) and await _cleared(window, tab, handle, aids):
-            return True
-        raise await explained(window, tab, error) from error
-    return False
-
-
-async def press(window: Window, tab: Tab, handle: "ElementHandle") -> None:
-    """Click an element as it is."""
-    from playwright.async_api import Error
-
-    try:
-        await handle.click(timeout=window.action_milliseconds, no_wait_after=True)
-    except Error as error:
-        if not _is_taken(window, tab, error):
+        if not _is_taken(tab, error):
             raise await explained(window, tab, error) from error
+
+
+async def _clicked(window: Window, tab: Tab, handle: "ElementHandle", milliseconds: float) -> bool:
+    """Click; whether the time was enough for it."""
+    from playwright.async_api import TimeoutError as TooSlow
+
+    try:
+        await press(window, tab, handle, milliseconds)
+    except Unable as error:
+        if not isinstance(error.__cause__, TooSlow) or tab.is_broken:
+            raise
+        return False
+    return True
+
+
+async def _ready(window: Window, tab: Tab, index: int, aids: Aids) -> "ElementHandle":
+    """The element as soon as a click would reach it, if it is still the one that was shown by then."""
+    from playwright.async_api import Error
+
+    handle = await window.find(index)
+    box = await handle.bounding_box()
+    try:
+        await _try(window, handle)
+    except Error as error:
+        if not cover_of(error) or not await _cleared(window, tab, handle, aids):
+            raise await explained(window, tab, error) from error
+        handle = await window.find(index)
+        await _tried(window, tab, handle)
+    if await handle.bounding_box() != box:
+        # It was scrolled to, at which lists give their rows to other items.
+        await _tried(window, tab, handle)
+    return await window.find(index)
+
+
+async def _try(window: Window, handle: "ElementHandle") -> None:
+    await handle.click(trial=True, timeout=window.action_milliseconds)
+
+
+async def _tried(window: Window, tab: Tab, handle: "ElementHandle") -> None:
+    from playwright.async_api import Error
+
+    try:
+        await _try(window, handle)
+    except Error as error:
+        raise await explained(window, tab, error) from error
 
 
 async def _cleared(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids) -> bool:
@@ -59,11 +102,9 @@ async def _cleared(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids
     return await window.clear(tab, aids, at=at)
 
 
-def _is_taken(window: Window, tab: Tab, error: Exception) -> bool:
-    """Whether the click was what closed the tab, or made the page open dialogs until its time was over."""
-    if has_ended(error):
-        return tab.page.is_closed()
-    return "Timeout" in str(error) and window.dialogs.have_come
+def _is_taken(tab: Tab, error: Exception) -> bool:
+    """Whether the click was what closed the tab, or what it began kept the page from answering in time."""
+    return tab.page.is_closed() if has_ended(error) else was_given(error)
 
 
 async def explained(window: Window, tab: Tab, error: Exception) -> Exception:
