@@ -97,6 +97,19 @@ async def test_a_question_of_the_browser_is_answered_in_the_conversation(tmp_pat
     assert (status, output) == (0, "The blue one.\n"), notes
 
 
+async def test_who_has_a_small_model_is_told_before_that_it_only_reads(tmp_path: Path, site: Site) -> None:
+    with serving({"other": [reply("Hello")]}) as server:
+        more = {"MANIPLE_MODELS__BASIC__PROFILE": "compact"}
+        _, output, notes = await maniple(
+            *("browse", "--url", f"{site.url}/", "Buy a hat"),
+            folder=tmp_path,
+            env=env(tmp_path, server, **more),
+        )
+    assert "Hats" in output
+    assert "it only reads the one that the task names" in notes
+    assert notes.index("only reads") < notes.index("The run's page")
+
+
 async def test_without_a_chromium_it_says_how_to_get_one(tmp_path: Path) -> None:
     with serving({"other": [reply("Hello")]}) as server:
         more = {"MANIPLE_BROWSER__EXECUTABLE": "/nowhere/chromium"}

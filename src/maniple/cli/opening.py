@@ -22,6 +22,10 @@ ALONE: tuple[Worker, ...] = (GENERAL, "browser")
 """Who can be given a run alone; a conversation goes on with one of theirs, whoever began it."""
 _DRAIN_SECONDS = 0.5
 """Somebody waits for the prompt of the shell."""
+_ONLY_READS = (
+    "This model is too small to work in a page: it only reads the one that the task names, and does nothing "
+    "there. --mode and --strategy have no effect. Set BASIC_MODEL in .env for a larger one."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,8 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             progress.close()
             announce(runtime.answering, runtime.notices, screens)
             _require(choices.agent, runtime.graph.nodes, runtime.missing)
+            if choices.agent == "browser" and runtime.only_reads:
+                screens.note(_ONLY_READS, "yellow")
             yield Session(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),

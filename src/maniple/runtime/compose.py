@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import ROLES, Roles, roles_of
+from maniple.agents.compact import Browsing as PageReading
 from maniple.browser import Browser
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, build_graph, members_of
@@ -50,6 +51,8 @@ class Runtime:
     """The MCP servers, if any are configured."""
     browser: Browser | None = None
     """Where the team works in pages; each thread has tabs of its own."""
+    only_reads: bool = False
+    """Whether the browser's model is too small for more than reading the page that a task names."""
 
     @property
     def alone(self) -> list[Worker]:
@@ -125,6 +128,7 @@ async def open_runtime(
             roles,
             equipment.mcp,
             equipment.browser,
+            isinstance(workers.get("browser"), PageReading),
         )
 
 
