@@ -49,30 +49,30 @@ async def ask_for(
     shape: Shape[T],
     *,
     check: Callable[[T], T] = lambda value: value,
+    repairs: int = 1,
 ) -> tuple[T, AIMessage]:
     """Return the object and the message that carried it.
 
     `check` may normalise the object or raise `ValueError` with words for the model. Raises
-    `ShapeError` when two answers missed, `ModelError` when the endpoint fails.
+    `ShapeError` when an answer and its `repairs` missed, `ModelError` when the endpoint fails.
     """
     conversation = list(messages)
-    answer = await _ask_by_best_means(model, conversation, shape)
-    try:
-        return check(await _read(answer, shape)), answer
-    except ValueError as mistake:
-        # An empty assistant message is refused by several endpoints.
-        said = _text_of(answer)[:2000] or "(nothing)"
-        conversation += [
-            AIMessage(said),
-            HumanMessage(
-                f"That cannot be used: {_words(mistake)}\nAnswer again with the corrected JSON only."
-            ),
-        ]
-    second = await _ask_by_best_means(model, conversation, shape)
-    try:
-        return check(await _read(second, shape)), second
-    except ValueError as mistake:
-        raise ShapeError(_words(mistake), _text_of(second)) from mistake
+    while True:
+        answer = await _ask_by_best_means(model, conversation, shape)
+        try:
+            return check(await _read(answer, shape)), answer
+        except ValueError as mistake:
+            if repairs == 0:
+                raise ShapeError(_words(mistake), _text_of(answer)) from mistake
+            repairs -= 1
+            conversation += _correction(answer, mistake)
+
+
+def _correction(answer: AIMessage, mistake: ValueError) -> list[BaseMessage]:
+    # An empty assistant message is refused by several endpoints.
+    said = _text_of(answer)[:2000] or "(nothing)"
+    words = f"That cannot be used: {_words(mistake)}\nAnswer again with the corrected JSON only."
+    return [AIMessage(said), HumanMessage(words)]
 
 
 async def _ask_by_best_means(

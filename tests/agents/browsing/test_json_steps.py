@@ -93,10 +93,22 @@ async def test_a_missed_shape_is_shown_to_the_model_once():
     assert len(again) == 1 and "'fly_to'" in str(again[0]["messages"][-1])
 
 
-async def test_a_shape_that_is_missed_twice_ends_the_call():
-    async with shopping(told(reply("no"), reply("never"), **HANDOFF), models=MODELS) as (team, _):
+async def test_a_shape_that_is_missed_with_two_repairs_is_one_failed_step():
+    misses = [reply("no")] * 3
+    async with shopping(told(*misses, OPEN, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (
+        team,
+        shop,
+    ):
         frames = await team.run()
-    assert content(frames).startswith("STEP FAILED: the model's answers are no steps of the form")
+    assert content(frames) == "ok"
+    assert [one["action"] for one in shop.only.done] == ["go_to_url"]
+    assert team.server.stats["by_role"]["browser"] == 5
+
+
+async def test_three_such_steps_end_the_call():
+    async with shopping(told(reply("no"), **HANDOFF), models=MODELS) as (team, _):
+        frames = await team.run()
+    assert content(frames).startswith("STEP FAILED: Too many consecutive failures")
 
 
 async def test_an_endpoint_that_refuses_tools_is_asked_for_json_at_once():

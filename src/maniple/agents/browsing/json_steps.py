@@ -11,7 +11,6 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from maniple.agents.task import StepFailed
 from maniple.agents.text_tools import TextToolCalls
 from maniple.agents.tool_arguments import storable
 from maniple.agents.wrapping import ModelHandler
@@ -36,6 +35,8 @@ REACT_RESPONSE_SCHEMA: dict[str, Any] = {
     "required": ["thought", "action", "is_complete"],
 }
 """The response as seed 003 has it."""
+_REPAIRS = 2
+_MISSED_CHARACTERS = 2_000
 
 
 class _Thought(BaseModel):
@@ -66,9 +67,9 @@ class _Response(BaseModel):
 
 
 class JsonSteps(TextToolCalls):
-    """Asks such models for the object; it is repaired, and a model that missed it is shown its mistake once.
+    """Asks such models for the object; it is repaired, and a model that missed it is shown its mistake twice.
 
-    A model that has tool calls is asked for those. Raises `StepFailed` for a second miss.
+    After that it is a call of no tool, whose failure counts. A model that has tool calls is asked for those.
     """
 
     async def in_text(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
@@ -84,11 +85,12 @@ class JsonSteps(TextToolCalls):
             return said
 
         try:
-            said, answer = await ask_for(request.model, _in_words(request), shape, check=check)
+            said, answer = await ask_for(
+                request.model, _in_words(request), shape, check=check, repairs=_REPAIRS
+            )
         except ShapeError as error:
-            raise StepFailed(
-                f"the model's answers are no steps of the form that was asked for: {error}"
-            ) from error
+            thought = _Thought(content=error.answer[:_MISSED_CHARACTERS])
+            said, answer = _Response(thought=thought, action=_Action(tool_name=shape.name)), AIMessage("")
         return ModelResponse(result=[_as_message(said, answer)])
 
 
