@@ -6,6 +6,7 @@ The plan is a graph inside the graph that calls: what was planned, done and aske
 import asyncio
 import operator
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypedDict
 
@@ -32,6 +33,8 @@ FAILED = "STEP FAILED:"
 RECURSION_LIMIT = 10_000
 """The limits are the loop's own."""
 Graph = CompiledStateGraph[Any, Any, Any, Any]
+_REACHED: ContextVar[list[Phase]] = ContextVar("maniple_browser_phases")
+"""The plan as it is now, for whoever ends the call in the middle."""
 
 
 class _State(TypedDict):
@@ -80,7 +83,8 @@ class BrowsingLoop:
         """
         course = Course(self._is_filmed)
         limit = asyncio.timeout(self._settings.max_seconds)
-        with held(COURSE, course):
+        reached: list[Phase] = []
+        with held(COURSE, course), held(_REACHED, reached):
             try:
                 async with limit:
                     done = await self._graph.ainvoke(
@@ -99,7 +103,7 @@ class BrowsingLoop:
                 if not limit.expired():
                     raise
                 reason = f"The time limit of {self._settings.max_seconds:g} s was reached"
-                phases = [Phase(instruction).ended(_with_what_is_kept(reason, course), done=False)]
+                phases = _cut_short(reached or [Phase(instruction)], _with_what_is_kept(reason, course))
             except (Exception, asyncio.CancelledError) as error:
                 await _cut_off(course, error)
                 raise
@@ -114,6 +118,7 @@ class BrowsingLoop:
     async def _work(self, state: _State) -> Command[Any]:
         """Do the first phase that is open."""
         phases = [Phase.of(one) for one in state["phases"]]
+        _REACHED.get()[:] = phases
         at = next(at for at, one in enumerate(phases) if one.status == "not_started")
         course = COURSE.get() or Course()
         course.begin(
@@ -224,6 +229,13 @@ def _told(phases: Sequence[Phase]) -> str:
         return phases[-1].result
     done = [f"{one.goal}: {one.result}" for one in phases if one.status == "completed"]
     return "\n".join([f"{FAILED} {failed.result}", *(["Done before:", *done] if done else [])])
+
+
+def _cut_short(phases: Sequence[Phase], reason: str) -> list[Phase]:
+    """Return what is completed, and the phase that was under way as failed."""
+    done = [one for one in phases if one.status == "completed"]
+    under_way = next((one for one in phases if one.status != "completed"), phases[-1])
+    return [*done, under_way.ended(reason, done=False)]
 
 
 def _with_what_is_kept(reason: str, course: Course) -> str:
