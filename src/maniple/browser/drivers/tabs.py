@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from maniple.browser.drivers.failures import Unable
 from maniple.browser.drivers.notices import Notices
 from maniple.browser.drivers.surface import PlaywrightSurface
 from maniple.browser.obstacles import Clearing
@@ -60,6 +61,8 @@ class Tabs:
         self._tabs: dict[Page, Tab] = {}
         self._current: Tab | None = None
         self._last_id = 0
+        self._own = 0
+        """How many pages are being opened here, and not by a page."""
         self._arrived = asyncio.Event()
         self.announced = 0
         """How many windows pages have begun to open; each is a tab as soon as its server answers."""
@@ -76,8 +79,14 @@ class Tabs:
         return tab
 
     async def open(self, tab_id: int | None = None) -> Tab:
-        """Open an empty tab and look at it; `tab_id` is one that it had before."""
-        page = await self._context.new_page()
+        """Open an empty tab and look at it; `tab_id` is one that it had before.
+
+        Raises:
+            Unable: as many are open as there may be.
+        """
+        if len(self._tabs) >= _MOST:
+            raise Unable(f"{_MOST} tabs are open; close one first")
+        page = await self._new_page()
         tab = self._tabs.get(page) or self._add(page)
         if tab_id is not None:
             tab.tab_id, self._last_id = tab_id, max(self._last_id, tab_id)
@@ -139,7 +148,7 @@ class Tabs:
 
     async def replace(self, tab: Tab) -> None:
         """Give a tab an empty page in place of one that is broken."""
-        broken, tab.page = tab.page, await self._context.new_page()
+        broken, tab.page = tab.page, await self._new_page()
         tab.clearing = Clearing(PlaywrightSurface(tab.page))
         added = self._tabs.pop(tab.page, None)
         if added is not None and added.tab_id == self._last_id:
@@ -148,6 +157,14 @@ class Tabs:
         self._tabs[tab.page] = tab
         tab.chooser, tab.is_broken = None, False
         self._begin(_close(broken))
+
+    async def _new_page(self) -> "Page":
+        """A page that was not opened by another, however many there are."""
+        self._own += 1
+        try:
+            return await self._context.new_page()
+        finally:
+            self._own -= 1
 
     def _announce(self, _: Any) -> None:
         self.announced += 1
@@ -161,7 +178,7 @@ class Tabs:
                     await self._arrived.wait()
 
     def _came(self, page: "Page") -> None:
-        if len(self._tabs) >= _MOST:
+        if len(self._tabs) >= _MOST and not self._own:
             self._notices.add(f"The page opened more tabs than {_MOST}; the new ones were closed.")
             self._begin(_close(page))
             return
