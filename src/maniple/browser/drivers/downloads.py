@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 _NO_FILE_NAME = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
 _NAME_CHARACTERS = 120
+# Of what a page gives between one look and the next; the bytes are so many times those of one file.
 _MOST_UNTOLD = 20
+_MOST_AT_ONCE = 4
+_REFUSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class _Came:
     name: str
     path: Path | None
     why_not: str = ""
+    size: int = 0
+    """In bytes."""
 
 
 class Downloads:
@@ -45,6 +50,8 @@ class Downloads:
         self._seconds = seconds
         self._tasks: set[asyncio.Task[None]] = set()
         self._untold: list[_Came] = []
+        self._under_way = 0
+        self._refused = 0
         self._too_large: set[str] = set()
         self.begun = asyncio.Event()
         """Set when one begins; to be cleared by who waits for it."""
@@ -68,22 +75,39 @@ class Downloads:
         session.on("Page.downloadProgress", came)
         await session.send("Page.enable")
 
+    async def finish(self) -> None:
+        """Wait for what has begun by now; what a page begins meanwhile is left for later."""
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks), timeout=self._seconds)
+
     async def kept(self, aids: Aids) -> list[Kept]:
-        """Wait for what has begun and hand it over: to `aids.keep_file`, or it stays in the folder."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-        came, self._untold = self._untold, []
-        return [await self._keep(one, aids) for one in came]
+        """Hand over what has come: to `aids.keep_file`, or it stays in the folder."""
+        kept, refused = [], self._refused
+        if refused:
+            self._refused = 0
+            kept.append(Kept(f"{refused} more files were not downloaded: too many came at once"))
+        while self._untold:
+            kept.append(await self._keep(self._untold.pop(0), aids))
+        return kept
 
     async def aclose(self) -> None:
-        """Give up what is under way."""
+        """Give up what is under way, and what nobody was told of."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        untold, self._untold = self._untold, []
+        for came in untold:
+            if came.path is not None:
+                await asyncio.to_thread(_remove, came.path)
 
     def _began(self, download: "Download") -> None:
-        self._begin(self._take(download))
         self.begun.set()
+        if self._under_way + len(self._untold) >= _MOST_UNTOLD:
+            self._refused += 1
+            self._begin(_refuse(download))
+            return
+        self._under_way += 1
+        self._begin(self._take(download))
 
     def _begin(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -91,29 +115,37 @@ class Downloads:
         task.add_done_callback(self._tasks.discard)
 
     async def _take(self, download: "Download") -> None:
+        path = self._folder / uuid4().hex / file_name(download.suggested_filename)
+        size, why_not = 0, "it was given up"
+        try:
+            size, why_not = await self._saved(download, path)
+        finally:
+            self._under_way -= 1
+            if why_not:
+                await asyncio.to_thread(_remove, path)
+        self._untold.append(_Came(path.name, None if why_not else path, why_not, size))
+
+    async def _saved(self, download: "Download", path: Path) -> tuple[int, str]:
+        """Save a file; its size in bytes, and why it cannot be had or ""."""
         from playwright.async_api import Error
 
-        name = file_name(download.suggested_filename)
-        path = self._folder / uuid4().hex / name
-        why_not = ""
+        size, why_not = 0, ""
         try:
             async with asyncio.timeout(self._seconds):
                 await download.save_as(path)
-            if (await asyncio.to_thread(path.stat)).st_size > self._max_bytes:
-                self._too_large.add(download.url)
+            size = (await asyncio.to_thread(path.stat)).st_size
+            await download.delete()  # Playwright keeps one of its own
         except TimeoutError:
             why_not = f"it did not come within {self._seconds:g} seconds"
-            with suppress(Error):
-                await download.cancel()
+            await _refuse(download)
         except (Error, OSError) as error:
             why_not = one_line(str(error), 100)
-        if download.url in self._too_large:
+        if size > self._max_bytes or download.url in self._too_large:
             self._too_large.discard(download.url)
             why_not = f"it has more than {self._max_bytes} bytes"
-        if why_not:
-            await asyncio.to_thread(_remove, path)
-        if len(self._untold) < _MOST_UNTOLD:
-            self._untold.append(_Came(name, None if why_not else path, why_not))
+        elif size + sum(came.size for came in self._untold) > self._max_bytes * _MOST_AT_ONCE:
+            why_not = "too much came at once"
+        return size, why_not
 
     async def _keep(self, came: _Came, aids: Aids) -> Kept:
         if came.path is None:
@@ -127,6 +159,15 @@ class Downloads:
         finally:
             await asyncio.to_thread(_remove, came.path)
         return Kept(f"Downloaded file to {told}", Path(told))
+
+
+async def _refuse(download: "Download") -> None:
+    from playwright.async_api import Error
+
+    with suppress(Error, TimeoutError):  # it has just ended
+        async with asyncio.timeout(_REFUSE_SECONDS):
+            await download.cancel()
+            await download.delete()
 
 
 async def _cancel(session: "CDPSession", guid: str) -> None:

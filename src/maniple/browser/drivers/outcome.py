@@ -50,6 +50,7 @@ async def after(
     await _settled(window, stood)
     told = [words]
     downloads: list[Path] = []
+    await window.downloads.finish()
     for kept in await window.downloads.kept(aids):
         told.append(kept.words)
         downloads += [kept.path] if kept.path else []
