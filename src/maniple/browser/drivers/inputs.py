@@ -1,5 +1,6 @@
 """Filling in fields."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.actions import Action, ActionResult
@@ -9,7 +10,7 @@ from maniple.browser.drivers.pointing import explained
 from maniple.browser.drivers.tabs import Tab
 from maniple.browser.drivers.window import Window
 from maniple.browser.page import Aids
-from maniple.browser.wording import MASK, done
+from maniple.browser.wording import MASK, done, one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle
@@ -32,6 +33,7 @@ _KIND = """element => {
     const type = tag === "input" ? element.type : "";
     return {tag, type, editable: element.isContentEditable || tag === "textarea" || tag === "input"};
 }"""
+_HAS_FOCUS = "element => element.getRootNode().activeElement === element"
 _FIELD = "input:not([type=hidden]), textarea, [contenteditable]:not([contenteditable=false])"
 
 
@@ -48,6 +50,8 @@ async def input_text(window: Window, action: Action, aids: Aids) -> ActionResult
     if kind["type"] == "password":
         words = done(action.model_copy(update={"text": MASK}))
     await _fill(window, stood.tab, handle, kind, text)
+    if kind["type"] != "password":
+        words += await _other(handle, text)
     return await after(window, stood, aids, words, may_begin=False)
 
 
@@ -65,9 +69,7 @@ async def _fill(window: Window, tab: Tab, handle: "ElementHandle", kind: dict[st
     # All at once, but the last character by its key: some pages listen for nothing else.
     by_key = text[-1:] if form is None and text[-1:].isprintable() else ""
     try:
-        await field.fill(text[:-1] if by_key else text, timeout=window.action_milliseconds)
-        if by_key:
-            await tab.page.keyboard.type(by_key)
+        await _put(window, tab, field, text, by_key)
         taken = form is None or _is_taken(text, await field.input_value())
     except Error as error:
         if form is None or "Timeout" in str(error):
@@ -75,6 +77,28 @@ async def _fill(window: Window, tab: Tab, handle: "ElementHandle", kind: dict[st
         taken = False
     if not taken:
         raise Unable(f"a field of type {kind['type']} does not take '{text}'; write it as {form}")
+
+
+async def _put(window: Window, tab: Tab, field: "ElementHandle", text: str, by_key: str) -> None:
+    """Put a text into a field, its last character by key if that is given."""
+    await field.fill(text.removesuffix(by_key), timeout=window.action_milliseconds)
+    if not by_key:
+        return
+    if await field.evaluate(_HAS_FOCUS):
+        await tab.page.keyboard.type(by_key)
+    else:  # the page went on to another field, or drew this one anew
+        await field.fill(text, timeout=window.action_milliseconds)
+
+
+async def _other(handle: "ElementHandle", text: str) -> str:
+    """What is to be told of a field that made something else of the text."""
+    from playwright.async_api import Error
+
+    with suppress(Error):  # it has gone meanwhile, or holds no text of its own
+        value = await handle.input_value()
+        if " ".join(value.split()) != " ".join(text.split()):
+            return f" - the field holds '{one_line(value, 200)}' now"
+    return ""
 
 
 def _is_taken(text: str, value: str) -> bool:
