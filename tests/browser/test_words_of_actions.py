@@ -44,7 +44,8 @@ def test_what_it_does_use_has_to_be_right(given: dict[str, Any], why: str) -> No
     ("told", "meant"),
     [
         ("shop.example", "https://shop.example"),
-        (" shop.example:8443/hats?q=blue#2 ", "https://shop.example:8443/hats?q=blue#2"),
+        (" shop.example:8443/hats?q=blue#2 ", "http://shop.example:8443/hats?q=blue#2"),
+        ("shop.example:443/hats", "https://shop.example:443/hats"),
         ("münchen.example/straße", "https://münchen.example/straße"),
         ("localhost:8000/a", "http://localhost:8000/a"),
         ("127.0.0.2?x", "http://127.0.0.2?x"),

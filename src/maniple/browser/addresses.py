@@ -8,20 +8,25 @@ from maniple.egress import Resolve
 from maniple.errors import FetchError
 
 # A name with a dot, this machine or an IP address, and perhaps a port: no scheme such as `javascript:1`.
-_HOST = re.compile(r"(localhost|\[[0-9a-f:.]+\]|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?=[/?#]|$)", re.IGNORECASE)
+_HOST = re.compile(r"(localhost|\[[0-9a-f:.]+\]|[\w-]+(?:\.[\w-]+)+\.?)(?::(\d+))?(?=[/?#]|$)", re.IGNORECASE)
 
 
 def completed(url: str) -> str:
-    """Return the address with the scheme that was left out: https, or http for IP addresses and localhost."""
+    """Return the address with the scheme that was left out, as it is most likely meant.
+
+    That is http for this machine, IP addresses and ports other than 443, https for all others.
+    """
     url = url.strip()
     host = _HOST.match(url)
     if host is None:
         return url
-    return f"http://{url}" if _is_numeric_or_local(host[1]) else f"https://{url}"
+    name, port = host.groups()
+    is_plain = port not in (None, "443") or (port is None and _is_numeric_or_local(name))
+    return f"http://{url}" if is_plain else f"https://{url}"
 
 
 def _is_numeric_or_local(host: str) -> bool:
-    if host.lower() == "localhost":
+    if f".{host.lower()}".endswith(".localhost"):
         return True
     try:
         ipaddress.ip_address(host.strip("[]"))

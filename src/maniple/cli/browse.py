@@ -1,8 +1,6 @@
 """`maniple browse`: a task done in the browser, by the browser's agent alone."""
 
 import sys
-from contextlib import suppress
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
 Mode = Literal["navigate", "execute", "scrape", "research", "auto"]
 Strategy = Literal["react", "react_plus", "cot", "tot"]
-_TLS_PORT = 443
 
 
 def browse(  # noqa: PLR0913 - typer reads the options from the signature
@@ -106,25 +103,12 @@ def beginning_at(url: str, task: str) -> str:
     """Return the task with the page to begin at; raises `BadParameter` for what is no web address."""
     if not url:
         return task
-    address = url if "://" in url else f"{_scheme(url)}://{url}"
+    from maniple.browser.addresses import completed
+
+    address = completed(url)
     if not _is_web_address(address):
         raise typer.BadParameter("is no address of a web page.", param_hint="--url")
     return f"{task}\nBegin at {address}"  # the first line is what the run is called
-
-
-def _scheme(url: str) -> str:
-    """Return what an address without a scheme most likely means: what has a number or a port has no TLS."""
-    try:
-        parts = urlsplit(f"//{url}")
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        return "https"
-    if port == _TLS_PORT:
-        return "https"
-    with suppress(ValueError):
-        ip_address(host)
-        return "http"
-    return "http" if port is not None or host == "localhost" or host.endswith(".localhost") else "https"
 
 
 def _is_web_address(address: str) -> bool:
