@@ -45,7 +45,7 @@ async def press(window: Window, tab: Tab, handle: "ElementHandle", milliseconds:
     try:
         await handle.click(timeout=milliseconds or window.action_milliseconds, no_wait_after=True)
     except Error as error:
-        if not _is_taken(tab, error):
+        if not await _is_taken(window, tab, error):
             raise await explained(window, tab, error) from error
 
 
@@ -102,9 +102,15 @@ async def _cleared(window: Window, tab: Tab, handle: "ElementHandle", aids: Aids
     return await window.clear(tab, aids, at=at)
 
 
-def _is_taken(tab: Tab, error: Exception) -> bool:
+async def _is_taken(window: Window, tab: Tab, error: Exception) -> bool:
     """Whether the click was what closed the tab, or what it began kept the page from answering in time."""
-    return tab.page.is_closed() if has_ended(error) else was_given(error)
+    if has_ended(error):
+        return tab.page.is_closed()
+    if not was_given(error):
+        return False
+    if not window.dialogs.have_come and not await window.check(tab):
+        raise Unable(STUCK) from error
+    return True
 
 
 async def explained(window: Window, tab: Tab, error: Exception) -> Exception:
