@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from maniple.browser import ACTIONS, ActionResult, Aids, Browser, Found, open_browser
+from maniple.browser.drivers.sight import OwnSight
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError
 from tests.browser.driving import Driver
@@ -174,6 +175,25 @@ async def test_a_page_that_hangs_is_said_and_left(site: Site) -> None:
             await driver.act("click_element", index=index)
         assert (await driver.act("go_to_url", url=f"{site.url}/b")).text == f"Navigated to {site.url}/b"
         assert "Out of it" in await driver.look()
+
+
+async def test_a_page_that_takes_too_long_to_look_at_can_be_left(
+    shared: Browser, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(*_: object, **__: object) -> None:
+        raise TimeoutError  # as after the seconds that a look has
+
+    site.pages |= {"/": Reply("<p>Large"), "/b": Reply("<p>Small")}
+    async with driven(shared, "large") as driver:
+        await driver.act("go_to_url", url=site.url)
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(BrowserError, match="very large or busy"),
+        ):
+            patch.setattr(OwnSight, "look", slow)
+            await driver.look()
+        await driver.act("go_to_url", url=f"{site.url}/b")
+        assert "Small" in await driver.look()
 
 
 async def test_a_cancelled_call_lets_the_next_one_in(shared: Browser, site: Site) -> None:

@@ -24,6 +24,7 @@ _READ_SECONDS = 10.0
 _NEW = "A new browser was started, for the one before ended: its tabs, logins and what was typed are lost."
 _REOPENED = "{why} Its tabs were opened anew; logins and what was typed may be lost."
 _ENDED = "the browser ended. The next action starts a new one with an empty page: open the address again"
+_TOO_SLOW = "it took too long: the page is very large or busy. Try again, or use another page"
 _CRASHED = "the page crashed. Its tab is empty now: open another address, or this one once more"
 
 
@@ -114,8 +115,8 @@ class Session:
         tab = await window.tabs.current()
         if has_crashed(error):
             return _CRASHED
-        if isinstance(error, TimeoutError) and not await window.check(tab):
-            return STUCK
+        if isinstance(error, TimeoutError):
+            return _TOO_SLOW if await window.check(tab) else STUCK
         return first_line(error)
 
     async def _lost(self) -> str:
