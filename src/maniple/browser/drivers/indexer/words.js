@@ -68,11 +68,18 @@ const titleOf = (element) => {
   );
 };
 
+// Not those that come with the pointer or the focus: the element stays what it is.
+const PASSING = /hover|active|focus|press|state/i;
+const lastingClasses = (element) => {
+  const classes = element.getAttribute("class");
+  return classes === null ? null : classes.slice(0, 200).split(/\s+/).filter((one) => !PASSING.test(one)).join(" ");
+};
+
 // An icon without any words: what its class or its picture is called is all that there is to read.
 const iconOf = (element) => {
   const icon = element.querySelector("svg, i, use, img, [class*=icon]") ?? element;
   const source = icon.querySelector("use") ?? icon;
   const file = (source.getAttribute("href") ?? source.getAttribute("xlink:href") ?? source.getAttribute("src") ?? "").slice(-80);
-  const hint = /[#/]([\w-]+)(?:\.\w+)?$/.exec(file)?.[1] ?? icon.getAttribute("class") ?? element.getAttribute("class") ?? element.id;
+  const hint = /[#/]([\w-]+)(?:\.\w+)?$/.exec(file)?.[1] ?? lastingClasses(icon) ?? lastingClasses(element) ?? element.id;
   return hint ? tidy(`(${String(hint).slice(0, 200).trim()})`, 50) : "";
 };
