@@ -4,6 +4,7 @@ import asyncio
 import re
 from datetime import datetime
 
+from maniple.errors import BrowserError
 from tests.browser.miniwob.clicking import Policy
 from tests.browser.miniwob.episode import Control, Episode
 
@@ -36,7 +37,10 @@ async def write_twice(task: Episode) -> None:
 
 async def log_in(task: Episode) -> None:
     for place, words in enumerate(task.quoted()):
-        await task.write(field(task, place), words)
+        try:
+            await task.write(field(task, place), words)
+        except BrowserError:  # a window may come up as soon as the field is touched
+            await task.see()
         if task.has("Cancel"):
             await task.click("Cancel")
             await task.write(field(task, place), words)
