@@ -496,7 +496,8 @@ async def test_keys_are_pressed_and_texts_typed(driver: Driver, site: Site) -> N
     await driver.on("click_element", "Query")
     for keys in ("some text", "Control+A", "other text", "Enter"):
         assert (await driver.act("send_keys", keys=keys)).text == f"Sent keys: {keys}"
-    assert "Found it" in await driver.look()
+    # A busy machine sends the form a moment after the key; a second look comes after that.
+    assert "Found it" in await driver.look() or "Found it" in await driver.look()
     assert driver.state is not None
     assert driver.state.url.endswith("/found?q=other+text")
 

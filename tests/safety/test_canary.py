@@ -17,6 +17,8 @@ from tests.safety.canaries import CANARIES, configured, found_in, secret_setting
 from tests.safety.heard import heard_server
 from tests.safety.site import ALL, Site, open_site
 
+# A server, a terminal and a dozen commands, one after the other, all before the first test.
+pytestmark = pytest.mark.timeout(400)
 WORKSPACES = "workspaces"
 """What a program wrote there it may have been told: its files are its own."""
 
