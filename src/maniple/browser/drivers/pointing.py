@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from playwright.async_api import ElementHandle
 
 _ATTEMPTS = 3
-# Nothing is waited for any more: who waits clicks what has become of the element meanwhile.
+# In milliseconds; nothing is waited for: who waits clicks what has become of the element meanwhile.
+_NOW = 150.0
 _AT_ONCE = 500.0
 
 
@@ -30,6 +31,10 @@ async def click_element(window: Window, action: Action, aids: Aids) -> ActionRes
     """Click an element; what covers it is cleared away once."""
     index = action.index or 0
     stood = before(window, await window.tabs.current())
+    handle = await window.find(index)
+    # What is in view and takes the click now is what was shown; all else is waited for first.
+    if await _is_in_view(window, handle) and await _clicked(window, stood.tab, handle, _NOW):
+        return await after(window, stood, aids, done(action))
     for _ in range(_ATTEMPTS - 1):
         if await _clicked(window, stood.tab, await _ready(window, stood.tab, index, aids), _AT_ONCE):
             break
@@ -60,6 +65,16 @@ async def _clicked(window: Window, tab: Tab, handle: "ElementHandle", millisecon
             raise
         return False
     return True
+
+
+async def _is_in_view(window: Window, handle: "ElementHandle") -> bool:
+    box = await handle.bounding_box()
+    return (
+        box is not None
+        and min(box["x"], box["y"]) >= 0
+        and box["x"] + box["width"] <= window.settings.viewport_width
+        and box["y"] + box["height"] <= window.settings.viewport_height
+    )
 
 
 async def _ready(window: Window, tab: Tab, index: int, aids: Aids) -> "ElementHandle":
