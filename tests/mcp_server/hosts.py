@@ -17,6 +17,17 @@ from tests.api.inside import settings_of
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import plan, step
 
+QUESTION = {"question": "1+3=?"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "0"},
+    },
+}
 ERAS = ["legacy", "auto"]
 """Clients of the protocol with a handshake, and of the newest one."""
 ASKING = {

@@ -14,23 +14,12 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from tests.cli.processes import MANIPLE, environment, maniple, start
-from tests.mcp_server.hosts import ASKING, ERAS, HANGING, Host, Person, words
+from tests.mcp_server.hosts import ASKING, ERAS, HANGING, HELLO, QUESTION, Host, Person, words
 from tests.mcp_server.site import Site, site
 from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, reply, serving
 from tests.serving import ROOT
 
 pytestmark = pytest.mark.anyio
-QUESTION = {"question": "1+3=?"}
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "0"},
-    },
-}
 ACCEPT = {"accept": "application/json, text/event-stream"}
 
 

@@ -16,22 +16,11 @@ from mcp import Client
 from maniple.errors import McpError
 from maniple.mcp.stdio import stdio_transport
 from tests.cli.processes import MANIPLE, environment, start
-from tests.mcp_server.hosts import ERAS, HANGING, Host
+from tests.mcp_server.hosts import ERAS, HANGING, HELLO, QUESTION, Host
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.serving import ROOT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
-QUESTION = {"question": "1+3=?"}
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "0"},
-    },
-}
 
 
 @pytest.fixture

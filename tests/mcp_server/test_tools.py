@@ -10,11 +10,10 @@ from jsonschema import validate
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
-from tests.mcp_server.hosts import ASKING, CRAWLING, ERAS, HANGING, Host, Person, hosted, words
+from tests.mcp_server.hosts import ASKING, CRAWLING, ERAS, HANGING, QUESTION, Host, Person, hosted, words
 from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
-QUESTION = {"question": "1+3=?"}
 
 
 @pytest.fixture(scope="module")
