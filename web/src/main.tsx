@@ -3,7 +3,7 @@ import { App } from "./components/App";
 import { keepAgreeing, open } from "./conversation";
 import { refreshThreads } from "./threads";
 import { language } from "./words";
-import "./page.css";
+import "./styles/index.css";
 
 const here = () => (location.hash.length > 1 ? decodeURIComponent(location.hash.slice(1)) : null);
 

@@ -3,8 +3,8 @@ import { describe, expect, it, vi } from "vitest";
 import type { RunEvent } from "../src/events";
 
 vi.stubGlobal("sessionStorage", { getItem: () => null, setItem: () => undefined });
-const { RunView } = await import("../src/components/RunView");
-const { linksOf } = await import("../src/components/CallView");
+const { RunView } = await import("../src/components/chat/RunView");
+const { linksOf } = await import("../src/components/work/CallView");
 const { RunModel } = await import("../src/run");
 
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });

@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import { keyWanted } from "../api";
 import { isOffline, openId, trouble } from "../conversation";
 import { words } from "../words";
-import { Composer } from "./Composer";
-import { Conversation } from "./Conversation";
+import { Composer } from "./chat/Composer";
+import { Conversation } from "./chat/Conversation";
 import { KeyForm } from "./KeyForm";
-import { ThreadList } from "./ThreadList";
+import { ThreadList } from "./threads/ThreadList";
 
 export function App({ onKey }: { onKey: () => void }) {
   const [isListOpen, setListOpen] = useState(false);

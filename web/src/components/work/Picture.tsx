@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { ask } from "../api";
+import { ask } from "../../api";
 
 /** A picture of a run: it needs the key, and so is fetched, not loaded by its address. */
 export function Picture({ url, words }: { url: string; words: string }) {

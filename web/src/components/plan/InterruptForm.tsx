@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { answer } from "../conversation";
-import type { Interrupt } from "../events";
-import type { RunModel } from "../run";
-import { words } from "../words";
+import { answer } from "../../conversation";
+import type { Interrupt } from "../../events";
+import type { RunModel } from "../../run";
+import { words } from "../../words";
 import { PlanEditor } from "./PlanEditor";
 
 interface Waits {

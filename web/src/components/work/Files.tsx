@@ -1,7 +1,7 @@
-import { ask } from "../api";
-import { attempt } from "../conversation";
-import type { ArtifactLink } from "../events";
-import { words } from "../words";
+import { ask } from "../../api";
+import { attempt } from "../../conversation";
+import type { ArtifactLink } from "../../events";
+import { words } from "../../words";
 import { Picture } from "./Picture";
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { BrowserStep } from "../events";
-import type { Call } from "../run";
-import { words } from "../words";
+import type { BrowserStep } from "../../events";
+import type { Call } from "../../run";
+import { words } from "../../words";
 
 /** As much of a result as is shown at once, in characters. */
 const SHOWN = 20_000;

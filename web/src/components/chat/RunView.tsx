@@ -1,12 +1,12 @@
 import { memo } from "preact/compat";
-import { say } from "../conversation";
-import type { RunModel } from "../run";
-import { words } from "../words";
-import { Files } from "./Files";
-import { InterruptForm } from "./InterruptForm";
+import { say } from "../../conversation";
+import type { RunModel } from "../../run";
+import { words } from "../../words";
+import { Files } from "../work/Files";
+import { InterruptForm } from "../plan/InterruptForm";
 import { Markdown } from "./Markdown";
-import { PlanList } from "./PlanList";
-import { Timeline } from "./Timeline";
+import { PlanList } from "../plan/PlanList";
+import { Timeline } from "../work/Timeline";
 import { usualWishes } from "./Composer";
 
 interface Shown {

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
-import { isReadable, rendered } from "../markdown";
-import { setMath } from "../math";
-import { words } from "../words";
+import { isReadable, rendered } from "../../markdown";
+import { setMath } from "../../math";
+import { words } from "../../words";
 
 /** How much longer a text that is being written rests than its layout took. */
 const REST = 4;

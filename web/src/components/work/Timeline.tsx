@@ -1,7 +1,7 @@
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import type { RunModel, Said, Turn } from "../run";
-import { words } from "../words";
+import type { RunModel, Said, Turn } from "../../run";
+import { words } from "../../words";
 import { CallView } from "./CallView";
 import { Picture } from "./Picture";
 

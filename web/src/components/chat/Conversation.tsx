@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { earlier, openId, openRuns, showEarlier, tick } from "../conversation";
-import { words } from "../words";
+import { earlier, openId, openRuns, showEarlier, tick } from "../../conversation";
+import { words } from "../../words";
 import { RunView } from "./RunView";
 
 /** How far from its end, in pixels, a reader still follows what is written. */

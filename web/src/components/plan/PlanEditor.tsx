@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { words } from "../words";
-import { members } from "./Composer";
+import { words } from "../../words";
+import { members } from "../chat/Composer";
 
 interface Draft {
   agent_name: string;

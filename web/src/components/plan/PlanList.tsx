@@ -1,5 +1,5 @@
-import type { Step } from "../events";
-import { words } from "../words";
+import type { Step } from "../../events";
+import { words } from "../../words";
 
 const SIGNS: Record<string, string> = {
   completed: "✓",

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { attempt, openId } from "../conversation";
-import { type Thread, deleteThread, hasMore, refreshThreads, renameThread, searched, showMore, threads } from "../threads";
-import { words } from "../words";
+import { attempt, openId } from "../../conversation";
+import { type Thread, deleteThread, hasMore, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
+import { words } from "../../words";
 
 const SEARCH_AFTER_MS = 200;
 const STANDING: Partial<Record<Thread["status"], string | undefined>> = {

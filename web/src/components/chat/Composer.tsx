@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { apiKey, read } from "../api";
-import { type Wishes, cancel, openRuns, say, tick } from "../conversation";
-import { words } from "../words";
+import { apiKey, read } from "../../api";
+import { type Wishes, cancel, openRuns, say, tick } from "../../conversation";
+import { words } from "../../words";
 
 interface Member {
   name: string;
