@@ -1,6 +1,8 @@
 import { render } from "preact";
 import { App } from "./components/App";
+import { ServiceContext } from "./components/service";
 import { keepAgreeing, open } from "./conversation";
+import { live } from "./live";
 import { refreshThreads } from "./threads";
 import { language } from "./words";
 import "./styles/index.css";
@@ -15,6 +17,11 @@ export function load(): void {
 
 document.documentElement.lang = language;
 window.addEventListener("hashchange", () => void open(here()));
-render(<App onKey={load} />, document.getElementById("page")!);
+render(
+  <ServiceContext.Provider value={live}>
+    <App onKey={load} />
+  </ServiceContext.Provider>,
+  document.getElementById("page")!,
+);
 load();
 keepAgreeing();

@@ -1,21 +1,43 @@
 import { render } from "preact-render-to-string";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/events";
 
-vi.stubGlobal("sessionStorage", { getItem: () => null, setItem: () => undefined });
 const { RunView } = await import("../src/components/chat/RunView");
+const { ServiceContext } = await import("../src/components/service");
 const { linksOf } = await import("../src/components/work/CallView");
 const { RunModel } = await import("../src/run");
 
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
+
+const taken = () => Promise.resolve(true);
+const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts: { askAgain: taken, answer: taken } };
 
 describe.each(Object.entries(streams))("%s", (_, events) => {
   it("can be shown after each of its events", () => {
     const run = new RunModel("id1");
     for (const event of [null, ...events]) {
       if (event) run.apply(event);
-      expect(render(<RunView run={run} version={run.version} />)).toContain('class="standing');
+      const view = <RunView run={run} version={run.version} />;
+      expect(render(view)).toContain('class="standing');
+      expect(render(<ServiceContext.Provider value={service}>{view}</ServiceContext.Provider>)).toContain('class="standing');
     }
+  });
+});
+
+describe("a run that waits", () => {
+  const run = new RunModel("id1");
+  run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id2" });
+  run.apply({ id: 2, type: "interrupt", interrupt_id: "id3", kind: "question", payload: { question: "Which one?" }, options: ["A"] });
+  run.apply({ id: 3, type: "run_status", status: "interrupted" });
+  const view = <RunView run={run} version={run.version} />;
+
+  it("has a form where a person can answer", () => {
+    expect(render(<ServiceContext.Provider value={service}>{view}</ServiceContext.Provider>)).toContain("<button>A</button>");
+  });
+
+  it("says what was asked where nobody can", () => {
+    expect(render(view)).toContain("Which one?");
+    expect(render(view)).not.toContain("<button");
   });
 });
 

@@ -2,19 +2,13 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
 import { type Wishes, cancel, openRuns, say, tick } from "../../conversation";
+import { type Member, members } from "../../members";
 import { words } from "../../words";
-
-interface Member {
-  name: string;
-  desc: string;
-  is_optional: boolean;
-}
 
 const isDeep = signal(false);
 const searchesFirst = signal(false);
 const reviews = signal(false);
 const leftOut = signal<ReadonlySet<string>>(new Set());
-export const members = signal<Member[]>([]);
 
 /** What the person has chosen for the next question. */
 export function usualWishes(): Wishes {

@@ -1,13 +1,12 @@
 import { memo } from "preact/compat";
-import { say } from "../../conversation";
 import type { RunModel } from "../../run";
 import { words } from "../../words";
 import { Files } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
 import { Markdown } from "./Markdown";
 import { PlanList } from "../plan/PlanList";
+import { useService } from "../service";
 import { Timeline } from "../work/Timeline";
-import { usualWishes } from "./Composer";
 
 interface Shown {
   run: RunModel;
@@ -48,14 +47,15 @@ function Thoughts({ text }: { text: string }) {
 }
 
 function Standing({ run }: Shown) {
+  const { acts } = useService();
   const calls = run.turns.flatMap((turn) => turn.parts).filter((part) => part.kind === "call").length;
   return (
     <footer class={`standing ${run.status}`}>
       <span role="status">{words.status[run.status] ?? run.status}</span>
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
       {calls > 0 && <span>{`${calls} ${words.calls}`}</span>}
-      {run.status === "failed" && run.question && (
-        <button onClick={() => void say(run.question, usualWishes(), [])}>{words.askAgain}</button>
+      {acts && run.status === "failed" && run.question && (
+        <button onClick={() => void acts.askAgain(run)}>{words.askAgain}</button>
       )}
     </footer>
   );

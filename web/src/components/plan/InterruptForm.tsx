@@ -1,25 +1,42 @@
 import { useState } from "preact/hooks";
-import { answer } from "../../conversation";
 import type { Interrupt } from "../../events";
 import type { RunModel } from "../../run";
 import { words } from "../../words";
+import { type Acts, useService } from "../service";
 import { PlanEditor } from "./PlanEditor";
 
 interface Waits {
   run: RunModel;
   waiting: Interrupt;
+  answer: Acts["answer"];
 }
 
-export function InterruptForm({ run, waiting }: Waits) {
+/** What a run waits for: a form, or where nobody can answer, what was asked. */
+export function InterruptForm({ run, waiting }: Omit<Waits, "answer">) {
+  const { acts } = useService();
   const error = waiting.payload["error"];
   return (
     <section class="interrupt" aria-label={titleOf(waiting)}>
       <h2>{titleOf(waiting)}</h2>
       {typeof error === "string" && <p class="notice bad">{error}</p>}
-      {waiting.kind === "plan_review" && <Review run={run} />}
-      {waiting.kind === "tool_approval" && <Approval run={run} waiting={waiting} />}
-      {waiting.kind === "question" && <Question run={run} waiting={waiting} />}
+      {acts ? <Form run={run} waiting={waiting} answer={acts.answer} /> : <Asked waiting={waiting} />}
     </section>
+  );
+}
+
+function Form(waits: Waits) {
+  if (waits.waiting.kind === "plan_review") return <Review {...waits} />;
+  return waits.waiting.kind === "question" ? <Question {...waits} /> : <Approval {...waits} />;
+}
+
+function Asked({ waiting: { kind, payload } }: { waiting: Interrupt }) {
+  if (kind === "question") return <p>{String(payload["question"] ?? "")}</p>;
+  if (kind === "plan_review") return null;
+  return (
+    <>
+      <p><code>{String(payload["tool_name"] ?? "")}</code></p>
+      <pre tabIndex={0} aria-label={words.argumentsOf}>{JSON.stringify(payload["tool_input"] ?? {}, null, 2)}</pre>
+    </>
   );
 }
 
@@ -29,7 +46,7 @@ function titleOf({ kind, payload }: Interrupt): string {
   return payload["reason"] === "unknown_result" ? words.unknownTitle : words.approvalTitle;
 }
 
-function Review({ run }: { run: RunModel }) {
+function Review({ run, answer }: Waits) {
   const [isEdited, setEdited] = useState(false);
   return (
     <>
@@ -46,7 +63,7 @@ function Review({ run }: { run: RunModel }) {
   );
 }
 
-function Approval({ run, waiting }: Waits) {
+function Approval({ run, waiting, answer }: Waits) {
   const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
   const [text, setText] = useState(given);
   const [isBad, setBad] = useState(false);
@@ -92,7 +109,7 @@ function objectOf(text: string): Record<string, unknown> | null {
   }
 }
 
-function Question({ run, waiting }: Waits) {
+function Question({ run, waiting, answer }: Waits) {
   return (
     <>
       <p>{String(waiting.payload["question"] ?? "")}</p>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
+import { members } from "../../members";
 import { words } from "../../words";
-import { members } from "../chat/Composer";
 
 interface Draft {
   agent_name: string;

@@ -1,13 +1,13 @@
-import { ask } from "../../api";
-import { attempt } from "../../conversation";
 import type { ArtifactLink } from "../../events";
 import { words } from "../../words";
+import { type Service, useService } from "../service";
 import { Picture } from "./Picture";
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
 
 /** The files that a run made; each is fetched with the key and saved. */
 export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
+  const { ask, attempt, has } = useService();
   const pictures = artifacts.filter((one) => PICTURE.test(one.media_type));
   return (
     <section class="files" aria-label={words.openFiles}>
@@ -17,7 +17,7 @@ export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
       <ul>
         {artifacts.map((one) => (
           <li key={one.artifact_id}>
-            <button onClick={() => void attempt(() => save(one))}>
+            <button disabled={!has(one.url)} onClick={() => void attempt(() => save(one, ask))}>
               <span aria-hidden="true">↓</span> {one.name} <span class="who">{sizeOf(one.size)}</span>
             </button>
           </li>
@@ -27,7 +27,7 @@ export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
   );
 }
 
-async function save(artifact: ArtifactLink): Promise<void> {
+async function save(artifact: ArtifactLink, ask: Service["ask"]): Promise<void> {
   const url = URL.createObjectURL(await (await ask(artifact.url)).blob());
   const link = Object.assign(document.createElement("a"), { href: url, download: artifact.name });
   link.click();

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import { ask } from "../../api";
+import { useService } from "../service";
 
 /** A picture of a run: it needs the key, and so is fetched, not loaded by its address. */
 export function Picture({ url, words }: { url: string; words: string }) {
+  const { ask } = useService();
   const [shown, setShown] = useState("");
   useEffect(() => {
     const leaving = new AbortController();
@@ -16,6 +17,6 @@ export function Picture({ url, words }: { url: string; words: string }) {
       leaving.abort();
       URL.revokeObjectURL(made);
     };
-  }, [url]);
+  }, [ask, url]);
   return shown ? <img src={shown} alt={words} /> : <span>{words}</span>;
 }

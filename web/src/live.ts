@@ -1,0 +1,12 @@
+import { ask } from "./api";
+import { usualWishes } from "./components/chat/Composer";
+import type { Service } from "./components/service";
+import { answer, attempt, say } from "./conversation";
+
+/** The service that the page came from. */
+export const live: Service = {
+  ask,
+  has: () => true,
+  attempt,
+  acts: { askAgain: (run) => say(run.question, usualWishes(), []), answer },
+};
