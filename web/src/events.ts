@@ -63,4 +63,8 @@ export type Told =
   | ({ type: "browser_step"; tool_call_id: string } & BrowserStep);
 
 /** An event with its number in the run; a farewell of a stopping server has none. */
-export type RunEvent = Told & { id: number | null };
+export type RunEvent = Told & {
+  id: number | null;
+  /** When it happened, in Unix seconds; absent where an earlier version stored it. */
+  at?: number;
+};

@@ -1,38 +1,21 @@
-import type { ArtifactLink, BrowserStep, ChatMessage, Interrupt, RunEvent, Step } from "./events";
+import type { ArtifactLink, ChatMessage, Interrupt, RunEvent, Step } from "./events";
+import { type Said, type Turn, Turns } from "./turns";
 
-/** What a member says in one turn of its model. */
-export interface Said {
-  kind: "said";
-  content: string;
-  reasoning: string;
-}
-
-/** A tool at work; `result` is null until it has answered. */
-export interface Call {
-  kind: "call";
-  id: string;
-  tool: string;
-  input: Record<string, unknown>;
-  output: string;
-  result: string | null;
-  /** Of a call of the browser: its steps, each as it was told last. */
-  steps: BrowserStep[];
-}
-
-/** One stretch of work of one member. `version` changes with all that is in it. */
-export interface Turn {
-  id: string;
-  agent: string;
-  isOpen: boolean;
-  parts: (Said | Call)[];
-  tokens: number;
-  seconds: number;
-  version: number;
-}
+export type { Call, Printed, Said, Turn } from "./turns";
 
 export interface Problem {
   code: string;
   message: string;
+}
+
+/** What a member's model calls came to; `cost` is null where a price is not known. */
+export interface Share {
+  agent_name: string;
+  model_calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  seconds: number;
+  cost: number | null;
 }
 
 export interface BrowserView {
@@ -44,8 +27,6 @@ export interface BrowserView {
 /** Who speaks to the person; what the others say belongs to the work. */
 const SPEAKERS = new Set(["coordinator", "reporter"]);
 const ENDED = new Set(["completed", "failed", "cancelled", "budget_exhausted"]);
-/** As much of a call's live output as is shown: its last characters. */
-const SHOWN_OUTPUT = 20_000;
 
 /**
  * One run as its events tell it: each is taken in constant time, and whoever shows the run compares `version`.
@@ -54,19 +35,24 @@ const SHOWN_OUTPUT = 20_000;
 export class RunModel {
   question: string;
   status = "queued";
-  turns: Turn[] = [];
   plan: { title: string; steps: Step[] } | null = null;
   waiting: Interrupt | null = null;
   problems: Problem[] = [];
   artifacts: ArtifactLink[] = [];
+  /** What each member came to, as the service says it; empty until it was asked. */
+  shares: Share[] = [];
+  tokens = 0;
   browser: BrowserView | null = null;
   lastId = 0;
   version = 0;
   /** Whether the newest stretch of the stream was told to its last event. */
   isTold = false;
   #answer: Said | null = null;
-  #message = "";
-  #calls = new Map<string, { call: Call; turn: Turn }>();
+  #turns = new Turns();
+  #kept = new Map<string, number>();
+  /** When the stretch that is told began, and how long the earlier ones took, in seconds. */
+  #since: number | null = null;
+  #worked = 0;
 
   constructor(
     readonly runId: string,
@@ -83,8 +69,19 @@ export class RunModel {
     return this.status === "queued" || this.status === "running";
   }
 
-  get tokens(): number {
-    return this.turns.reduce((sum, turn) => sum + turn.tokens, 0);
+  get turns(): readonly Turn[] {
+    return this.#turns.all;
+  }
+
+  /** How many tools were called. */
+  get calls(): number {
+    return this.#turns.calls;
+  }
+
+  /** How long the run has worked at the time `now`, without what it waited for a person; null where no times are told. */
+  worked(now: number): number | null {
+    if (this.#since !== null) return this.#worked + Math.max(0, now - this.#since);
+    return this.#worked > 0 ? this.#worked : null;
   }
 
   /** What was said to the person: by the coordinator or the reporter, else by whoever spoke last. */
@@ -111,6 +108,7 @@ export class RunModel {
       case "run":
         this.status = "running";
         this.waiting = null;
+        this.#since = event.at ?? null;
         break;
       case "start_of_workflow":
         this.question ||= textOf(event.input.at(-1));
@@ -121,9 +119,10 @@ export class RunModel {
         break;
       case "plan":
         this.plan = { title: event.title, steps: event.steps };
+        this.#turns.plan(event.steps);
         break;
       case "artifact":
-        this.artifacts = [...this.artifacts.filter((one) => one.artifact_id !== event.artifact_id), event];
+        this.#keep(event);
         break;
       case "interrupt":
         this.waiting = event;
@@ -133,6 +132,8 @@ export class RunModel {
         break;
       case "run_status":
         this.status = event.status;
+        this.#worked = this.worked(event.at ?? 0) ?? 0;
+        this.#since = null;
         break;
       case "browser_state":
         this.browser = { url: event.url, title: event.title, screenshot: event.screenshot };
@@ -143,68 +144,21 @@ export class RunModel {
   }
 
   #work(event: RunEvent): void {
-    if (event.type === "start_of_agent") {
-      const open = { isOpen: true, parts: [], tokens: 0, seconds: 0, version: 0 };
-      this.turns.push({ id: event.agent_id, agent: event.agent_name, ...open });
-      return;
-    }
-    if (event.type === "tool_output" || event.type === "tool_call_result" || event.type === "browser_step") {
-      this.#hear(event);
-      return;
-    }
-    const turn = this.turns.at(-1);
-    if (!turn) return;
-    turn.version += 1;
-    switch (event.type) {
-      case "end_of_agent":
-        turn.isOpen = false;
-        break;
-      case "message":
-        this.#say(turn, event.message_id, event.delta);
-        break;
-      case "tool_call":
-        this.#begin(turn, event.tool_call_id, event.tool_name, event.tool_input);
-        break;
-      case "usage":
-        turn.tokens += event.input_tokens + event.output_tokens;
-        turn.seconds += event.seconds;
-        break;
-    }
+    if (event.type === "usage") this.tokens += event.input_tokens + event.output_tokens;
+    this.#turns.take(event);
+    if (event.type === "message" && SPEAKERS.has(this.turns.at(-1)?.agent ?? "")) this.#answer = this.#turns.newest;
   }
 
-  #say(turn: Turn, messageId: string, delta: { content?: string; reasoning_content?: string }): void {
-    let said = turn.parts.at(-1);
-    if (said?.kind !== "said" || this.#message !== messageId) {
-      said = { kind: "said", content: "", reasoning: "" };
-      turn.parts.push(said);
-      this.#message = messageId;
-      if (SPEAKERS.has(turn.agent)) this.#answer = said;
-    }
-    said.content += delta.content ?? "";
-    said.reasoning += delta.reasoning_content ?? "";
-  }
-
-  #begin(turn: Turn, id: string, tool: string, input: Record<string, unknown>): void {
-    const call: Call = { kind: "call", id, tool, input, output: "", result: null, steps: [] };
-    turn.parts.push(call);
-    this.#calls.set(id, { call, turn });
-  }
-
-  #hear(event: RunEvent & { type: "tool_output" | "tool_call_result" | "browser_step" }): void {
-    const known = this.#calls.get(event.tool_call_id);
-    if (!known) return;
-    known.turn.version += 1;
-    if (event.type === "tool_call_result") known.call.result = event.tool_result;
-    else if (event.type === "browser_step") {
-      // The newest of a number is the whole step; an older one is seldom told again.
-      const at = known.call.steps.findLastIndex((step) => step.number === event.number);
-      known.call.steps = known.call.steps.toSpliced(at < 0 ? known.call.steps.length : at, at < 0 ? 0 : 1, event);
-    } else known.call.output = (known.call.output + event.text).slice(-SHOWN_OUTPUT);
+  #keep(artifact: ArtifactLink): void {
+    const at = this.#kept.get(artifact.artifact_id) ?? this.artifacts.length;
+    this.#kept.set(artifact.artifact_id, at);
+    this.artifacts[at] = artifact;
+    this.#turns.file(artifact);
   }
 
   #lastSaid(): Said | null {
-    for (const turn of this.turns.toReversed()) {
-      const said = turn.parts.findLast((part) => part.kind === "said" && part.content !== "");
+    for (let at = this.turns.length - 1; at >= 0; at -= 1) {
+      const said = this.turns[at]!.parts.findLast((part) => part.kind === "said" && part.content !== "");
       if (said) return said as Said;
     }
     return null;
