@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
+import type { PlanChange } from "./components/service";
 import { RunModel } from "./run";
 import { follow } from "./stream";
 import { makeThread, refreshThreads, threads } from "./threads";
@@ -147,6 +148,13 @@ export function cancel(run: RunModel): Promise<boolean> {
   return attempt(async () => {
     await send("POST", `/api/runs/${run.runId}/cancel`);
     goOn(run);
+  });
+}
+
+/** Change a step of a plan under way; the stream tells what the plan is then. */
+export function changePlan(run: RunModel, change: PlanChange): Promise<boolean> {
+  return attempt(async () => {
+    await send("POST", `/api/runs/${run.runId}/plan`, change);
   });
 }
 

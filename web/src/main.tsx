@@ -4,6 +4,7 @@ import { ServiceContext } from "./components/service";
 import { keepAgreeing, open } from "./conversation";
 import { live } from "./live";
 import { refreshThreads } from "./threads";
+import { keepTitle } from "./title";
 import { language } from "./words";
 import "./styles/index.css";
 
@@ -25,3 +26,4 @@ render(
 );
 load();
 keepAgreeing();
+keepTitle();

@@ -8,16 +8,6 @@ export interface Problem {
   message: string;
 }
 
-/** What a member's model calls came to; `cost` is null where a price is not known. */
-export interface Share {
-  agent_name: string;
-  model_calls: number;
-  input_tokens: number;
-  output_tokens: number;
-  seconds: number;
-  cost: number | null;
-}
-
 export interface BrowserView {
   url: string;
   title: string;
@@ -39,8 +29,6 @@ export class RunModel {
   waiting: Interrupt | null = null;
   problems: Problem[] = [];
   artifacts: ArtifactLink[] = [];
-  /** What each member came to, as the service says it; empty until it was asked. */
-  shares: Share[] = [];
   tokens = 0;
   browser: BrowserView | null = null;
   lastId = 0;

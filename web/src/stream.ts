@@ -1,7 +1,9 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { Refusal, ask } from "./api";
+import { agreeWith } from "./clock";
 import type { RunEvent } from "./events";
 import type { RunModel } from "./run";
+import { paced } from "./slices";
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
@@ -38,13 +40,15 @@ export async function follow(run: RunModel, listener: Listener, signal: AbortSig
 
 async function listen(run: RunModel, listener: Listener, signal: AbortSignal): Promise<void> {
   const headers = { "last-event-id": String(run.lastId) };
-  const response = await ask(`/api/runs/${run.runId}/events`, { headers, signal, cache: "no-store" });
+  const response = await ask(`/api/runs/${run.runId}/events?timed=true`, { headers, signal, cache: "no-store" });
+  agreeWith(response.headers.get("date"));
   listener.connected(true);
   if (!response.body) return;
   const frames = response.body
     .pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array<ArrayBuffer>, string>)
     .pipeThrough(new EventSourceParserStream())
     .getReader();
+  const pace = paced();
   for (;;) {
     const { done, value } = await frames.read();
     if (done) return;
@@ -52,6 +56,7 @@ async function listen(run: RunModel, listener: Listener, signal: AbortSignal): P
     const id = value.id ? Number(value.id) : null;
     run.apply({ ...JSON.parse(value.data), type: value.event, id } as RunEvent);
     listener.told();
+    await pace();
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/events";
 import { RunModel } from "../src/run";
+import type { Call } from "../src/turns";
 
 const streams = Object.fromEntries(
   Object.entries(import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" })).map(
@@ -11,6 +12,10 @@ const streams = Object.fromEntries(
 function told(name: string, upTo = Infinity, run = new RunModel("id1")): RunModel {
   for (const event of streams[name]!.slice(0, upTo)) run.apply(event);
   return run;
+}
+
+function callsOf(run: RunModel): Call[] {
+  return run.turns.flatMap((turn) => turn.parts.filter((part) => part.kind === "call"));
 }
 
 function shape(run: RunModel) {
@@ -24,7 +29,7 @@ describe("a run", () => {
     expect(run.question).toBe("1+3=?");
     expect(run.status).toBe("completed");
     expect(run.plan?.steps.map((step) => step.status)).toEqual(["completed", "completed"]);
-    expect(run.answer).toEqual({ kind: "said", content: "# Report\n\nIt is **4**.", reasoning: "How to say it?" });
+    expect(run.answer).toEqual({ kind: "said", content: "# Report\n\nIt is **4**.", reasoning: "How to say it?", version: 9 });
     const coder = run.turns.find((turn) => turn.agent === "coder");
     expect(coder?.parts[0]).toMatchObject({ kind: "call", tool: "python_repl_tool", input: { code: "print(1+3)" } });
     expect(coder?.tokens).toBeGreaterThan(0);
@@ -84,17 +89,71 @@ describe("a run", () => {
     expect(run.browser).toEqual({ url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
   });
 
-  it("keeps the end of a call's output", () => {
+  it("keeps the end of a call's output, each stream for itself", () => {
     const run = new RunModel("id1");
     const call = { tool_call_id: "c", tool_name: "bash_tool" };
     run.apply({ id: 1, type: "start_of_agent", agent_name: "coder", agent_id: "a" });
     run.apply({ id: 2, type: "tool_call", ...call, tool_input: {} });
     for (let n = 0; n < 100; n += 1) {
-      run.apply({ id: 3 + n, type: "tool_output", ...call, stream: "stdout", text: `${n} `.repeat(500) });
+      run.apply({ id: 3 + n, type: "tool_output", ...call, stream: n % 10 === 9 ? "stderr" : "stdout", text: `${n} `.repeat(500) });
     }
-    const part = run.turns[0]?.parts[0];
-    expect(part?.kind === "call" && part.output.length).toBe(20_000);
-    expect(part?.kind === "call" && part.output.endsWith("99 ")).toBe(true);
+    const printed = callsOf(run)[0]!.printed;
+    expect(printed.map((one) => one.text.length).reduce((sum, length) => sum + length)).toBe(20_000);
+    expect(printed.at(-1)).toEqual({ stream: "stderr", text: "99 ".repeat(500) });
+    expect(printed.at(-2)?.text.endsWith("98 ")).toBe(true);
+  });
+
+  it("knows how long calls, turns and the run took, without what it waited for a person", () => {
+    const run = new RunModel("id1");
+    const call = { tool_call_id: "c", tool_name: "bash_tool" };
+    const agent = { agent_name: "coder", agent_id: "a" };
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "t", at: 100 });
+    run.apply({ id: 2, type: "start_of_agent", ...agent, at: 101 });
+    run.apply({ id: 3, type: "tool_call", ...call, tool_input: {}, at: 102 });
+    expect([run.worked(104), callsOf(run)[0]!.ended]).toEqual([4, null]);
+    run.apply({ id: 4, type: "tool_call_result", ...call, tool_result: "", at: 105.5 });
+    run.apply({ id: 5, type: "end_of_agent", ...agent, at: 106 });
+    run.apply({ id: 6, type: "run_status", status: "interrupted", at: 107 });
+    expect(run.worked(1_000)).toBe(7);
+    run.apply({ id: 7, type: "run", run_id: "id1", thread_id: "t", at: 2_000 });
+    run.apply({ id: 8, type: "run_status", status: "completed", at: 2_001 });
+    expect(run.worked(9_000)).toBe(8);
+    expect([run.turns[0]!.begun, run.turns[0]!.ended]).toEqual([101, 106]);
+    expect([callsOf(run)[0]!.begun, callsOf(run)[0]!.ended]).toEqual([102, 105.5]);
+  });
+
+  it("says no times where none were told", () => {
+    const run = told("workflow");
+    expect([run.worked(1_000), run.turns[0]!.begun, callsOf(run)[0]!.ended]).toEqual([null, null, null]);
+  });
+
+  it("says at which step each member works, also when it begins again", () => {
+    const run = new RunModel("id1");
+    const steps = (...standing: string[]) =>
+      standing.map((status, at) => ({ id: at + 1, agent_name: "coder", title: `Step ${at + 1}`, description: "", status }));
+    const begin = (id: number) => run.apply({ id, type: "start_of_agent", agent_name: "coder", agent_id: `a${id}` });
+    run.apply({ id: 1, type: "plan", title: "P", steps: steps("in_progress", "in_progress", "not_started") });
+    for (const id of [2, 3, 4]) begin(id);
+    run.apply({ id: 5, type: "plan", title: "P", steps: steps("completed", "completed", "in_progress") });
+    begin(6);
+    run.apply({ id: 7, type: "plan", title: "P", steps: steps("completed", "completed", "completed") });
+    begin(8);
+    expect(run.turns.map((turn) => turn.step?.title)).toEqual(["Step 1", "Step 2", "Step 2", "Step 3", undefined]);
+  });
+
+  it("puts the files that a call names under it", () => {
+    const run = new RunModel("id1");
+    run.apply({ id: 1, type: "start_of_agent", agent_name: "coder", agent_id: "a" });
+    const result = "done\n[figures drawn: plots/a.png]\n[files written: plots/a.png, b.csv and 3 more]";
+    ["1", "2"].forEach((id, at) => {
+      const call = { tool_call_id: id, tool_name: "python_repl_tool" };
+      run.apply({ id: 2 + 2 * at, type: "tool_call", ...call, tool_input: {} });
+      run.apply({ id: 3 + 2 * at, type: "tool_call_result", ...call, tool_result: at === 0 ? result : "[a.png]" });
+    });
+    const file = (id: number, name: string) => ({ id, type: "artifact" as const, artifact_id: name, name, media_type: "image/png", size: 1, url: "/u" });
+    ["a.png", "other.png", "a.png"].forEach((name, at) => run.apply(file(6 + at, name)));
+    expect(callsOf(run).map((call) => call.files.map((one) => one.name))).toEqual([["a.png"], []]);
+    expect(run.artifacts.map((one) => one.name)).toEqual(["a.png", "other.png"]);
   });
 });
 

@@ -1,16 +1,18 @@
+import { signal } from "@preact/signals";
 import { render } from "preact-render-to-string";
 import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/events";
 
 const { RunView } = await import("../src/components/chat/RunView");
 const { ServiceContext } = await import("../src/components/service");
-const { linksOf } = await import("../src/components/work/CallView");
 const { RunModel } = await import("../src/run");
 
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 
 const taken = () => Promise.resolve(true);
-const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts: { askAgain: taken, answer: taken } };
+const acts = { askAgain: taken, answer: taken, changePlan: taken };
+const clock = { now: signal(0), watch: () => () => undefined };
+const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 
 describe.each(Object.entries(streams))("%s", (_, events) => {
   it("can be shown after each of its events", () => {
@@ -38,13 +40,5 @@ describe("a run that waits", () => {
   it("says what was asked where nobody can", () => {
     expect(render(view)).toContain("Which one?");
     expect(render(view)).not.toContain("<button");
-  });
-});
-
-describe("the links of a search", () => {
-  it("are web addresses only", () => {
-    const found = [{ url: "https://e.test/a", title: "A" }, { url: "javascript:alert(1)" }, { url: "https://" }, null, 7];
-    expect(linksOf(JSON.stringify(found))).toEqual([{ url: "https://e.test/a", title: "A" }]);
-    expect(linksOf("The search failed.")).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import { type ReadonlySignal, signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { RunModel } from "../run";
@@ -6,6 +7,24 @@ import type { RunModel } from "../run";
 export interface Acts {
   askAgain(run: RunModel): Promise<boolean>;
   answer(run: RunModel, reply: unknown): Promise<boolean>;
+  changePlan(run: RunModel, change: PlanChange): Promise<boolean>;
+}
+
+/** What is to be changed in a plan under way, as `POST /api/runs/{run_id}/plan` takes it. */
+export interface PlanChange {
+  action: "skip" | "redo" | "edit";
+  step_id: number;
+  title?: string;
+  description?: string;
+  agent_name?: string;
+}
+
+/** The time of the run that is shown: the service's, or that of the place where a film of it stands. */
+export interface Clock {
+  /** Unix seconds. */
+  now: ReadonlySignal<number>;
+  /** Let `now` go on until the returned function is called. */
+  watch(): () => void;
 }
 
 /** Where the views of a run get what its events only name: from the server, or from the file they are in. */
@@ -18,6 +37,7 @@ export interface Service {
   attempt(work: () => Promise<void>): Promise<boolean>;
   /** Null where a run is only looked at. */
   acts: Acts | null;
+  clock: Clock;
 }
 
 const nothing: Service = {
@@ -25,6 +45,7 @@ const nothing: Service = {
   has: () => false,
   attempt: () => Promise.resolve(false),
   acts: null,
+  clock: { now: signal(0), watch: () => () => undefined },
 };
 
 export const ServiceContext = createContext(nothing);

@@ -19,7 +19,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
   return (
     <article class="run" aria-busy={run.isAtWork}>
       {run.question && <div class="question">{run.question}</div>}
-      {run.plan && <PlanList plan={run.plan} />}
+      {run.plan && <PlanList run={run} version={version} plan={run.plan} />}
       <Timeline run={run} version={version} />
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && <Markdown text={answer.content} isWritten={!run.isAtWork} />}
@@ -48,12 +48,11 @@ function Thoughts({ text }: { text: string }) {
 
 function Standing({ run }: Shown) {
   const { acts } = useService();
-  const calls = run.turns.flatMap((turn) => turn.parts).filter((part) => part.kind === "call").length;
   return (
     <footer class={`standing ${run.status}`}>
       <span role="status">{words.status[run.status] ?? run.status}</span>
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
-      {calls > 0 && <span>{`${calls} ${words.calls}`}</span>}
+      {run.calls > 0 && <span>{`${run.calls} ${words.calls}`}</span>}
       {acts && run.status === "failed" && run.question && (
         <button onClick={() => void acts.askAgain(run)}>{words.askAgain}</button>
       )}

@@ -1,68 +1,85 @@
-import { useState } from "preact/hooks";
-import { members } from "../../members";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { words } from "../../words";
-
-interface Draft {
-  agent_name: string;
-  title: string;
-  description: string;
-}
+import { type Draft, StepFields, drafted } from "./StepFields";
 
 interface Edited {
   title: string;
   steps: Draft[];
 }
 
+/** A step with what it is known by while others come, go and change places. */
+interface Keyed extends Draft {
+  key: number;
+}
+
+/** What has the focus once the steps stand as they do now. */
+interface Focus {
+  key: number;
+  place: "up" | "down" | "title";
+}
+
 /** A plan to be changed before it is accepted: its steps' words, members and order. */
 export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edited) => void }) {
-  const [steps, setSteps] = useState(() => plan.steps.map(drafted));
-  const replace = (at: number, ...by: Draft[]) => setSteps(steps.toSpliced(at, 1, ...by));
-  const swap = (at: number) => setSteps(steps.toSpliced(at, 2, steps[at + 1]!, steps[at]!));
-  const add = () => setSteps([...steps, { agent_name: steps.at(-1)?.agent_name ?? "reporter", title: "", description: "" }]);
+  const [steps, setSteps] = useState<Keyed[]>(() => plan.steps.map((step, key) => ({ ...drafted(step), key })));
+  const [said, setSaid] = useState("");
+  const next = useRef(steps.length);
+  const list = useRef<HTMLOListElement>(null);
+  const focus = useRef<Focus | null>(null);
+  useEffect(() => {
+    if (focus.current && list.current) give(list.current, focus.current);
+    focus.current = null;
+  }, [steps]);
+
+  const move = (at: number, to: number) => {
+    const step = steps[at]!;
+    setSteps(steps.toSpliced(at, 1).toSpliced(to, 0, step));
+    setSaid(words.stepMoved(step.title, to + 1, steps.length));
+    focus.current = { key: step.key, place: to < at ? "up" : "down" };
+  };
+  const drop = (at: number) => {
+    const neighbour = steps[at + 1] ?? steps[at - 1];
+    setSteps(steps.toSpliced(at, 1));
+    setSaid(words.stepDropped(steps[at]!.title));
+    focus.current = neighbour ? { key: neighbour.key, place: "title" } : null;
+  };
+  const add = () => {
+    const key = next.current++;
+    // The report stays the last: a new step goes before it.
+    const at = steps.at(-1)?.agent_name === "reporter" ? steps.length - 1 : steps.length;
+    const agent_name = steps[at - 1]?.agent_name ?? "researcher";
+    setSteps(steps.toSpliced(at, 0, { agent_name, title: "", description: "", key }));
+    focus.current = { key, place: "title" };
+  };
   const isWhole = steps.length > 0 && steps.every((one) => one.title.trim() && one.description.trim());
   return (
     <>
-      <ol class="steps">
+      <ol class="steps" ref={list}>
         {steps.map((step, at) => (
-          <li key={at}>
-            <StepFields step={step} onStep={(changed) => replace(at, changed)} />
+          <li key={step.key} data-key={step.key}>
+            <StepFields step={step} onStep={(changed) => setSteps(steps.toSpliced(at, 1, { ...changed, key: step.key }))} />
             <div class="row">
-              <button disabled={at === 0} onClick={() => swap(at - 1)}>{words.up}</button>
-              <button disabled={at === steps.length - 1} onClick={() => swap(at)}>{words.down}</button>
-              <button onClick={() => replace(at)}>{words.drop}</button>
+              <button class="up" disabled={at === 0} onClick={() => move(at, at - 1)}>{words.up}</button>
+              <button class="down" disabled={at === steps.length - 1} onClick={() => move(at, at + 1)}>{words.down}</button>
+              <button onClick={() => drop(at)}>{words.drop}</button>
             </div>
           </li>
         ))}
       </ol>
+      <p class="unseen" role="status">{said}</p>
       <div class="row">
         <button onClick={add}>{words.addStep}</button>
-        <button class="main" disabled={!isWhole} onClick={() => onPlan({ title: plan.title, steps })}>{words.acceptEdited}</button>
+        <button class="main" disabled={!isWhole} onClick={() => onPlan({ title: plan.title, steps: steps.map(drafted) })}>
+          {words.acceptEdited}
+        </button>
       </div>
     </>
   );
 }
 
-function drafted({ agent_name, title, description }: Draft): Draft {
-  return { agent_name, title, description };
-}
-
-function StepFields({ step, onStep }: { step: Draft; onStep: (step: Draft) => void }) {
-  const known = members.value.map((one) => one.name);
-  const names = known.includes(step.agent_name) ? known : [step.agent_name, ...known];
-  return (
-    <>
-      <input aria-label={words.stepTitle} maxLength={500} value={step.title} onInput={(e) => onStep({ ...step, title: e.currentTarget.value })} />
-      <textarea
-        aria-label={words.stepWords}
-        rows={2}
-        value={step.description}
-        onInput={(e) => onStep({ ...step, description: e.currentTarget.value })}
-      />
-      <select aria-label={words.member} value={step.agent_name} onChange={(e) => onStep({ ...step, agent_name: e.currentTarget.value })}>
-        {names.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </>
-  );
+/** Give the focus to a step's button or, where that can do nothing now, to its opposite. */
+function give(list: HTMLElement, { key, place }: Focus): void {
+  const step = list.querySelector(`[data-key="${key}"]`);
+  const wanted = place === "title" ? "input" : `button.${place}:not(:disabled), button.up:not(:disabled), button.down:not(:disabled)`;
+  const found = [...(step?.querySelectorAll<HTMLElement>(wanted) ?? [])];
+  (found.find((one) => one.classList.contains(place)) ?? found[0])?.focus();
 }

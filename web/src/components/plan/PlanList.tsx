@@ -1,5 +1,10 @@
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Step } from "../../events";
+import type { RunModel } from "../../run";
 import { words } from "../../words";
+import { type PlanChange, useService } from "../service";
+import { type Draft, StepFields, drafted } from "./StepFields";
+import { type Choice, StepMenu } from "./StepMenu";
 
 const SIGNS: Record<string, string> = {
   completed: "✓",
@@ -9,25 +14,84 @@ const SIGNS: Record<string, string> = {
   blocked: "‖",
 };
 
-export function PlanList({ plan }: { plan: { title: string; steps: Step[] } }) {
+type Ask = (change: PlanChange) => Promise<boolean>;
+
+/** The plan as far as it has come. While the run works at it, each step can be skipped, done again, or made another one. */
+export function PlanList({ run, plan }: { run: RunModel; version: number; plan: { title: string; steps: Step[] } }) {
+  const { acts } = useService();
+  const ask: Ask | null = acts && run.status === "running" ? (change) => acts.changePlan(run, change) : null;
+  const done = plan.steps.filter((step) => step.status === "completed" || step.status === "skipped").length;
   return (
     <section class="plan" aria-label={words.plan}>
-      <h2>{plan.title}</h2>
+      <h2>
+        {plan.title} <span class="who">{`${done}/${plan.steps.length}`}</span>
+      </h2>
       <ol>
         {plan.steps.map((step) => (
-          <li key={step.id} class={step.status}>
-            <span class="sign" aria-hidden="true">{SIGNS[step.status] ?? "○"}</span>
-            <details>
-              <summary>
-                {step.title} <span class="who">{step.agent_name}</span>
-                <span class="unseen">, {words.status[step.status] ?? step.status}</span>
-              </summary>
-              <p>{step.description}</p>
-            </details>
-            {step.reason && <p class="reason">{step.reason}</p>}
-          </li>
+          <StepView key={step.id} step={step} ask={ask} />
         ))}
       </ol>
     </section>
+  );
+}
+
+function StepView({ step, ask }: { step: Step; ask: Ask | null }) {
+  const [isEdited, setEdited] = useState(false);
+  const place = useRef<HTMLLIElement>(null);
+  const leave = () => {
+    setEdited(false);
+    requestAnimationFrame(() => place.current?.querySelector<HTMLElement>(".menu-button")?.focus());
+  };
+  const standing = words.status[step.status] ?? step.status;
+  return (
+    <li class={step.status} ref={place}>
+      <span class="sign" aria-hidden="true">{SIGNS[step.status] ?? "○"}</span>
+      {isEdited && ask ? (
+        <StepForm step={step} ask={ask} onEnd={leave} />
+      ) : (
+        <>
+          <details>
+            <summary>
+              {step.title} <span class="who">{step.agent_name}</span>
+              <span class="unseen">, {standing}</span>
+            </summary>
+            <p>{step.description}</p>
+          </details>
+          {ask && <StepMenu title={step.title} choices={choicesOf(step, ask, () => setEdited(true))} />}
+        </>
+      )}
+      {step.reason && <p class="reason">{step.reason}</p>}
+    </li>
+  );
+}
+
+/** What can be asked of a step; whether it is done is for the service to say. */
+function choicesOf({ id, status, agent_name }: Step, ask: Ask, edit: () => void): Choice[] {
+  const to = (action: "skip" | "redo") => () => void ask({ action, step_id: id });
+  return [
+    ...(agent_name === "reporter" || status === "skipped" ? [] : [{ name: words.skip, act: to("skip") }]),
+    ...(status === "not_started" ? [] : [{ name: words.redo, act: to("redo") }]),
+    { name: words.editStep, act: edit },
+  ];
+}
+
+/** A step under way as other words, or for another member; it is done anew then. */
+function StepForm({ step, ask, onEnd }: { step: Step; ask: Ask; onEnd: () => void }) {
+  const [draft, setDraft] = useState<Draft>(() => drafted(step));
+  const first = useRef<HTMLInputElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    const changed = Object.entries(draft).filter(([name, text]) => text !== step[name as keyof Draft]);
+    if (changed.length === 0 || (await ask({ action: "edit", step_id: step.id, ...Object.fromEntries(changed) }))) onEnd();
+  };
+  return (
+    <form class="step-form" onSubmit={(e) => void save(e)} onKeyDown={(e) => e.key === "Escape" && onEnd()}>
+      <StepFields step={draft} onStep={setDraft} first={first} />
+      <div class="row">
+        <button class="main" disabled={!draft.title.trim() || !draft.description.trim()}>{words.save}</button>
+        <button type="button" onClick={onEnd}>{words.cancelEdit}</button>
+      </div>
+    </form>
   );
 }

@@ -35,6 +35,6 @@ async function save(artifact: ArtifactLink, ask: Service["ask"]): Promise<void> 
   setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }
 
-function sizeOf(bytes: number): string {
+export function sizeOf(bytes: number): string {
   return bytes < 1_000 ? `${bytes} B` : bytes < 1_000_000 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }

@@ -1,73 +1,63 @@
-import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import type { RunModel, Said, Turn } from "../../run";
+import type { RunModel } from "../../run";
+import type { Said, Turn } from "../../turns";
 import { words } from "../../words";
-import { CallView } from "./CallView";
+import { Lasts } from "./Lasts";
 import { Picture } from "./Picture";
+import { Totals } from "./Totals";
+import { TurnView } from "./TurnView";
+import { useMounted } from "./mounting";
+
+interface Shown {
+  run: RunModel;
+  version: number;
+}
 
 /** What the team did, folded away: an open run shows only who is at work. */
-export function Timeline({ run }: { run: RunModel; version: number }) {
+export function Timeline({ run, version }: Shown) {
   const [isOpen, setOpen] = useState(false);
-  const turns = run.turns.filter((turn) => worthTelling(turn, run.answer));
   const atWork = run.isAtWork ? run.turns.findLast((turn) => turn.isOpen) : undefined;
-  if (turns.length === 0 && !atWork) return null;
+  const hasWork = run.turns.some((turn) => worthTelling(turn, run.answer));
+  if (!hasWork && !atWork) return null;
   return (
     <details class="work" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
-        {words.work}
+        <span>{words.work}</span>
         {atWork && (
           <span class="now">
-            <span class="pulse" aria-hidden="true" /> {words.working}: {atWork.agent}
+            <span class="pulse" aria-hidden="true" /> {words.working}: {atWork.agent}{" "}
+            <Lasts begun={atWork.begun} ended={atWork.ended} isOpen />
           </span>
         )}
       </summary>
-      {isOpen && (
-        <>
-          {run.browser && <BrowserNow {...run.browser} />}
-          <ol>
-            {turns.map((turn) => (
-              <TurnView key={turn.id} turn={turn} version={turn.version} answer={run.answer} />
-            ))}
-          </ol>
-        </>
-      )}
+      {isOpen && <Work run={run} version={version} />}
     </details>
+  );
+}
+
+function Work({ run, version }: Shown) {
+  const [member, setMember] = useState<string | null>(null);
+  const told = run.turns.filter((turn) => worthTelling(turn, run.answer));
+  const turns = member === null ? told : told.filter((turn) => turn.agent === member);
+  let left = useMounted(turns.reduce((sum, turn) => sum + turn.parts.length, 0));
+  return (
+    <>
+      <Totals run={run} version={version} members={[...new Set(told.map((turn) => turn.agent))]} chosen={member} onChoice={setMember} />
+      {run.browser && <BrowserNow {...run.browser} />}
+      <ol class="turns">
+        {turns.map((turn) => {
+          const shown = Math.max(0, Math.min(left, turn.parts.length));
+          left -= turn.parts.length;
+          const isLive = run.isAtWork && turn.isOpen;
+          return shown > 0 && <TurnView key={turn.id} turn={turn} version={turn.version} shown={shown} answer={run.answer} isLive={isLive} />;
+        })}
+      </ol>
+    </>
   );
 }
 
 function worthTelling(turn: Turn, answer: Said | null): boolean {
   return turn.parts.some((part) => part !== answer && (turn.agent !== "planner" || part.kind === "call" || part.reasoning));
-}
-
-interface Told {
-  turn: Turn;
-  version: number;
-  answer: Said | null;
-}
-
-const TurnView = memo(function TurnView({ turn, answer }: Told) {
-  const figures = turn.tokens > 0 ? `${turn.tokens.toLocaleString()} ${words.tokens}, ${turn.seconds.toFixed(1)} s` : "";
-  return (
-    <li class="turn">
-      <h3>
-        {turn.agent} <span class="who">{figures}</span>
-      </h3>
-      {turn.parts.map((part, index) => {
-        if (part.kind === "call") return <CallView key={index} call={part} {...part} />;
-        return part === answer ? null : <SaidView key={index} said={part} isPlan={turn.agent === "planner"} />;
-      })}
-    </li>
-  );
-});
-
-function SaidView({ said, isPlan }: { said: Said; isPlan: boolean }) {
-  return (
-    <>
-      {said.reasoning && <p class="thought">{said.reasoning}</p>}
-      {/* What the planner says is the plan, which is shown as one. */}
-      {said.content && !isPlan && <p class="said">{said.content}</p>}
-    </>
-  );
 }
 
 function BrowserNow({ url, title, screenshot }: { url: string; title: string; screenshot: string | null }) {

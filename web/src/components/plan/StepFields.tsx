@@ -1,0 +1,50 @@
+import type { RefObject } from "preact";
+import { members } from "../../members";
+import { words } from "../../words";
+
+/** What a step says: its title, what is to be done, and who does it. */
+export interface Draft {
+  agent_name: string;
+  title: string;
+  description: string;
+}
+
+interface Given {
+  step: Draft;
+  onStep: (step: Draft) => void;
+  first?: RefObject<HTMLInputElement | null>;
+}
+
+export function StepFields({ step, onStep, first }: Given) {
+  const known = members.value.map((one) => one.name);
+  const names = known.includes(step.agent_name) ? known : [step.agent_name, ...known];
+  return (
+    <>
+      <input
+        ref={first ?? null}
+        aria-label={words.stepTitle}
+        placeholder={words.stepTitle}
+        maxLength={500}
+        value={step.title}
+        onInput={(e) => onStep({ ...step, title: e.currentTarget.value })}
+      />
+      <textarea
+        aria-label={words.stepWords}
+        placeholder={words.stepWords}
+        rows={2}
+        maxLength={10_000}
+        value={step.description}
+        onInput={(e) => onStep({ ...step, description: e.currentTarget.value })}
+      />
+      <select aria-label={words.member} value={step.agent_name} onChange={(e) => onStep({ ...step, agent_name: e.currentTarget.value })}>
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </>
+  );
+}
+
+export function drafted({ agent_name, title, description }: Draft): Draft {
+  return { agent_name, title, description };
+}

@@ -1,0 +1,73 @@
+import type { TargetedToggleEvent } from "preact";
+import { useId, useRef } from "preact/hooks";
+import { words } from "../../words";
+
+export interface Choice {
+  name: string;
+  act: () => void;
+}
+
+/** What can be done to a step, behind one button. The arrow keys go through it, Escape leaves it. */
+export function StepMenu({ title, choices }: { title: string; choices: readonly Choice[] }) {
+  const id = useId();
+  const button = useRef<HTMLButtonElement>(null);
+  const menu = useRef<HTMLDivElement>(null);
+  const items = () => [...(menu.current?.querySelectorAll("button") ?? [])];
+  const onToggle = (event: TargetedToggleEvent<HTMLDivElement>) => {
+    const isOpen = event.newState === "open";
+    button.current?.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) items()[0]?.focus();
+  };
+  const onKey = (event: KeyboardEvent) => {
+    const all = items();
+    const at = all.indexOf(document.activeElement as HTMLButtonElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (event.key === "Tab") menu.current?.hidePopover();
+    if (to === undefined) return;
+    event.preventDefault();
+    all.at(to % all.length)?.focus();
+  };
+  const open = (event: KeyboardEvent) => {
+    if (event.key !== "ArrowDown") return;
+    event.preventDefault();
+    show();
+  };
+  const show = () => {
+    place(menu.current!, button.current!);
+    menu.current!.togglePopover();
+  };
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        class="menu-button"
+        aria-label={`${words.stepMenu}: ${title}`}
+        title={words.stepMenu}
+        aria-haspopup="menu"
+        aria-expanded="false"
+        aria-controls={id}
+        onClick={show}
+        onKeyDown={open}
+      >
+        <span aria-hidden="true">⋯</span>
+      </button>
+      <div id={id} ref={menu} class="step-menu" popover="auto" role="menu" aria-label={title} onToggle={onToggle} onKeyDown={onKey}>
+        {choices.map(({ name, act }) => (
+          <button key={name} type="button" role="menuitem" tabIndex={-1} onClick={() => (menu.current?.hidePopover(), act())}>
+            {name}
+          </button>
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** Put the menu below its button, or above it at the end of the window. */
+function place(menu: HTMLElement, button: HTMLElement): void {
+  const { right, bottom, top } = button.getBoundingClientRect();
+  menu.style.right = `${document.documentElement.clientWidth - right}px`;
+  const isLow = bottom > innerHeight * 0.7;
+  menu.style.top = isLow ? "auto" : `${bottom + 4}px`;
+  menu.style.bottom = isLow ? `${innerHeight - top + 4}px` : "auto";
+}

@@ -1,0 +1,20 @@
+import { useEffect, useState } from "preact/hooks";
+import { words } from "../../words";
+
+const SHOWN_MS = 2_000;
+
+/** A button that puts a text on the clipboard and says so. */
+export function Copy({ text, name }: { text: string; name: string }) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return;
+    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true), () => undefined);
+  return (
+    <button class="copy" aria-label={`${words.copy}: ${name}`} onClick={() => void copy()}>
+      {isCopied ? words.copied : words.copy}
+    </button>
+  );
+}

@@ -1,0 +1,88 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { lasted } from "../../clock";
+import type { RunModel } from "../../run";
+import { words } from "../../words";
+import { useService } from "../service";
+
+/** How long to wait before the service is asked again for what a run costs. */
+const AGAIN_AFTER_MS = 3_000;
+
+/** What the model calls of a member came to; `cost` is null where a price is not known. */
+interface Share {
+  agent_name: string;
+  input_tokens: number;
+  output_tokens: number;
+  seconds: number;
+  cost: number | null;
+}
+
+interface Told {
+  run: RunModel;
+  version: number;
+  /** Whose work there is to see. */
+  members: readonly string[];
+  chosen: string | null;
+  onChoice: (member: string | null) => void;
+}
+
+/** What the run came to, in all and by member; choosing a member shows its work alone. */
+export function Totals({ run, members, chosen, onChoice }: Told) {
+  const { clock } = useService();
+  const shares = useShares(run);
+  const isAtWork = run.isAtWork;
+  useEffect(() => (isAtWork ? clock.watch() : undefined), [isAtWork, clock]);
+  const seconds = run.worked(isAtWork ? clock.now.value : 0);
+  const cost = shares.reduce((sum, one) => sum + (one.cost ?? 0), 0);
+  const figures = [
+    seconds !== null && lasted(seconds),
+    run.tokens > 0 && `${run.tokens.toLocaleString()} ${words.tokens}`,
+    cost > 0 && `${words.cost} ${money(cost)}`,
+    run.calls > 0 && `${run.calls} ${words.calls}`,
+  ];
+  return (
+    <div class="totals">
+      <p class="who">{figures.filter(Boolean).join(" · ")}</p>
+      {members.length > 1 && (
+        <div class="row" role="group" aria-label={words.byMember}>
+          {members.map((name) => (
+            <button key={name} class="chip" aria-pressed={name === chosen} onClick={() => onChoice(name === chosen ? null : name)}>
+              {name} <span class="who">{figuresOf(shares.find((one) => one.agent_name === name))}</span>
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Ask what each member came to: at once, when the run has ended, and now and then while it goes on. */
+function useShares(run: RunModel): Share[] {
+  const { ask, has } = useService();
+  const [shares, setShares] = useState<Share[]>([]);
+  const askedAt = useRef(-Infinity);
+  const path = `/api/runs/${run.runId}`;
+  useEffect(() => {
+    if (!has(path)) return;
+    const leaving = new AbortController();
+    const look = async () => {
+      askedAt.current = performance.now();
+      const told = (await (await ask(path, { signal: leaving.signal })).json()) as { by_agent?: Share[] };
+      if (!leaving.signal.aborted) setShares(told.by_agent ?? []);
+    };
+    const wait = run.isAtWork ? askedAt.current + AGAIN_AFTER_MS - performance.now() : 0;
+    // Without it the work is shown without what it costs.
+    const timer = setTimeout(() => void look().catch(() => undefined), Math.max(0, wait));
+    return () => (clearTimeout(timer), leaving.abort());
+  }, [path, run.tokens, run.status]);
+  return shares;
+}
+
+function figuresOf(share: Share | undefined): string {
+  if (!share) return "";
+  const tokens = (share.input_tokens + share.output_tokens).toLocaleString();
+  return `${tokens} ${words.tokens}${share.cost ? ` · ${money(share.cost)}` : ""}`;
+}
+
+function money(amount: number): string {
+  return amount.toLocaleString(undefined, { maximumSignificantDigits: 2 });
+}

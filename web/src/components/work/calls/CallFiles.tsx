@@ -1,0 +1,20 @@
+import type { ArtifactLink } from "../../../events";
+import { sizeOf } from "../Files";
+import { Picture } from "../Picture";
+
+const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+
+/** What a call drew and wrote; `Files` below the answer has them to be saved. */
+export function CallFiles({ files }: { files: readonly ArtifactLink[] }) {
+  if (files.length === 0) return null;
+  return (
+    <ul class="made">
+      {files.map(({ artifact_id, name, media_type, size, url }) => (
+        <li key={artifact_id}>
+          {PICTURE.test(media_type) && <Picture url={url} words={name} />}
+          {name} <span class="who">{sizeOf(size)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

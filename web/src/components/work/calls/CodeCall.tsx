@@ -1,0 +1,62 @@
+import { useEffect, useRef } from "preact/hooks";
+import { ranOf } from "../../../results";
+import type { Call } from "../../../turns";
+import { words } from "../../../words";
+import { Coloured, Text } from "../Text";
+import { CallFiles } from "./CallFiles";
+
+/** A command in a terminal, or Python code; what it printed, as it prints it; and what it drew. */
+export function CodeCall({ call }: { call: Call }) {
+  const isBash = call.tool === "bash_tool";
+  const code = call.input[isBash ? "cmd" : "code"];
+  const given = typeof code === "string" ? code : JSON.stringify(call.input, null, 2);
+  return (
+    <>
+      {isBash ? (
+        <Text name={words.argumentsOf} text={given} kind="terminal prompt" />
+      ) : (
+        <Text name={words.argumentsOf} text={given} language="python" />
+      )}
+      {call.result === null ? <Printing call={call} /> : <Ended result={call.result} />}
+      <CallFiles files={call.files} />
+    </>
+  );
+}
+
+/** The newest of what is printed stays in view, unless the reader went back. */
+function Printing({ call }: { call: Call }) {
+  const place = useRef<HTMLPreElement>(null);
+  const follows = useRef(true);
+  useEffect(() => {
+    if (follows.current && place.current) place.current.scrollTop = place.current.scrollHeight;
+  }, [call.version]);
+  if (call.printed.length === 0) return null;
+  const note = ({ currentTarget: { scrollHeight, scrollTop, clientHeight } }: { currentTarget: HTMLPreElement }) =>
+    void (follows.current = scrollHeight - scrollTop - clientHeight < 20);
+  return (
+    <div class="text terminal">
+      <pre ref={place} tabIndex={0} role="group" aria-label={words.output} onScroll={note}>
+        {call.printed.map(({ stream, text }, index) => (
+          <span key={index} class={stream}><Coloured text={text} /></span>
+        ))}
+      </pre>
+    </div>
+  );
+}
+
+function Ended({ result }: { result: string }) {
+  const { out, err, notes } = ranOf(result);
+  return (
+    <>
+      {out && <Text name={words.result} text={out} kind="terminal" />}
+      {err && <Text name={words.errors} text={err} kind="terminal stderr" />}
+      {notes.length > 0 && (
+        <ul class="notes">
+          {notes.map((one) => (
+            <li key={one} class={one.startsWith("exit code") || one.startsWith("timeout") ? "bad" : ""}>{one}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}

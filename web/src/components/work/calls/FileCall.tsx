@@ -1,0 +1,29 @@
+import type { Call } from "../../../turns";
+import { words } from "../../../words";
+import { Text } from "../Text";
+
+const LANGUAGES: Record<string, string> = {
+  py: "python", js: "javascript", ts: "typescript", json: "json", sh: "bash", html: "xml", xml: "xml", css: "css", yaml: "yaml", yml: "yaml", sql: "sql",
+};
+
+/** A file that was written, changed, read or looked for. */
+export function FileCall({ call }: { call: Call }) {
+  const text = (name: string) => (typeof call.input[name] === "string" ? (call.input[name] as string) : "");
+  const path = text("path");
+  const language = LANGUAGES[path.slice(path.lastIndexOf(".") + 1)] ?? "";
+  const [gone, come] = [text("old_str"), text("content") || text("file_text") || text("new_str")];
+  const rest = Object.entries(call.input).filter(([name, value]) => !SHOWN.has(name) && value !== "" && value !== null);
+  return (
+    <>
+      <p>
+        <code>{path || "."}</code>{" "}
+        <span class="who">{rest.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ").slice(0, 500)}</span>
+      </p>
+      {gone && <Text name={words.replaced} text={gone} kind="gone" />}
+      {come && <Text name={words.written} text={come} kind={gone ? "come" : ""} language={gone ? "" : language} />}
+      {call.result !== null && <Text name={words.result} text={call.result} />}
+    </>
+  );
+}
+
+const SHOWN = new Set(["path", "content", "file_text", "old_str", "new_str"]);

@@ -1,0 +1,29 @@
+import { useState } from "preact/hooks";
+import { pageOf } from "../../../results";
+import type { Call } from "../../../turns";
+import { words } from "../../../words";
+import { Markdown } from "../../chat/Markdown";
+import { Text } from "../Text";
+
+/** A page that was read: where it is, and what was read of it when somebody wants to see it. */
+export function PageCall({ call }: { call: Call }) {
+  const [isOpen, setOpen] = useState(false);
+  if (call.result === null) return <Text name={words.argumentsOf} text={String(call.input["url"] ?? "")} />;
+  const page = pageOf(call.result);
+  if (!page) return <Text name={words.result} text={call.result} />;
+  return (
+    <>
+      <p>
+        {page.cite !== null && <span class="cite">[{page.cite}]</span>}{" "}
+        <a href={page.url} target="_blank" rel="noopener noreferrer">{page.title || page.url}</a>{" "}
+        <span class="who">{new URL(page.url).hostname}</span>
+      </p>
+      <details class="read" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
+        <summary>
+          {words.whatItSays} <span class="who">({page.text.length.toLocaleString()})</span>
+        </summary>
+        {isOpen && <Markdown text={page.text} isWritten />}
+      </details>
+    </>
+  );
+}

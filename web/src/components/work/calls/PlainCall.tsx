@@ -1,0 +1,51 @@
+import { parsed } from "../../../results";
+import type { Call } from "../../../turns";
+import { words } from "../../../words";
+import { Text } from "../Text";
+
+const MOST_ROWS = 20;
+const LONGEST_VALUE = 300;
+
+/** A tool of which nothing more is known: its arguments, and its result set in order where it is JSON. */
+export function PlainCall({ call }: { call: Call }) {
+  const given = Object.entries(call.input);
+  const isSmall = given.length <= MOST_ROWS && given.every(([, value]) => String(value).length <= LONGEST_VALUE && !isDeep(value));
+  return (
+    <>
+      {given.length > 0 && (isSmall ? <Arguments given={given} /> : <Text name={words.argumentsOf} text={pretty(call.input)} language="json" />)}
+      {call.result !== null && <Result result={call.result} />}
+    </>
+  );
+}
+
+function Arguments({ given }: { given: [string, unknown][] }) {
+  return (
+    <table class="arguments" aria-label={words.argumentsOf}>
+      <tbody>
+        {given.map(([name, value]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{typeof value === "string" ? value : JSON.stringify(value)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Result({ result }: { result: string }) {
+  const value = /^\s*[[{]/.test(result) ? parsed(result) : undefined;
+  if (value === undefined) return <Text name={words.result} text={result} />;
+  // What the browser's call came to is prose in an envelope.
+  const said = (value as { result_content?: unknown }).result_content;
+  if (typeof said === "string") return <Text name={words.result} text={said} />;
+  return <Text name={words.result} text={pretty(value)} language="json" />;
+}
+
+function isDeep(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,28 @@
+import { linksOf } from "../../../results";
+import type { Call } from "../../../turns";
+import { words } from "../../../words";
+import { Text } from "../Text";
+
+/** As much of a page as a search shows of it, in characters. */
+const SNIPPET = 280;
+
+/** What a search found: each page with its address, a few words of it, and its number among the sources. */
+export function SearchCall({ call }: { call: Call }) {
+  if (call.result === null) return null;
+  const links = linksOf(call.result);
+  if (links.length === 0) return <Text name={words.result} text={call.result} />;
+  return (
+    <ol class="found" aria-label={words.result}>
+      {links.map(({ title, url, content, cite }, index) => (
+        <li key={index}>
+          <p>
+            {cite !== null && <span class="cite">[{cite}]</span>}{" "}
+            <a href={url} target="_blank" rel="noopener noreferrer">{title || url}</a>{" "}
+            <span class="who">{new URL(url).hostname}</span>
+          </p>
+          {content && <p class="snippet">{content.slice(0, SNIPPET)}{content.length > SNIPPET && "…"}</p>}
+        </li>
+      ))}
+    </ol>
+  );
+}

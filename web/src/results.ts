@@ -1,0 +1,120 @@
+import type { Call } from "./turns";
+
+/** What a call came to: `waits` for a person, or nobody knows yet. */
+export type Outcome = "open" | "waits" | "failed" | "done";
+
+/** The result of code that was run, taken apart. */
+export interface Ran {
+  out: string;
+  err: string;
+  /** What the sandbox says about it: its exit code, how long it took. */
+  notes: string[];
+  isFailed: boolean;
+}
+
+export interface Found {
+  title: string;
+  url: string;
+  content: string;
+  /** Its number among the run's sources. */
+  cite: number | null;
+}
+
+export interface ReadPage {
+  title: string;
+  url: string;
+  cite: number | null;
+  text: string;
+}
+
+export const RUNS_CODE = new Set(["python_repl_tool", "bash_tool"]);
+const NOTE = /^\[(?:exit code |timeout: |took |figures drawn: |files written: |over \d|[A-Z].*\.\]$)/;
+const FAILURE = /^(?:exit code |timeout: )/;
+const MOST_NOTES = 8;
+const STDERR = "[stderr]\n";
+/** How a result begins whose call came to nothing; what each tool says of its own failures is its own affair. */
+const FAILED = /^(?:\w*(?:Error|Exception|Exit|Interrupt)\b:? ?|The arguments do not fit|The tool failed|The program stopped while this ran|Error )/;
+const OF_FILES = /^(?:There is no |\S+ exists\. |\S+ is (?:no directory|a binary file)|view_range |insert needs )/;
+const WAITS = "Waits for the user.";
+
+/** Whether a call is under way, waits, failed or is done. The stream has no word for it: the result's own words tell. */
+export function outcomeOf({ tool, result }: Pick<Call, "tool" | "result">): Outcome {
+  if (result === null) return "open";
+  if (result === WAITS) return "waits";
+  return hasFailed(tool, result) ? "failed" : "done";
+}
+
+function hasFailed(tool: string, result: string): boolean {
+  if (RUNS_CODE.has(tool)) return FAILED.test(result) || ranOf(result).isFailed;
+  if (tool === "tavily_search") return parsed(result) === undefined;
+  if (tool === "crawl_tool") return pageOf(result) === null;
+  return FAILED.test(result) || OF_FILES.test(result) || result.startsWith(`${tool} failed: `);
+}
+
+/** Take a result of Python or bash apart: what it printed, its errors, and the lines in brackets at its end. */
+export function ranOf(result: string): Ran {
+  const notes: string[] = [];
+  let rest = result;
+  while (notes.length < MOST_NOTES) {
+    const start = rest.lastIndexOf("\n") + 1;
+    const line = rest.slice(start);
+    if (!NOTE.test(line) || !line.endsWith("]")) break;
+    notes.unshift(line.slice(1, -1));
+    rest = rest.slice(0, Math.max(0, start - 1));
+  }
+  const at = rest.startsWith(STDERR) ? 0 : rest.indexOf(`\n${STDERR}`) + 1;
+  const hasErrors = at > 0 || rest.startsWith(STDERR);
+  const err = hasErrors ? rest.slice(at + STDERR.length) : "";
+  const isFailed = notes.some((one) => FAILURE.test(one));
+  return { out: hasErrors ? rest.slice(0, Math.max(0, at - 1)) : rest, err, notes, isFailed };
+}
+
+/** The line that says why a call failed. */
+export function reasonOf({ tool, result }: Pick<Call, "tool" | "result">): string {
+  if (result === null) return "";
+  if (!RUNS_CODE.has(tool)) return firstLine(result);
+  const { err, notes } = ranOf(result);
+  const last = err.trimEnd().split("\n").at(-1)?.trim();
+  return (last || notes.find((one) => FAILURE.test(one)) || firstLine(result)).slice(0, 500);
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0]!.slice(0, 500);
+}
+
+/** The web pages that a search found; none when its result is something else, such as an error. */
+export function linksOf(result: string): Found[] {
+  const found = parsed(result);
+  if (!Array.isArray(found)) return [];
+  return found.filter(isFound).map(({ title, url, content, cite }) => ({
+    title: typeof title === "string" ? title : "",
+    url,
+    content: typeof content === "string" ? content : "",
+    cite: typeof cite === "number" ? cite : null,
+  }));
+}
+
+function isFound(one: unknown): one is Found {
+  const url = (one as Partial<Found> | null)?.url;
+  return typeof url === "string" && isWeb(url);
+}
+
+function isWeb(url: string): boolean {
+  return /^https?:\/\//i.test(url) && URL.canParse(url);
+}
+
+/** A page that was read: its title, address and text; null for anything else. */
+export function pageOf(result: string): ReadPage | null {
+  const told = /^# ([^\n]*)\n\nSource(?: \[(\d+)\])?: (\S+)[^\n]*(?:\n\n|$)/.exec(result);
+  if (!told || !isWeb(told[3]!)) return null;
+  return { title: told[1]!, url: told[3]!, cite: told[2] ? Number(told[2]) : null, text: result.slice(told[0].length) };
+}
+
+/** The value that a text is as JSON, undefined when it is none. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
