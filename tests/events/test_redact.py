@@ -88,6 +88,7 @@ EVERY_EVENT: list[Any] = [
         thought=f"the key {KEY}",
         action={"name": "input_text", "parameters": {"text": KEY}},
         observation=KEY,
+        element={"role": KEY, "name": KEY},
     ),
     BrowserSeen(
         url=f"https://e.test/?k={KEY}",

@@ -87,6 +87,8 @@ async def test_who_follows_a_run_sees_pictures_and_finds_a_recording(tmp_path):
         artifact = kept[address.rpartition("/")[2]]
         assert (artifact.name, artifact.media_type) == ("screenshot.jpg", "image/jpeg")
         assert contents[artifact.artifact_id] == picture()
+    acting = [one["screenshot"] for one in data(frames, "browser_step") if one["state"] == "acting"]
+    assert acting == [None, *addresses(frames)]
     path = recording(frames)
     assert path.startswith("/api/browser_history/") and path.endswith(".gif")
     gif = Image.open(io.BytesIO(contents[path.rpartition("/")[2].removesuffix(".gif")]))

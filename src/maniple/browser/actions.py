@@ -47,6 +47,8 @@ _NEEDS: Mapping[ActionName, tuple[str, ...]] = {
     "extract_content": ("goal",),
     "switch_tab": ("tab_id",),
 }
+ON_ELEMENTS = frozenset(name for name, needs in _NEEDS.items() if "index" in needs)
+"""The actions that are done to one element; models may give others an `index`, too, which means nothing."""
 _TAKES: Mapping[ActionName, tuple[str, ...]] = {
     "scroll_down": ("scroll_amount",),
     "scroll_up": ("scroll_amount",),

@@ -134,10 +134,23 @@ class ToolReturned(_Event):
     tool_result: str
 
 
+class MarkView(BaseModel):
+    """Where something is in a window, from 0 to 1 of its width and height."""
+
+    model_config = ConfigDict(frozen=True)
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
 class BrowserStepped(_Event):
     """A step of a call of `browser` that is under way, each time its state changes.
 
-    The newest of a `number` is the whole step. `action` is `{name, parameters}`; `started` is Unix time.
+    The newest of a `number` is the whole step. `action` is `{name, parameters}`; `started` is Unix time;
+    `element`, in the page's words, is the `{role, name}` of what is acted on, `mark` where that was in the
+    window, and `screenshot` the address of the picture that the action was decided on.
     """
 
     type: Literal["browser_step"] = "browser_step"
@@ -151,6 +164,9 @@ class BrowserStepped(_Event):
     success: bool | None = None
     started: float = 0.0
     seconds: float = 0.0
+    mark: MarkView | None = None
+    element: dict[str, str] | None = None
+    screenshot: str | None = None
 
 
 class TabView(BaseModel):

@@ -29,6 +29,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     HOME: ("link Basket", "input text Search", "input password PIN", "button Buy"),
     f"{HOME}basket": ("button Pay", "link Back", "text 2 apples, 3.50 EUR"),
 }
+BOXES = {"link Basket": (0.1, 0.2, 0.3, 0.25)}
+"""Where some of it stands in the window."""
 PICTURE = b"\xff\xd8\xff\xe0 picture"
 
 
@@ -58,7 +60,8 @@ class ShopPage:
         self.shown = self.url
         names = PAGES.get(self.url, ())
         elements = tuple(
-            Element(at, name.rpartition(" ")[0], name.rpartition(" ")[2]) for at, name in enumerate(names)
+            Element(at, name.rpartition(" ")[0], name.rpartition(" ")[2], box=BOXES.get(name))
+            for at, name in enumerate(names)
         )
         listed = "\n".join(f"[{one.index}]<{one.role}>{one.name}" for one in elements) + self.shop.words
         return BrowserState(

@@ -62,7 +62,7 @@ async def test_each_step_is_told_with_its_thought_its_action_and_what_came_of_it
     first, last = steps[2], steps[-1]
     assert list(first) == [
         *("tool_call_id", "number", "state", "phase", "thought", "action", "observation", "success"),
-        *("started", "seconds"),
+        *("started", "seconds", "mark", "element", "screenshot"),
     ]
     assert first["tool_call_id"] == data(frames, "tool_call")[0]["tool_call_id"]
     assert (first["thought"], first["action"]) == (

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from langchain_core.callbacks import adispatch_custom_event
 
-from maniple.agents.browsing.film import Film
+from maniple.agents.browsing.film import Film, Scene, mark_of
 from maniple.agents.browsing.steps import ReActStep
 from maniple.types import BROWSER_STEP
 
@@ -54,7 +54,7 @@ class Course:
 
     async def think(self, steps: int) -> None:
         """Begin the step after so many of this phase."""
-        self.film.seen = None
+        self.film.scene = Scene()
         self.step = ReActStep(self.steps_before + steps + 1, started=time.time())
         await self._tell("thinking", self.step)
 
@@ -69,8 +69,15 @@ class Course:
         known = newest is not None and newest.number == number and newest.action is None
         step = newest if newest is not None and known else ReActStep(number, started=time.time())
         told = {key: _briefly(value) for key, value in parameters.items()}
+        scene = self.film.scene
+        element = scene.acted_on(name, told)
         self.step = _changed(
-            step, thought=thought[:TOLD_CHARACTERS], action={"name": name, "parameters": told}
+            step,
+            thought=thought[:TOLD_CHARACTERS],
+            action={"name": name, "parameters": told},
+            mark=mark_of(element.box) if element and element.box else None,
+            element={"role": element.role, "name": element.name} if element else None,
+            screenshot=scene.address,
         )
         self.film.add(number, name, told)
         await self._tell("acting", self.step)

@@ -30,6 +30,12 @@ class ReActStep:
     started: float = 0.0
     """Unix time in seconds."""
     seconds: float = 0.0
+    mark: Mapping[str, float] | None = None
+    """Where the element that is acted on was in the window: `{x, y, width, height}`, from 0 to 1 each."""
+    element: Mapping[str, str] | None = None
+    """What it is: `{role, name}`, in the page's words."""
+    screenshot: str | None = None
+    """The address of the picture that the action was decided on."""
 
 
 class Extracted(Answers):

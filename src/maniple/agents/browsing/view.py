@@ -14,6 +14,7 @@ from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from maniple.agents.browsing.course import COURSE
+from maniple.agents.browsing.film import Scene
 from maniple.agents.browsing.policy import Policy, is_blank
 from maniple.agents.fencing import between_marks
 from maniple.agents.fitting import grouped
@@ -89,9 +90,11 @@ class View(AgentMiddleware[Any, Any]):
             return f"it did not answer within {LOOK_SECONDS:g} seconds."
         except BrowserError as error:
             return str(error)
+        picture = state.screenshot if filmed and not is_blank(state.url) else None
+        address = await _kept(picture)
         if course is not None:
-            course.film.seen = state if filmed and not is_blank(state.url) else None
-        await _tell(state, before, filmed=filmed)
+            course.film.scene = Scene(state.elements, picture, address)
+        await _tell(state, before, address, filmed=filmed)
         return state
 
     def _is_likely_shown(self, before: BrowserState | None) -> bool:
@@ -121,7 +124,9 @@ def _header(state: BrowserState) -> list[str]:
     return lines
 
 
-async def _tell(state: BrowserState, before: BrowserState | None, *, filmed: bool) -> None:
+async def _tell(
+    state: BrowserState, before: BrowserState | None, address: str | None, *, filmed: bool
+) -> None:
     """Tell clients where the browser is, when that is news or a picture comes with it."""
     place = (state.url, state.title, state.tabs)
     known = before is not None and place == (before.url, before.title, before.tabs)
@@ -129,8 +134,7 @@ async def _tell(state: BrowserState, before: BrowserState | None, *, filmed: boo
         return
     data = state.as_data()
     told = {"url": data["url"], "title": data["title"], "tabs": data["tabs"]}
-    picture = state.screenshot if filmed and not is_blank(state.url) else None
-    await adispatch_custom_event(BROWSER_STATE, {**told, "screenshot": await _kept(picture)})
+    await adispatch_custom_event(BROWSER_STATE, {**told, "screenshot": address})
 
 
 async def _kept(picture: bytes | None) -> str | None:
