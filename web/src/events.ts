@@ -34,13 +34,40 @@ export interface BrowserAction {
   parameters: Record<string, unknown>;
 }
 
+/** An element of a page, in the page's words. */
+export interface BrowserElement {
+  role: string;
+  name: string;
+}
+
+/** Where something is in a window: fractions of its width and height. */
+export interface Mark {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export interface Tab {
+  tab_id: number;
+  url: string;
+  title: string;
+  is_current: boolean;
+}
+
+/** What is optional was not told by earlier versions. */
 export interface BrowserStep {
   number: number;
   state: string;
+  phase?: string;
   thought: string;
   action: BrowserAction | null;
   observation: string | null;
+  success?: boolean | null;
   seconds: number;
+  mark?: Mark | null;
+  element?: BrowserElement | null;
+  screenshot?: string | null;
 }
 
 export type Told =
@@ -59,7 +86,7 @@ export type Told =
   | { type: "error"; code: string; message: string; agent_name: string | null; retryable: boolean }
   | { type: "run_status"; status: string }
   | { type: "end_of_workflow" | "final_session_state"; messages: ChatMessage[] }
-  | { type: "browser_state"; url: string; title: string; screenshot: string | null }
+  | { type: "browser_state"; url: string; title: string; tabs?: Tab[]; screenshot: string | null }
   | ({ type: "browser_step"; tool_call_id: string } & BrowserStep);
 
 /** An event with its number in the run; a farewell of a stopping server has none. */

@@ -1,5 +1,6 @@
 import type { ArtifactLink, ChatMessage, Interrupt, RunEvent, Step } from "./events";
 import { type Said, type Turn, Turns } from "./turns";
+import { Film } from "./film";
 
 export type { Call, Printed, Said, Turn } from "./turns";
 
@@ -31,6 +32,7 @@ export class RunModel {
   artifacts: ArtifactLink[] = [];
   tokens = 0;
   browser: BrowserView | null = null;
+  readonly film = new Film();
   lastId = 0;
   version = 0;
   /** Whether the newest stretch of the stream was told to its last event. */
@@ -125,6 +127,11 @@ export class RunModel {
         break;
       case "browser_state":
         this.browser = { url: event.url, title: event.title, screenshot: event.screenshot };
+        this.film.look(event);
+        break;
+      case "browser_step":
+        this.film.step(event);
+        this.#work(event);
         break;
       default:
         this.#work(event);

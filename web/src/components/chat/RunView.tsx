@@ -6,6 +6,7 @@ import { InterruptForm } from "../plan/InterruptForm";
 import { Markdown } from "./Markdown";
 import { PlanList } from "../plan/PlanList";
 import { useService } from "../service";
+import { BrowserView } from "../work/BrowserView";
 import { Timeline } from "../work/Timeline";
 
 interface Shown {
@@ -21,6 +22,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       {run.question && <div class="question">{run.question}</div>}
       {run.plan && <PlanList run={run} version={version} plan={run.plan} />}
       <Timeline run={run} version={version} />
+      {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && <Markdown text={answer.content} isWritten={!run.isAtWork} />}
       {run.problems.map((one) => (

@@ -1,0 +1,28 @@
+import type { BrowserAction, BrowserElement } from "./events";
+import { words } from "./words";
+
+/** As much of a value as is said, in characters. */
+const LONGEST = 120;
+
+/** Put values for the names in braces of a template; nothing for a name that has none. */
+export function filled(template: string, values: Record<string, unknown>): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => said(values[name])).trim();
+}
+
+/** Say what is done in the browser, such as `clicks “Accept”`. */
+export function acting(action: BrowserAction, element: BrowserElement | null | undefined): string {
+  const { name, parameters } = action;
+  const template = Object.hasOwn(words.actions, name) ? words.actions[name] : undefined;
+  if (template === undefined) return `${name} ${said(parameters)}`;
+  return filled(template, { ...parameters, element: elementIn(parameters, element) });
+}
+
+function elementIn(parameters: Record<string, unknown>, element: BrowserElement | null | undefined): string {
+  if (element?.name) return `“${element.name}”`;
+  return element?.role || (parameters["index"] === undefined ? "" : `[${said(parameters["index"])}]`);
+}
+
+function said(value: unknown): string {
+  const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}

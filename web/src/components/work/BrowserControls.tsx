@@ -1,0 +1,35 @@
+import type { ComponentChildren } from "preact";
+import { words } from "../../words";
+
+interface Shown {
+  at: number;
+  last: number;
+  /** The step in words, for who does not see the picture. */
+  step: string;
+  go: (to: number) => void;
+  children: ComponentChildren;
+}
+
+/** What goes from step to step: two buttons, and a slider for all of them. */
+export function BrowserControls({ at, last, step, go, children }: Shown) {
+  return (
+    <div class="controls">
+      <button aria-label={words.film.previous} aria-disabled={at <= 0} onClick={() => go(at - 1)}>
+        ‹
+      </button>
+      <input
+        type="range"
+        min={0}
+        max={last}
+        value={at}
+        aria-label={words.film.slider}
+        aria-valuetext={step}
+        onInput={(e) => go(e.currentTarget.valueAsNumber)}
+      />
+      <button aria-label={words.film.next} aria-disabled={at >= last} onClick={() => at < last && go(at + 1)}>
+        ›
+      </button>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,79 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Mark, Tab } from "../../events";
+import type { Frame, Place } from "../../film";
+import { Pictures } from "../../pictures";
+import { words } from "../../words";
+import { useService } from "../service";
+
+interface Shown {
+  frame: Frame | null;
+  place: Place | null;
+  /** Whether this is the newest step of a run that is at work. */
+  isActing: boolean;
+  words: string;
+}
+
+/** A window: where it is, its tabs, and its picture with what is acted on marked. */
+export function BrowserStage({ frame, place, isActing, words: doing }: Shown) {
+  const picture = frame?.picture ?? null;
+  const shown = usePicture(picture);
+  const title = place?.title || place?.url || words.film.blank;
+  return (
+    <figure class="window">
+      <figcaption class="where">
+        <span class="title">{title}</span>
+        <bdi class="address" aria-label={words.film.address}>{place?.url}</bdi>
+      </figcaption>
+      {place?.tabs && place.tabs.length > 1 && <Tabs tabs={place.tabs} />}
+      {picture === null || shown === null ? (
+        <p class="nothing">{place ? (picture === null ? words.film.noPicture : title) : words.film.blank}</p>
+      ) : (
+        // Until the next picture has come, the one before it stands, without a mark.
+        <div class="stage" aria-busy={shown.address !== picture}>
+          <img src={shown.source} alt={`${title}: ${doing}`} />
+          {frame?.mark && shown.address === picture && <Box mark={frame.mark} isActing={isActing && frame.state === "acting"} />}
+        </div>
+      )}
+    </figure>
+  );
+}
+
+function Tabs({ tabs }: { tabs: readonly Tab[] }) {
+  return (
+    <ul class="tabs" aria-label={words.film.tabs}>
+      {tabs.map((tab) => (
+        <li key={tab.tab_id} aria-current={tab.is_current}>{tab.title || tab.url}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Box({ mark, isActing }: { mark: Mark; isActing: boolean }) {
+  const share = (part: number) => `${part * 100}%`;
+  const { x, y, width, height } = mark;
+  const place = { left: share(x), top: share(y), width: share(width), height: share(height) };
+  return <span class={`mark ${isActing ? "acting" : ""}`} style={place} aria-hidden="true" />;
+}
+
+interface Source {
+  address: string;
+  source: string;
+}
+
+/** The picture at an address, or the one before it until it has come; one that comes late is dropped. Null for none. */
+function usePicture(address: string | null): Source | null {
+  const { ask } = useService();
+  const pictures = useMemo(() => new Pictures(async (one) => (await ask(one)).blob()), [ask]);
+  const [shown, show] = useState<Source | null>(null);
+  useEffect(() => () => pictures.clear(), [pictures]);
+  useEffect(() => {
+    if (address === null) return;
+    let isWanted = true;
+    pictures.get(address).then(
+      (source) => isWanted && show({ address, source }),
+      () => isWanted && show(null),
+    );
+    return () => void (isWanted = false);
+  }, [pictures, address]);
+  return shown;
+}
