@@ -1,54 +1,42 @@
-"""Write the streams that the page's own tests read: `python -m tests.page.record` (into `web/tests/streams`).
-
-Each is the stream of a scripted run as the service tells it, with its random names replaced.
-"""
+"""Write the streams that the page's own tests read: `python -m tests.page.record`."""
 
 import asyncio
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from tests.api.inside import Inside, inside, numbered
-from tests.api.test_golden import _UUID
-from tests.openai_server import SIMPLE, call, reply, serving
-from tests.serving import ROOT
-
-FOLDER = ROOT / "web/tests/streams"
-SCRIPTS: dict[str, dict[str, Any]] = {
-    "workflow": {"reporter": [reply("# Report\n\nIt is **4**.", reasoning="How to say it?")]},
-    "small-talk": {"coordinator": [reply("Hello! How are you?")]},
-    "bad-plan": {"planner": [reply("no plan"), reply("still none")]},
-    "model-error": {"reporter": [{"status": 500, "error": "broken"}]},
-    "tool-that-raises": {"coder": [call("python_repl_tool", code="boom"), reply("It did not work.")]},
-}
+from tests.api.inside import numbered
+from tests.openai_server import SIMPLE, reply, serving
+from tests.page.streams import FOLDER, Event, events, told
+from tests.runs.killing import Mortal
+from tests.serving import environment
 
 
 async def main() -> None:
-    with serving(SIMPLE) as model, tempfile.TemporaryDirectory() as home:
-        async with inside(model.base_url, Path(home), sandbox={}) as it:
-            for name, script in SCRIPTS.items():
-                model.reset({**SIMPLE, **script})
-                _write(name, await _stream(it, (await it.run())["run_id"]))
-            model.reset(SIMPLE)
-            run = (await it.run(auto_accepted_plan=False))["run_id"]
-            await _stream(it, run)
-            await it.client.post(f"/api/runs/{run}/resume", json={"answer": "accept"})
-            _write("plan-review", await _stream(it, run))
+    with tempfile.TemporaryDirectory() as home:
+        async for name, stream in told(Path(home)):
+            _write(name, stream)
+    with tempfile.TemporaryDirectory() as home:
+        _write("killed-and-resumed", await _killed(Path(home)))
 
 
-async def _stream(it: Inside, run_id: str) -> str:
-    return (await it.client.get(f"/api/runs/{run_id}/events")).text
+async def _killed(home: Path) -> list[Event]:
+    with serving({**SIMPLE, "coder": [{"hang": True}]}) as model:
+        async with Mortal(environment(model.base_url, home), home) as server:
+            async with server.client() as client:
+                thread = (await client.post("/api/threads")).json()["thread_id"]
+                body = {"input": "1+3=?"}
+                run = (await client.post(f"/api/threads/{thread}/runs", json=body)).json()["run_id"]
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1, 60)
+            await server.kill()
+            model.reset({**SIMPLE, "reporter": [reply("# Back again\n\nIt is **4**.")]})
+            await server.start()
+            async with server.client() as client:
+                return events(numbered((await client.get(f"/api/runs/{run}/events")).text))
 
 
-def _write(name: str, stream: str) -> None:
-    seen: dict[str, str] = {}
-    events = [{"id": number, "type": kind, **data} for number, (kind, data) in numbered(stream)]
-    for event in events:
-        if "seconds" in event:
-            event["seconds"] = 0.5
-    text = "[\n" + ",\n".join(json.dumps(event, ensure_ascii=False) for event in events) + "\n]\n"
-    text = _UUID.sub(lambda match: seen.setdefault(match.group(), f"id{len(seen) + 1}"), text)
+def _write(name: str, stream: list[Event]) -> None:
+    text = "[\n" + ",\n".join(json.dumps(event, ensure_ascii=False) for event in stream) + "\n]\n"
     (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
 
 
