@@ -1,6 +1,7 @@
 """All that is kept, as JSON lines."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_everything_of_a_thread_is_exported_but_secrets(any_store):
     run, other = await stored_run(any_store, request='{"messages": ["é"]}'), await stored_run(any_store)
-    await any_store.events.append([(run.run_id, some_events(1, 1200))])
+    await any_store.events.append(
+        [(run.run_id, [*some_events(1, 1199), replace(*some_events(1200, 1200), at=12.5)])]
+    )
     await any_store.ledger.begin(run.run_id, "c", "bash_tool", '{"cmd": "ls"}')
     await any_store.evidence(run.run_id).add("https://e.test/a", "A page", "page", "What it says")
     artifact = await any_store.artifacts.add(run, "a.txt", "text/plain", b"content")
@@ -22,6 +25,7 @@ async def test_everything_of_a_thread_is_exported_but_secrets(any_store):
     assert kinds == ["thread", "run", *["event"] * 1200, "tool_call", "source", "artifact"]
     assert lines[1]["request"] == {"messages": ["é"]}
     assert lines[1201]["data"] == {"delta": "word 1200"}
+    assert [line["at"] for line in lines[1200:1202]] == [None, 12.5]
     assert lines[-3]["arguments"] == {"cmd": "ls"}
     assert (lines[-2]["run_id"], lines[-2]["url"]) == (run.run_id, "https://e.test/a")
     assert "What it says" not in str(lines)

@@ -56,6 +56,23 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_and_counts_what
     assert [copy.name for copy in tmp_path.glob("*.backup")] == ["maniple.db.schema-1.backup"]
 
 
+async def test_events_of_an_older_file_are_read_though_nobody_knows_when_they_happened(tmp_path):
+    file = tmp_path / "maniple.db"
+    with closing(connect(file)) as connection:
+        migrate(connection, file, scripts()[:4])
+    async with open_store(file, tmp_path / "artifacts", server=True) as store:
+        run = await stored_run(store)
+    with closing(connect(file)) as connection:
+        body = 'run {"run_id": "r"}\nmessage {"delta": "2 words"}'
+        connection.execute("INSERT INTO events VALUES (?, 1, 2, ?)", (run.run_id, body))
+    async with open_store(file, tmp_path / "artifacts", server=True) as store:
+        told = await store.events.read(run.run_id)
+    assert [(one.type, one.data, one.at) for one in told] == [
+        ("run", '{"run_id": "r"}', None),
+        ("message", '{"delta": "2 words"}', None),
+    ]
+
+
 async def test_a_step_that_fails_leaves_the_file_as_it_was(path):
     versions = scripts()
     with closing(connect(path)) as connection:

@@ -41,10 +41,12 @@ def event_stream(
     run: RunRecord,
     *,
     after: int,
+    timed: bool = False,
     on_leaving: Callable[[], Awaitable[object]] | None = None,
 ) -> EventSourceResponse:
     """Return the response that tells of a run, beginning after event number `after`.
 
+    A `timed` one says of each event when it happened, if that is known, as the last key of its data.
     When the run's key is revoked it ends, and the run goes on. With `on_leaving`, which is awaited when the
     client goes away (or does not read any more) before the end, the stream is the answer to a request: it is
     closed properly even when this process stops before the run has ended.
@@ -55,7 +57,7 @@ def event_stream(
             await on_leaving()
 
     return _Stream(
-        _frames(service, run, after, is_answer=on_leaving is not None),
+        _frames(service, run, after, timed=timed, is_answer=on_leaving is not None),
         headers=HEADERS,
         media_type="text/event-stream; charset=utf-8",
         sep="\n",
@@ -85,20 +87,24 @@ class _Stream(EventSourceResponse):
                 await self.client_close_handler_callable({"type": "http.disconnect"})
 
 
-async def _frames(service: Service, run: RunRecord, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
+async def _frames(
+    service: Service, run: RunRecord, after: int, *, timed: bool, is_answer: bool
+) -> AsyncIterator[bytes]:
     with service.metrics.client():
-        async for piece in _told(service, run, after, is_answer=is_answer):
+        async for piece in _told(service, run, after, timed=timed, is_answer=is_answer):
             yield piece
 
 
-async def _told(service: Service, run: RunRecord, after: int, *, is_answer: bool) -> AsyncIterator[bytes]:
+async def _told(
+    service: Service, run: RunRecord, after: int, *, timed: bool, is_answer: bool
+) -> AsyncIterator[bytes]:
     newest = ""
     cut: ManipleError | None = None
     try:
         pages = service.engine.events(run.run_id, after)
         async for page in service.key_watch.pages(run.owner, pages):
             # Many frames in one piece: a long replay is as fast as the network takes it.
-            yield b"".join(_frame(record) for record in page)
+            yield b"".join(_frame(record, timed=timed) for record in page)
             newest = page[-1].type
     except (StoreError, KeyRevoked) as error:
         cut = error
@@ -106,9 +112,16 @@ async def _told(service: Service, run: RunRecord, after: int, *, is_answer: bool
         cut = Stopping("The service is stopping. The run goes on when it is back; follow it by its run_id.")
     if cut is not None:
         for event in await farewell(service.store.events, run.run_id, cut):
+            data = _dated(as_json(event), round(event.at, 3)) if timed else as_json(event)
             # Without a number: it is no part of the run's record.
-            yield f"event: {event.type}\ndata: {as_json(event)}\n\n".encode()
+            yield f"event: {event.type}\ndata: {data}\n\n".encode()
 
 
-def _frame(record: EventRecord) -> bytes:
-    return f"id: {record.number}\nevent: {record.type}\ndata: {record.data}\n\n".encode()
+def _frame(record: EventRecord, *, timed: bool) -> bytes:
+    data = _dated(record.data, record.at) if timed and record.at is not None else record.data
+    return f"id: {record.number}\nevent: {record.type}\ndata: {data}\n\n".encode()
+
+
+def _dated(data: str, at: float) -> str:
+    """Return an event's JSON with one key more; no event is without data."""
+    return f'{data[:-1]}, "at": {at}}}'

@@ -146,7 +146,7 @@ class Lane:
         for call in list(self._tools):
             # Whoever is cancelled can tell nothing any more.
             if (step := self._steps.get(call)) and step.state not in _ENDS:
-                yield step.model_copy(update={"state": "cancelled"})
+                yield BrowserStepped(**{**dict(step), "state": "cancelled"})
             yield from self.tool_ended(call, NO_RESULT)
         yield AgentEnded(agent_name=self.name, agent_id=self._agent_id)
 

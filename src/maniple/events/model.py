@@ -4,12 +4,14 @@ Source: `docs/wire.md`. An event's `type` is the SSE event name; all other field
 """
 
 import json
+import time
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     TypeAdapter,
     model_serializer,
@@ -20,6 +22,19 @@ from maniple.types import RunStatus
 
 class _Event(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+    _at: float = PrivateAttr(default_factory=time.time)
+
+    @property
+    def at(self) -> float:
+        """When it was made, which is when it happened, in Unix seconds; no part of what it says.
+
+        It may be told later: agents that work at once are told one after another.
+        """
+        return self._at
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
 
     def data(self) -> dict[str, Any]:
         """Return the event's data, without its type."""
@@ -279,5 +294,8 @@ def as_json(event: Event) -> str:
 
 
 def read_event(type_: str, data: str) -> Event:
-    """Return the event whose `data` is this JSON text, as a store or a client has it."""
+    """Return the event whose `data` is this JSON text, as a store or a client has it.
+
+    When it happened is for the store to say: `at` is the time of this call.
+    """
     return _EVENTS.validate_python({"type": type_, **json.loads(data)})

@@ -36,7 +36,7 @@ class LiveLog:
     def number(self, event: Event, data: str) -> EventRecord:
         """Return the record of the next event."""
         self._numbered += 1
-        return EventRecord(self._numbered, event.type, data)
+        return EventRecord(self._numbered, event.type, data, round(event.at, 3))
 
     def publish(self, records: Sequence[EventRecord]) -> None:
         """Tell those who follow what has been stored."""

@@ -48,7 +48,7 @@ async def _run(store: Store, run: RunRecord) -> AsyncIterator[str]:
     yield _line("run", {**asdict(run), "request": _parsed(run.request)})
     async for page in stored(store.events, run.run_id):
         for event in page:
-            named = {"run_id": run.run_id, "number": event.number, "type": event.type}
+            named = {"run_id": run.run_id, "number": event.number, "type": event.type, "at": event.at}
             yield _line("event", {**named, "data": _parsed(event.data)})
     for call in await store.ledger.of_run(run.run_id):
         parsed = {"arguments": _parsed(call.arguments), "result": _parsed(call.result)}

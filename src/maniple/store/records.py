@@ -79,11 +79,15 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event as it goes to the wire: its number in the run (from 1), its name, its JSON in one line."""
+    """An event as it goes to the wire: its number in the run (from 1), its name, its JSON in one line.
+
+    `at` is when it happened, to the millisecond; None where an earlier version stored it.
+    """
 
     number: int
     type: str
     data: str
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

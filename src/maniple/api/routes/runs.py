@@ -35,6 +35,7 @@ _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
+_Timed = Annotated[bool, Query(description="Say when each event happened: `at` (Unix seconds), its last key")]
 
 _PAGE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -71,10 +72,11 @@ async def follow_run(
     caller: CallerOf,
     after: _Number = 0,
     last_event_id: _LastEventId = 0,
+    timed: _Timed = False,
 ) -> EventSourceResponse:
     """The run's events from the beginning, or after a number; ends when the run has ended or waits."""
     run = await service.engine.status(run_id, caller.owner)
-    return event_stream(service, run, after=max(after, last_event_id))
+    return event_stream(service, run, after=max(after, last_event_id), timed=timed)
 
 
 @router.post("/api/runs/{run_id}/cancel", summary="Cancel a run", responses=problems(404))

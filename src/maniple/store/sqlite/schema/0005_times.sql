@@ -1,0 +1,2 @@
+-- A line of `events.body` may begin with when the event happened, in Unix seconds: `at type json`. The tables
+-- stay as they were; the version keeps a program that would take the time for the type away from the file.
