@@ -17,7 +17,7 @@ export function CodeCall({ call }: { call: Call }) {
       ) : (
         <Text name={words.argumentsOf} text={given} language="python" />
       )}
-      {call.result === null ? <Printing call={call} /> : <Ended result={call.result} />}
+      {call.result === null ? <Printing call={call} /> : <Ended call={call} result={call.result} />}
       <CallFiles files={call.files} />
     </>
   );
@@ -44,8 +44,10 @@ function Printing({ call }: { call: Call }) {
   );
 }
 
-function Ended({ result }: { result: string }) {
-  const { out, err, notes } = ranOf(result);
+function Ended({ call, result }: { call: Call; result: string }) {
+  const { out, err, notes: all } = ranOf(result);
+  // The files themselves stand below.
+  const notes = all.filter((one) => call.files.length === 0 || !/^(?:figures drawn|files written):/.test(one));
   return (
     <>
       {out && <Text name={words.result} text={out} kind="terminal" />}

@@ -1,6 +1,7 @@
 import type { Call } from "../../../turns";
 import { words } from "../../../words";
 import { Text } from "../Text";
+import { Answer } from "./Answer";
 
 const LANGUAGES: Record<string, string> = {
   py: "python", js: "javascript", ts: "typescript", json: "json", sh: "bash", html: "xml", xml: "xml", css: "css", yaml: "yaml", yml: "yaml", sql: "sql",
@@ -21,7 +22,7 @@ export function FileCall({ call }: { call: Call }) {
       </p>
       {gone && <Text name={words.replaced} text={gone} kind="gone" />}
       {come && <Text name={words.written} text={come} kind={gone ? "come" : ""} language={gone ? "" : language} />}
-      {call.result !== null && <Text name={words.result} text={call.result} />}
+      <Answer call={call} />
     </>
   );
 }

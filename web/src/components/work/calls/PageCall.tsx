@@ -4,13 +4,14 @@ import type { Call } from "../../../turns";
 import { words } from "../../../words";
 import { Markdown } from "../../chat/Markdown";
 import { Text } from "../Text";
+import { Answer } from "./Answer";
 
 /** A page that was read: where it is, and what was read of it when somebody wants to see it. */
 export function PageCall({ call }: { call: Call }) {
   const [isOpen, setOpen] = useState(false);
   if (call.result === null) return <Text name={words.argumentsOf} text={String(call.input["url"] ?? "")} />;
   const page = pageOf(call.result);
-  if (!page) return <Text name={words.result} text={call.result} />;
+  if (!page) return <Answer call={call} />;
   return (
     <>
       <p>

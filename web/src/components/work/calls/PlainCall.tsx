@@ -2,6 +2,7 @@ import { parsed } from "../../../results";
 import type { Call } from "../../../turns";
 import { words } from "../../../words";
 import { Text } from "../Text";
+import { Answer } from "./Answer";
 
 const MOST_ROWS = 20;
 const LONGEST_VALUE = 300;
@@ -13,7 +14,7 @@ export function PlainCall({ call }: { call: Call }) {
   return (
     <>
       {given.length > 0 && (isSmall ? <Arguments given={given} /> : <Text name={words.argumentsOf} text={pretty(call.input)} language="json" />)}
-      {call.result !== null && <Result result={call.result} />}
+      <Result call={call} />
     </>
   );
 }
@@ -33,9 +34,10 @@ function Arguments({ given }: { given: [string, unknown][] }) {
   );
 }
 
-function Result({ result }: { result: string }) {
+function Result({ call }: { call: Call }) {
+  const result = call.result ?? "";
   const value = /^\s*[[{]/.test(result) ? parsed(result) : undefined;
-  if (value === undefined) return <Text name={words.result} text={result} />;
+  if (value === undefined) return <Answer call={call} />;
   // What the browser's call came to is prose in an envelope.
   const said = (value as { result_content?: unknown }).result_content;
   if (typeof said === "string") return <Text name={words.result} text={said} />;

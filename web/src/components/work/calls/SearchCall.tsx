@@ -1,7 +1,7 @@
 import { linksOf } from "../../../results";
 import type { Call } from "../../../turns";
 import { words } from "../../../words";
-import { Text } from "../Text";
+import { Answer } from "./Answer";
 
 /** As much of a page as a search shows of it, in characters. */
 const SNIPPET = 280;
@@ -10,7 +10,7 @@ const SNIPPET = 280;
 export function SearchCall({ call }: { call: Call }) {
   if (call.result === null) return null;
   const links = linksOf(call.result);
-  if (links.length === 0) return <Text name={words.result} text={call.result} />;
+  if (links.length === 0) return <Answer call={call} />;
   return (
     <ol class="found" aria-label={words.result}>
       {links.map(({ title, url, content, cite }, index) => (

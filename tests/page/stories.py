@@ -1,0 +1,109 @@
+"""Runs that have ended before the server starts: what they told is put into its store."""
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from maniple.store import EventRecord, RunRecord, Thread, open_store
+
+
+@dataclass
+class Story:
+    """What a run tells, written down event by event; `files` are what it leaves as artifacts, by name."""
+
+    title: str
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    _agent: str = ""
+
+    @property
+    def name(self) -> str:
+        """The id of its conversation, and of its run."""
+        return self.title.lower().replace(" ", "-")
+
+    def tell(self, kind: str, **data: Any) -> None:
+        """Add an event."""
+        self.events.append((kind, data))
+
+    def open(self) -> None:
+        """Begin the run."""
+        self.tell("run", run_id=self.name, thread_id=self.name)
+        self.tell(
+            "start_of_workflow", workflow_id=self.name, input=[{"role": "user", "content": self.title}]
+        )
+
+    def begin(self, agent: str) -> None:
+        """Let another member work."""
+        self.end()
+        self._agent = agent
+        self.tell("start_of_agent", agent_name=agent, agent_id=f"{agent}_{len(self.events)}")
+
+    def end(self) -> None:
+        """End the turn of the member at work."""
+        if self._agent:
+            self.tell("end_of_agent", agent_name=self._agent, agent_id="")
+            self._agent = ""
+
+    def say(self, *words: str) -> None:
+        """Let the member say something, a delta for each of `words`, and count what it took."""
+        message = f"m{len(self.events)}"
+        for delta in words:
+            self.tell("message", message_id=message, delta={"content": delta})
+        counted = {"input_tokens": 900, "output_tokens": 100, "seconds": 1.5}
+        self.tell("usage", agent_name=self._agent, model="scripted", **counted)
+
+    def call(self, tool: str, result: str, **given: Any) -> None:
+        """Let the member call a tool."""
+        call = f"c{len(self.events)}"
+        self.tell("tool_call", tool_call_id=call, tool_name=tool, tool_input=given)
+        self.tell("tool_call_result", tool_call_id=call, tool_name=tool, tool_result=result)
+
+    def close(self) -> None:
+        """End the run."""
+        self.end()
+        self.tell("run_status", status="completed")
+        self.tell("end_of_workflow", workflow_id=self.name, messages=[])
+        self.tell("final_session_state", messages=[])
+
+
+async def keep(home: Path, *stories: Story) -> None:
+    """Put runs into the store of a server that is to start in `home`."""
+    folder = home / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    async with open_store(folder / "maniple.db", folder / "artifacts", server=True) as store:
+        for story in stories:
+            now, name = time.time(), story.name
+            await store.threads.create(Thread(name, "", story.title, now, now))
+            run = await store.runs.add(RunRecord(name, name, "", "server", "none", "completed", "{}", now))
+            events = list(story.events)
+            for file, (media_type, content) in story.files.items():
+                made = await store.artifacts.add(run, file, media_type, content)
+                told = {"artifact_id": made.artifact_id, "name": file, "media_type": media_type}
+                told |= {"size": len(content), "url": f"/api/artifacts/{made.artifact_id}"}
+                events.insert(-3, ("artifact", told))
+            records = [
+                EventRecord(number, kind, json.dumps(data))
+                for number, (kind, data) in enumerate(events, start=1)
+            ]
+            await store.events.append([(name, records)])
+
+
+def long_story(calls: int = 600, words: int = 3_500) -> Story:
+    """A run of about 5,000 events: turns of ten calls each, with what is said in between."""
+    story = Story("A long piece of work")
+    story.open()
+    for number in range(calls):
+        if number % 10 == 0:
+            story.begin("researcher" if number % 20 == 0 else "coder")
+        story.say(*["word by word "] * (words // calls))
+        found = [{"title": f"Page {n}", "url": f"https://e.test/{n}", "content": "x" * 300} for n in range(5)]
+        if number % 3 == 0:
+            story.call("tavily_search", json.dumps(found), query=f"question {number}")
+        else:
+            story.call("python_repl_tool", "1\n" * 200, code=f"print({number})\n" * 20)
+    story.begin("reporter")
+    story.say("# Done\n\n", "It is **done**.")
+    story.close()
+    return story
