@@ -96,7 +96,7 @@ async function reload(): Promise<void> {
   const known = new Map(runs.map((run) => [run.runId, run]));
   const listed = detail.runs.slice(0, shown).reverse();
   earlier.value = detail.runs.length - listed.length;
-  runs = listed.map((one) => known.get(one.run_id) ?? new RunModel(one.run_id));
+  runs = listed.map((one) => known.get(one.run_id) ?? new RunModel(one.run_id, "", one.status));
   listed.forEach((one, index) => {
     const run = runs[index]!;
     if (run.isTold && one.status !== run.status) run.reopen();

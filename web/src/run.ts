@@ -9,12 +9,6 @@ export interface Problem {
   message: string;
 }
 
-export interface BrowserView {
-  url: string;
-  title: string;
-  screenshot: string | null;
-}
-
 /** Who speaks to the person; what the others say belongs to the work. */
 const SPEAKERS = new Set(["coordinator", "reporter"]);
 const ENDED = new Set(["completed", "failed", "cancelled", "budget_exhausted"]);
@@ -25,13 +19,12 @@ const ENDED = new Set(["completed", "failed", "cancelled", "budget_exhausted"]);
  */
 export class RunModel {
   question: string;
-  status = "queued";
+  status: string;
   plan: { title: string; steps: Step[] } | null = null;
   waiting: Interrupt | null = null;
   problems: Problem[] = [];
   artifacts: ArtifactLink[] = [];
   tokens = 0;
-  browser: BrowserView | null = null;
   readonly film = new Film();
   lastId = 0;
   version = 0;
@@ -47,8 +40,10 @@ export class RunModel {
   constructor(
     readonly runId: string,
     question = "",
+    status = "queued",
   ) {
     this.question = question;
+    this.status = status;
   }
 
   get isOver(): boolean {
@@ -126,7 +121,6 @@ export class RunModel {
         this.#since = null;
         break;
       case "browser_state":
-        this.browser = { url: event.url, title: event.title, screenshot: event.screenshot };
         this.film.look(event);
         break;
       case "browser_step":

@@ -24,7 +24,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       <Timeline run={run} version={version} />
       {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
-      {answer?.content && <Markdown text={answer.content} isWritten={!run.isAtWork} />}
+      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={!run.isAtWork} />}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">
           {one.message}
@@ -38,6 +38,11 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
     </article>
   );
 });
+
+/** Whether a text is the question that the run waits with: its form says it. */
+function isAsked({ waiting, status }: RunModel, text: string): boolean {
+  return status === "interrupted" && waiting?.kind === "question" && waiting.payload["question"] === text.trim();
+}
 
 function Thoughts({ text }: { text: string }) {
   return (
@@ -54,7 +59,7 @@ function Standing({ run }: Shown) {
     <footer class={`standing ${run.status}`}>
       <span role="status">{words.status[run.status] ?? run.status}</span>
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
-      {run.calls > 0 && <span>{`${run.calls} ${words.calls}`}</span>}
+      {run.calls > 0 && <span>{words.calls(run.calls)}</span>}
       {acts && run.status === "failed" && run.question && (
         <button onClick={() => void acts.askAgain(run)}>{words.askAgain}</button>
       )}

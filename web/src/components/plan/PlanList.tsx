@@ -22,30 +22,31 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
   const ask: Ask | null = acts && run.status === "running" ? (change) => acts.changePlan(run, change) : null;
   const done = plan.steps.filter((step) => step.status === "completed" || step.status === "skipped").length;
   return (
-    <section class="plan" aria-label={words.plan}>
+    <section class={`plan ${run.isAtWork ? "live" : ""}`} aria-label={words.plan}>
       <h2>
         {plan.title} <span class="who">{`${done}/${plan.steps.length}`}</span>
       </h2>
       <ol>
         {plan.steps.map((step) => (
-          <StepView key={step.id} step={step} ask={ask} />
+          <StepView key={step.id} step={step} isOver={run.isOver} ask={ask} />
         ))}
       </ol>
     </section>
   );
 }
 
-function StepView({ step, ask }: { step: Step; ask: Ask | null }) {
+function StepView({ step, isOver, ask }: { step: Step; isOver: boolean; ask: Ask | null }) {
   const [isEdited, setEdited] = useState(false);
   const place = useRef<HTMLLIElement>(null);
   const leave = () => {
     setEdited(false);
     requestAnimationFrame(() => place.current?.querySelector<HTMLElement>(".menu-button")?.focus());
   };
-  const standing = words.status[step.status] ?? step.status;
+  // A run that was ended leaves the step that it was at as it stood.
+  const status = isOver && step.status === "in_progress" ? "unfinished" : step.status;
   return (
-    <li class={step.status} ref={place}>
-      <span class="sign" aria-hidden="true">{SIGNS[step.status] ?? "○"}</span>
+    <li class={status} ref={place}>
+      <span class="sign" aria-hidden="true">{SIGNS[status] ?? "○"}</span>
       {isEdited && ask ? (
         <StepForm step={step} ask={ask} onEnd={leave} />
       ) : (
@@ -53,7 +54,7 @@ function StepView({ step, ask }: { step: Step; ask: Ask | null }) {
           <details>
             <summary>
               {step.title} <span class="who">{step.agent_name}</span>
-              <span class="unseen">, {standing}</span>
+              <span class="unseen">, {words.status[status] ?? status}</span>
             </summary>
             <p>{step.description}</p>
           </details>

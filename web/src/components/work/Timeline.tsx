@@ -3,7 +3,6 @@ import type { RunModel } from "../../run";
 import type { Said, Turn } from "../../turns";
 import { words } from "../../words";
 import { Lasts } from "./Lasts";
-import { Picture } from "./Picture";
 import { Totals } from "./Totals";
 import { TurnView } from "./TurnView";
 import { useMounted } from "./mounting";
@@ -43,7 +42,6 @@ function Work({ run, version }: Shown) {
   return (
     <>
       <Totals run={run} version={version} members={[...new Set(told.map((turn) => turn.agent))]} chosen={member} onChoice={setMember} />
-      {run.browser && <BrowserNow {...run.browser} />}
       <ol class="turns">
         {turns.map((turn) => {
           const shown = Math.max(0, Math.min(left, turn.parts.length));
@@ -58,15 +56,4 @@ function Work({ run, version }: Shown) {
 
 function worthTelling(turn: Turn, answer: Said | null): boolean {
   return turn.parts.some((part) => part !== answer && (turn.agent !== "planner" || part.kind === "call" || part.reasoning));
-}
-
-function BrowserNow({ url, title, screenshot }: { url: string; title: string; screenshot: string | null }) {
-  return (
-    <figure class="browser">
-      {screenshot && <Picture url={screenshot} words={`${words.browser}: ${title || url}`} />}
-      <figcaption>
-        {title} <span class="who">{url}</span>
-      </figcaption>
-    </figure>
-  );
 }

@@ -37,7 +37,7 @@ export function Totals({ run, members, chosen, onChoice }: Told) {
     seconds !== null && lasted(seconds),
     run.tokens > 0 && `${run.tokens.toLocaleString()} ${words.tokens}`,
     cost > 0 && `${words.cost} ${money(cost)}`,
-    run.calls > 0 && `${run.calls} ${words.calls}`,
+    run.calls > 0 && words.calls(run.calls),
   ];
   return (
     <div class="totals">
