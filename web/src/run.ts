@@ -91,7 +91,8 @@ export class RunModel {
   #take(event: RunEvent): void {
     switch (event.type) {
       case "run":
-        this.status = "running";
+        // What has ended stays so, also while it is told from the beginning.
+        if (!this.isOver) this.status = "running";
         this.waiting = null;
         this.#since = event.at ?? null;
         break;

@@ -24,7 +24,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       <Timeline run={run} version={version} />
       {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
-      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={!run.isAtWork} />}
+      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isTold} />}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">
           {one.message}
