@@ -87,7 +87,7 @@ def test_the_action_is_marked_on_the_picture_while_it_is_done_on_any_width(
     picture = view.get_by_role("img", name="Shop: clicks “Buy the hat”")
     mark = view.locator(".mark.acting")
     expect(picture).to_be_visible()
-    expect(view.get_by_label("Address")).to_have_text(f"{shop.url}/")
+    expect(view.locator(".address")).to_have_text(f"Address: {shop.url}/")
     expect(view.get_by_text("The button buys.")).to_be_visible()
     places = []
     for width in (1600, 375):

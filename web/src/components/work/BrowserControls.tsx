@@ -26,7 +26,7 @@ export function BrowserControls({ at, last, step, go, children }: Shown) {
         aria-valuetext={step}
         onInput={(e) => go(e.currentTarget.valueAsNumber)}
       />
-      <button aria-label={words.film.next} aria-disabled={at >= last} onClick={() => at < last && go(at + 1)}>
+      <button aria-label={words.film.next} aria-disabled={at >= last} onClick={() => go(at + 1)}>
         ›
       </button>
       {children}

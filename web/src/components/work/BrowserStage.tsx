@@ -22,7 +22,12 @@ export function BrowserStage({ frame, place, isActing, words: doing }: Shown) {
     <figure class="window">
       <figcaption class="where">
         <span class="title">{title}</span>
-        <bdi class="address" aria-label={words.film.address}>{place?.url}</bdi>
+        {place?.url && (
+          <span class="address">
+            <span class="unseen">{words.film.address}: </span>
+            <bdi>{place.url}</bdi>
+          </span>
+        )}
       </figcaption>
       {place?.tabs && place.tabs.length > 1 && <Tabs tabs={place.tabs} />}
       {picture === null || shown === null ? (

@@ -24,7 +24,7 @@ export function BrowserView({ film, isLive }: Shown) {
   const last = frames.length - 1;
   const at = chosen === null ? last : Math.min(Math.max(chosen - leftOut, 0), last);
   const frame = frames[at] ?? null;
-  const go = (to: number) => choose(to >= last && isLive ? null : Math.max(to, 0) + leftOut);
+  const go = (to: number) => choose(to >= last && isLive ? null : Math.min(Math.max(to, 0), last) + leftOut);
   useEffect(() => {
     // The report has the room now, unless somebody looks at a step.
     if (!isLive && chosen === null) setOpen(false);
