@@ -124,6 +124,7 @@ def test_each_step_can_be_gone_back_to_by_keyboard_and_after_a_reload_all_of_it_
     expect(slider).to_have_attribute("aria-valuetext", f"Step 1 of 3: opens {shop.url}/")
     expect(view.get_by_text("An empty page").first).to_be_visible()
     expect(view.locator(".mark")).to_have_count(0)
+    page.keyboard.press("ArrowRight")
     view.get_by_role("button", name="Play").press("Enter")
     expect(view.get_by_text("Step 3 of 3", exact=True)).to_be_visible()
     expect(view.get_by_role("button", name="Play")).to_be_visible()

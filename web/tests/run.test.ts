@@ -85,6 +85,8 @@ describe("a run", () => {
       [1, "completed"],
       [2, "thinking"],
     ]);
+    run.apply({ id: 6, type: "browser_state", url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
+    expect(run.film.place).toMatchObject({ url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
   });
 
   it("keeps the end of a call's output, each stream for itself", () => {

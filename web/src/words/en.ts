@@ -135,5 +135,8 @@ export const en = {
     unfinished: "Not finished",
     blocked: "Blocked",
     skipped: "Skipped",
+    thinking: "Thinking",
+    acting: "Acting",
+    observing: "Looking at what came of it",
   } as Record<string, string>,
 };

@@ -136,5 +136,8 @@ export const zh: typeof en = {
     unfinished: "未完成",
     blocked: "受阻",
     skipped: "已跳过",
+    thinking: "思考中",
+    acting: "操作中",
+    observing: "查看结果",
   },
 };

@@ -50,11 +50,11 @@ export function BrowserView({ film, isLive }: Shown) {
   return (
     <details class={`browser-view ${isLive ? "live" : ""}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
-        {words.browser} <span class="who">{frame && isLive ? doing : filled(words.film.steps, { all: frames.length + leftOut })}</span>
+        {words.browser} <span class="who">{film.newest && isLive ? doingIn(film.newest) : filled(words.film.steps, { all: frames.length + leftOut })}</span>
       </summary>
       {isOpen && (
         <section aria-label={words.browser} onKeyDown={move}>
-          <BrowserStage frame={frame} place={frame?.place ?? film.place} isActing={isLive && at === last} words={doing} />
+          <BrowserStage frame={frame} place={frame ? frame.place : film.place} isActing={isLive && at === last} words={doing} />
           {frame && <Caption frame={frame} doing={doing} />}
           {frame && (
             <BrowserControls at={at} last={last} step={`${step}: ${doing}`} go={go}>
