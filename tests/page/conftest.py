@@ -11,7 +11,7 @@ from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.serving import ServerProcess, environment, server_process
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
-_QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
 _PATIENCE_MS = 30_000
 
 
@@ -40,7 +40,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("there is no Chromium here")
     expect.set_options(timeout=_PATIENCE_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=False, args=_QUIET)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=False, args=QUIET)
         yield browser
         browser.close()
 

@@ -1,6 +1,6 @@
 """The streams of scripted runs as the service tells them: the page's own tests read them, and are shown them.
 
-Random names are replaced by `id1`, `id2`, … in the order in which they appear, times by fixed ones.
+Random names are replaced by `id1`, `id2`, … in the order of their appearance, times and tokens by fixed ones.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from tests.agents.browsing.shop import told as browsing
 from tests.api.inside import QUESTION, Inside, inside, numbered
 from tests.graph.test_embedding import Tenant, parent_of
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
+from tests.page.worked import worked
 from tests.serving import ROOT, Frame
 from tests.team import plan, scripted_team, step
 
@@ -26,7 +27,7 @@ FOLDER = ROOT / "web/tests/streams"
 Event = dict[str, Any]
 _RANDOM = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 _ENDPOINT = re.compile(r"http://127\.0\.0\.1:\d+/v1")
-_TIMES = {"seconds": 0.5, "started": 1_800_000_000.0}
+_FIXED = {"seconds": 0.5, "started": 1_800_000_000.0, "input_tokens": 1_000, "output_tokens": 100}
 _OVERLOADED = {"status": 500, "error": "broken"}
 _FILE = "open('sums.csv', 'w').write('a,b\\n1,3\\n'); print(1+3)"
 _SEARCHED = [step("researcher"), step("reporter")]
@@ -67,6 +68,7 @@ async def told(home: Path) -> AsyncIterator[tuple[str, list[Event]]]:
                     yield one
     yield "browser", await _browsed()
     yield "embedded", await _embedded()
+    yield "report", events(enumerate(await worked(), 1))
 
 
 async def _steered(it: Inside, model: OpenAIServer) -> AsyncIterator[tuple[str, list[Event]]]:
@@ -125,7 +127,7 @@ def events(frames: Iterable[tuple[int, Frame]]) -> list[Event]:
     """Return frames as the page takes them, with what differs from run to run replaced."""
     plain = [{"id": number, "type": kind, **data} for number, (kind, data) in frames]
     for event in plain:
-        event.update({key: time for key, time in _TIMES.items() if key in event})
+        event.update({key: one for key, one in _FIXED.items() if key in event})
     seen: dict[str, str] = {}
     text = _RANDOM.sub(lambda match: seen.setdefault(match.group(), f"id{len(seen) + 1}"), json.dumps(plain))
     return json.loads(_ENDPOINT.sub("http://127.0.0.1:9/v1", text))

@@ -1,0 +1,101 @@
+"""Conversations that are there when the server starts: the recorded streams, in its store."""
+
+import io
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageDraw
+
+from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
+from maniple.types import RunState
+from tests.page.streams import FOLDER, Event
+
+_BEGUN = 1_790_000_000.0
+_LONG_AGO = "A question of last week about something else"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A conversation of one run: how much of which stream, and what became of it."""
+
+    title: str
+    stream: str
+    status: RunState
+    until: str = ""
+    """The type of the event with which it ends for now; "" is the whole stream."""
+
+
+SEEDS: Mapping[str, Seed] = {
+    "report": Seed("How do swifts sleep?", "report", "completed"),
+    "files": Seed("Make a table of the sums", "artifacts", "completed"),
+    "browser": Seed("What do apples cost?", "browser", "completed"),
+    "failed": Seed("1+3=?", "model-error", "failed"),
+    "cancelled": Seed("1+3=?", "cancelled", "cancelled"),
+    "review": Seed("1+3=?", "plan-review", "interrupted", "final_session_state"),
+    "approval": Seed("1+3=?", "tool-approval", "interrupted", "final_session_state"),
+    "question": Seed("What is the sum?", "question", "interrupted", "final_session_state"),
+    "running": Seed("How do swifts sleep?", "report", "running", "tool_call"),
+}
+"""By the id of the conversation."""
+
+
+@asynccontextmanager
+async def seeded(home: Path) -> AsyncIterator[Store]:
+    """Fill the store of a server that is to start in `home`. What runs goes on as long as this is open."""
+    folder = home / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    async with open_store(folder / "maniple.db", folder / "artifacts", server=False) as store:
+        for number in range(24):
+            at = _BEGUN + number
+            await store.threads.create(Thread(f"old-{number}", "", f"{_LONG_AGO} ({number})", at, at))
+        for number, (name, seed) in enumerate(SEEDS.items()):
+            await _plant(store, name, seed, _BEGUN + 100 + number)
+        yield store
+
+
+async def _plant(store: Store, name: str, seed: Seed, at: float) -> None:
+    thread = await store.threads.create(Thread(name, "", seed.title, at, at))
+    run_id = f"run-{name}"
+    record = RunRecord(run_id, thread.thread_id, "", "server", store.process, seed.status, "{}", at, at)
+    run = await store.runs.add(replace(record, ended_at=None if record.is_unfinished else at + 60))
+    events = [await _rooted(store, run, event) for event in recorded(seed.stream, seed.until)]
+    records = [EventRecord(event.pop("id"), event.pop("type"), json.dumps(event)) for event in events]
+    await store.events.append([(run_id, records)])
+
+
+def recorded(stream: str, until: str = "") -> list[Event]:
+    """Return a recorded stream, up to the first event of the type `until` if one is named."""
+    events: list[Event] = json.loads((FOLDER / f"{stream}.json").read_text(encoding="utf-8"))
+    if not until:
+        return events
+    return events[: 1 + next(at for at, event in enumerate(events) if event["type"] == until)]
+
+
+async def _rooted(store: Store, run: RunRecord, event: Event) -> dict[str, Any]:
+    """Return the event with an address behind which there is something."""
+    if event["type"] == "artifact":
+        kept = await store.artifacts.add(run, event["name"], event["media_type"], b"a,b\n1,3\n")
+        return event | {"artifact_id": kept.artifact_id, "url": f"/api/artifacts/{kept.artifact_id}"}
+    if event["type"] == "browser_state":
+        kept = await store.artifacts.add(run, "screenshot.png", "image/png", picture(event["title"]))
+        return event | {"screenshot": f"/api/artifacts/{kept.artifact_id}"}
+    return event
+
+
+def picture(words: str) -> bytes:
+    """Return what a browser might show, as PNG."""
+    image = Image.new("RGB", (1280, 800), "#f4f1ea")
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((0, 0, 1280, 90), fill="#35506b")
+    draw.text((60, 30), words, fill="white", font_size=32)
+    for row in range(4):
+        draw.rectangle((60, 150 + 150 * row, 560, 270 + 150 * row), fill="white", outline="#cfc8ba", width=2)
+    draw.rounded_rectangle((700, 170, 860, 226), 10, fill="#c8553d")
+    draw.text((735, 182), "Basket", fill="white", font_size=28)
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()

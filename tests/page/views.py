@@ -1,0 +1,123 @@
+"""Every view of the page, each over a conversation that is there already."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anyio.from_thread import start_blocking_portal
+from playwright.sync_api import Page, Route, expect
+
+from tests.openai_server import SIMPLE, serving
+from tests.page.seeded import seeded
+from tests.serving import ServerProcess, environment, server_process
+
+
+@contextmanager
+def seeded_server(home: Path) -> Iterator[ServerProcess]:
+    """Start a server whose store has the conversations of `seeded.py`."""
+    with serving(SIMPLE) as model, start_blocking_portal() as portal:
+        with portal.wrap_async_context_manager(seeded(home)):
+            with server_process(environment(model.base_url, home), home) as process:
+                yield process
+
+
+@dataclass(frozen=True)
+class View:
+    """What is to be seen: at which address, when it is there, and what a person did to see it."""
+
+    name: str
+    thread: str
+    shows: str
+    """A selector of what is visible when the view is there."""
+    prepare: Callable[[Page], None] = lambda _: None
+
+
+def _open_work(page: Page) -> None:
+    page.locator(".work > summary").last.click()
+    expect(page.locator(".call > summary").first).to_be_visible()
+    for summary in page.locator(".call > summary").all():
+        summary.click()
+
+
+def _edit_plan(page: Page) -> None:
+    page.locator(".interrupt .row button").nth(1).click()
+
+
+def _choose(page: Page) -> None:
+    page.locator(".composer [aria-pressed]").first.click()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "sales.csv", "mimeType": "text/csv", "buffer": b"month,sum\n1,4\n"}
+    )
+    page.locator(".composer textarea").fill("How much was sold?\nAnd when?")
+    page.locator(".team > summary").click()
+
+
+def _refused(status: int, code: str, detail: str) -> Callable[[Route], None]:
+    body = json.dumps({"detail": detail, "code": code})
+    return lambda route: route.fulfill(status=status, body=body, content_type="application/json")
+
+
+def _ask_too_much(page: Page) -> None:
+    words = "The key has used up its 10,000 tokens of today. Ask again in 3 hours, or use another key."
+    page.route("**/api/threads/*/runs", _refused(429, "daily_limit", words))
+    page.locator(".composer textarea").fill("And once more?")
+    page.keyboard.press("Enter")
+
+
+def _cut(page: Page) -> None:
+    page.route("**/api/runs/*/events*", lambda route: route.abort())
+    page.reload()
+
+
+def _lock(page: Page) -> None:
+    page.route("**/api/**", _refused(401, "key_needed", "This service wants an API key."))
+    page.reload()
+
+
+def _list(page: Page) -> None:
+    if page.locator(".menu").is_visible():
+        page.locator(".menu").click()
+
+
+VIEWS = (
+    View("hello", "", ".hello"),
+    View("list", "", ".threads li", _list),
+    View("choices", "", ".chosen", _choose),
+    View("running", "running", ".now"),
+    View("report", "report", ".markdown table"),
+    View("work", "report", ".call pre", _open_work),
+    View("browser", "browser", ".call", _open_work),
+    View("files", "files", ".files button"),
+    View("failed", "failed", ".notice.bad"),
+    View("cancelled", "cancelled", ".standing.cancelled"),
+    View("plan-review", "review", ".interrupt"),
+    View("plan-editor", "review", ".steps", _edit_plan),
+    View("approval", "approval", ".interrupt textarea"),
+    View("question", "question", ".words"),
+    View("refused", "report", ".foot .notice.bad", _ask_too_much),
+    View("offline", "running", ".foot .notice", _cut),
+    View("key", "", ".door", _lock),
+)
+
+
+@contextmanager
+def shown(page: Page, view: View, url: str) -> Iterator[None]:
+    """Bring a view about, and take back what was done for it."""
+    page.goto("about:blank")
+    page.goto(f"{url}/#{view.thread}" if view.thread else url)
+    expect(page.locator(".threads li, .hello").first).to_be_attached()
+    if view.thread:
+        expect(page.locator(".standing")).to_be_attached()
+    view.prepare(page)
+    expect(page.locator(view.shows).first).to_be_visible()
+    yield
+    page.unroute_all()
+
+
+def settle(page: Page, **media: Any) -> None:
+    """Wait until what was laid out is painted."""
+    page.emulate_media(**media)
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
