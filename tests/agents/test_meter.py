@@ -9,7 +9,7 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.budget import Budget, Prices, amounts, levels, prices_of
+from maniple.agents.budget import Budget, Prices, amounts, levels, price_of, prices_of
 from maniple.agents.meter import REPORT_SECONDS, Meter
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted, ModelError
@@ -311,6 +311,16 @@ def test_prices_come_from_the_settings_with_those_of_the_fallbacks():
     free = {"model": "free", "base_url": "http://x/v1"}
     settings = ModelsSettings.model_validate({"basic": basic, "vision": free})
     assert prices_of(settings) == {"m": Prices(1.0, 0.0), "spare": Prices(0.0, 3.0)}
+
+
+@pytest.mark.parametrize("name", ["m-4o", "m-4o-2024-08-06", "m-4o-20240806"])
+def test_a_model_has_its_price_also_where_its_answer_calls_it_by_a_date(name):
+    assert price_of({"m-4o": Prices(1.0)}, name) == Prices(1.0)
+
+
+@pytest.mark.parametrize("name", ["", "m-4o-mini", "m-4o-mini-2024-08-06", "m-4o-2024-08-06-b"])
+def test_a_model_does_not_have_the_price_of_another_one(name):
+    assert price_of({"m-4o": Prices(1.0)}, name) is None
 
 
 @pytest.mark.parametrize("wrong_by", [-86_400, 86_400])

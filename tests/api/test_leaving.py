@@ -1,6 +1,7 @@
 """Clients that go away, and a server that does: what each leaves to the other."""
 
 import asyncio
+import re
 import signal
 from typing import Any
 
@@ -89,7 +90,7 @@ async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(it: Inside, mode
     key = await it.key("somebody")
     [kept] = await it.service.store.keys.list()
     run = await it.run(key)
-    path = f"/api/runs/{run['run_id']}/events"
+    path = f"/api/runs/{run['run_id']}/events?timed=true"
     asked = (it.client.post("/api/chat/stream", json=QUESTION, headers=key), it.client.get(path, headers=key))
     answering, following = (asyncio.create_task(one) for one in asked)
     await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get(role) == 2)
@@ -101,6 +102,9 @@ async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(it: Inside, mode
         names = [line[7:] for line in text.splitlines() if line.startswith("event: ")]
         assert names[-3:] == ["error", "end_of_workflow", "final_session_state"]
         assert "w39" not in text
+    assert '"at": ' not in told
+    said = [line for line in followed.splitlines() if line.startswith("data: ")]
+    assert all(re.search(r', "at": [\d.]+}$', line) for line in said), "also of what closes the stream"
     engine = it.service.engine
     assert (await engine.status(run["run_id"], kept.key_id)).status == "running"
     if script is SLOW:

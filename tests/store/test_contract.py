@@ -198,22 +198,6 @@ async def test_event_data_comes_back_as_it_was(any_store):
     assert (await any_store.events.last(run.run_id)).data == data
 
 
-async def test_events_come_back_with_the_times_at_which_they_happened(any_store):
-    run = await stored_run(any_store)
-    times = [1795390512.347, 1795390511.0, None, 0.0]
-    told = [EventRecord(n, "message", '{"delta": "1.5 word"}', at) for n, at in enumerate(times, start=1)]
-    await any_store.events.append([(run.run_id, told)])
-    assert await any_store.events.read(run.run_id) == told
-    assert await any_store.events.last(run.run_id) == told[-1]
-
-
-async def test_an_event_whose_name_would_be_read_as_a_time_is_not_stored(any_store):
-    run = await stored_run(any_store)
-    with pytest.raises(ValueError, match="cannot be stored"):
-        await any_store.events.append([(run.run_id, [EventRecord(1, "1795390512.347", "{}")])])
-    assert await any_store.events.read(run.run_id) == []
-
-
 @pytest.mark.parametrize("first", [2, 5])
 async def test_events_that_do_not_follow_are_refused_and_nothing_of_them_is_kept(any_store, first):
     run, other = await stored_run(any_store), await stored_run(any_store)

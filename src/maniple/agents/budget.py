@@ -1,11 +1,14 @@
 """What a run may use up, what models cost, and how far a limit is used up."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Protocol
 
 from maniple.config import ModelsSettings
 from maniple.store.records import Usage
+
+_DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Prices:
     def of(self, input_tokens: float, output_tokens: float) -> float:
         """Return what so many tokens cost."""
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+
+
+def price_of(prices: Mapping[str, Prices], model: str) -> Prices | None:
+    """Return what a model costs, by the name that its answer has: at times its own with a date behind it."""
+    return prices.get(model) or prices.get(_DATE.sub("", model))
 
 
 def prices_of(settings: ModelsSettings) -> dict[str, Prices]:

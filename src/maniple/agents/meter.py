@@ -18,7 +18,7 @@ from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from maniple.agents.budget import Budget, Level, Prices, SharedLimits, amounts, levels
+from maniple.agents.budget import Budget, Level, Prices, SharedLimits, amounts, levels, price_of
 from maniple.errors import BudgetExhausted
 from maniple.llms.windows import count_tokens
 from maniple.store.records import Usage
@@ -220,7 +220,7 @@ class Meter:
             given, said = call.input_tokens, count_tokens([answer]) if answer is not None else 0
         # A fallback may have answered: the answer names its model, though at times with a date.
         model = str(answer.response_metadata.get("model_name") or "") if answer is not None else ""
-        prices = self._prices.get(model) or self._prices.get(call.model) or Prices()
+        prices = price_of(self._prices, model) or self._prices.get(call.model) or Prices()
         self._add(input_tokens=given, output_tokens=said, cost=prices.of(given, said))
 
     def _add(self, **amounts: Any) -> None:

@@ -13,7 +13,7 @@ from maniple.api.revocation import KeyWatch
 from maniple.config import Settings
 from maniple.llms.embedded import Progress
 from maniple.redaction import Redactor
-from maniple.runs import Engine, Limits, Rules, Telemetry, Workplace, open_engine, rules_of
+from maniple.runs import Engine, Limits, Rules, Spending, Telemetry, Workplace, open_engine, rules_of
 from maniple.runtime import Runtime, open_runtime
 from maniple.runtime.toolbox import workspaces_of
 from maniple.sandbox import Workspaces
@@ -36,6 +36,7 @@ class Service:
     metrics: Metrics
     redactor: Redactor
     key_watch: KeyWatch
+    spending: Spending
     reach: ModelReach | None = None
 
 
@@ -67,8 +68,18 @@ async def open_service(
         ) as engine,
     ):
         runtime = replace(runtime, notices=(*runtime.notices, *tracing.notices))
-        watch = KeyWatch(store.keys)
-        yield Service(settings, runtime, store, engine, workspaces, metrics, rules.redactor, watch, reach)
+        yield Service(
+            settings,
+            runtime,
+            store,
+            engine,
+            workspaces,
+            metrics,
+            rules.redactor,
+            KeyWatch(store.keys),
+            Spending(store.events, rules.prices),
+            reach,
+        )
 
 
 async def service_of(request: Request) -> Service:

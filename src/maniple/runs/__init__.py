@@ -14,6 +14,8 @@ from maniple.runs.quota import DailyLimit
 from maniple.runs.recovery import recover_run
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
 from maniple.runs.rules import Limits, Rules, Telemetry, Workplace, rules_of
+from maniple.runs.spending import Spending
+from maniple.runs.usage import Share
 
 __all__ = [
     "Accepted",
@@ -27,6 +29,8 @@ __all__ = [
     "PlanNotOpen",
     "Rules",
     "RunRequest",
+    "Share",
+    "Spending",
     "Stopping",
     "Telemetry",
     "ThreadBusy",

@@ -13,6 +13,7 @@ from maniple.api.paging import PageBefore, PageLimit, next_before
 from maniple.api.problems import problems
 from maniple.api.reports import FORMS, answer, report_of
 from maniple.api.schemas import (
+    AgentUsageView,
     Answer,
     PlanChangeIn,
     PlanView,
@@ -56,7 +57,7 @@ async def list_runs(
 
 @router.get("/api/runs/{run_id}", summary="Read how a run stands", responses=problems(404))
 async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunView:
-    """Status, usage, and what the run waits for."""
+    """Status, usage, also that of each member so far, and what the run waits for."""
     return await _view(service, await service.engine.status(run_id, caller.owner))
 
 
@@ -165,4 +166,9 @@ async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -
 
 
 async def _view(service: Service, run: RunRecord) -> RunView:
-    return RunView.of(run, interrupts=await waits_for(service.store, run))
+    shares = await service.spending.of_run(run.run_id)
+    return RunView.of(
+        run,
+        interrupts=await waits_for(service.store, run),
+        by_agent=[AgentUsageView.of(share) for share in shares],
+    )

@@ -13,6 +13,7 @@ from maniple.api.schemas.asking import (
 from maniple.api.schemas.files import StoredFile, StoredFiles, ThreadFile, ThreadFiles
 from maniple.api.schemas.service import Health, Missing, Problem, Readiness, Ready, TeamMember, TeamMembers
 from maniple.api.schemas.telling import (
+    AgentUsageView,
     ArtifactView,
     ErrorView,
     InterruptView,
@@ -34,6 +35,7 @@ from maniple.api.schemas.telling import (
 )
 
 __all__ = [
+    "AgentUsageView",
     "Answer",
     "ArtifactView",
     "BudgetIn",

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from maniple.events import ChatMessage, Interrupted
 from maniple.evidence import SourceKind
+from maniple.runs import Share
 from maniple.store import Artifact, RunRecord, Thread
 from maniple.types import RunState
 
@@ -94,6 +95,32 @@ class UsageView(_Told):
     cost: float
 
 
+class AgentUsageView(_Told):
+    """What one member of the team has used of a run; `seconds` are those of its model calls.
+
+    `cost` is in the currency of the configured prices, null when a model that it asked has no price.
+    """
+
+    agent_name: str
+    model_calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost: float | None
+
+    @classmethod
+    def of(cls, share: Share) -> "AgentUsageView":
+        """Return what is told of a member's share."""
+        return cls(
+            agent_name=share.agent_name,
+            model_calls=share.model_calls,
+            input_tokens=share.input_tokens,
+            output_tokens=share.output_tokens,
+            seconds=round(share.seconds, 3),
+            cost=share.cost if share.is_priced else None,
+        )
+
+
 class ErrorView(BaseModel):
     """Why a run failed."""
 
@@ -155,9 +182,10 @@ class RunSummary(RunAccepted):
 
 
 class RunView(RunSummary):
-    """How a run stands, and what it waits for."""
+    """How a run stands, what it waits for, and what each member has used, as far as it is told already."""
 
     interrupts: list[InterruptView]
+    by_agent: list[AgentUsageView]
 
 
 class RunPage(BaseModel):

@@ -1,0 +1,55 @@
+"""What each member of the team has used, as `GET /api/runs/{run_id}` tells it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.inside import Inside, inside
+from tests.openai_server import SIMPLE, OpenAIServer
+from tests.team import data
+
+pytestmark = pytest.mark.anyio
+TEAM = ["coordinator", "planner", "coder", "reporter"]
+
+
+async def asked(it: Inside, **body: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return how a run stands when it has told what it tells, and its `usage` events."""
+    run = await it.run(**body)
+    frames = await it.told(run["run_id"])
+    return await it.get(f"/api/runs/{run['run_id']}"), data(frames, "usage")
+
+
+async def test_the_shares_of_the_members_are_the_usage_of_the_run(model: OpenAIServer, tmp_path: Path):
+    model.reset(SIMPLE)
+    priced = {"model": "scripted", "base_url": model.base_url, "price_input": 2.0, "price_output": 10.0}
+    async with inside(model.base_url, tmp_path, models={"basic": priced}) as it:
+        stands, told = await asked(it)
+    shares, used = stands["by_agent"], stands["usage"]
+    assert [*stands][-1] == "by_agent"
+    assert [one["agent_name"] for one in shares] == TEAM
+    for name in ("model_calls", "input_tokens", "output_tokens", "cost"):
+        assert sum(one[name] for one in shares) == pytest.approx(used[name]), name
+    assert [one["model_calls"] for one in shares] == [1, 1, 2, 1]
+    seconds = sum(one["seconds"] for one in told if one["agent_name"] == "coder")
+    assert shares[2]["seconds"] == round(seconds, 3)
+    assert all(one["cost"] > 0 for one in shares)
+
+
+async def test_without_prices_no_cost_is_known_and_what_waits_tells_what_it_has_used_so_far(it: Inside):
+    stands, _ = await asked(it, auto_accepted_plan=False)
+    assert stands["status"] == "interrupted"
+    assert [(one["agent_name"], one["cost"]) for one in stands["by_agent"]] == [
+        ("coordinator", None),
+        ("planner", None),
+    ]
+    assert stands["usage"]["cost"] == 0.0
+    cancelled = await it.client.post(f"/api/runs/{stands['run_id']}/cancel")
+    assert cancelled.json()["by_agent"] == stands["by_agent"]
+
+
+async def test_a_run_that_has_asked_no_model_has_no_shares(it: Inside, model: OpenAIServer):
+    model.reset({"coordinator": [{"hang": True}]})
+    run = await it.run()
+    assert (await it.get(f"/api/runs/{run['run_id']}"))["by_agent"] == []
+    await it.client.post(f"/api/runs/{run['run_id']}/cancel")
