@@ -12,6 +12,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from tests.environment import environment as environment_of
 from tests.forking import forking
@@ -36,15 +37,16 @@ async def start(
     folder: Path,
     env: Mapping[str, str],
     stdin: int = DEVNULL,
+    stdout: int | BinaryIO = PIPE,
 ) -> Process:
-    """Start the program in `folder` with pipes."""
+    """Start the program in `folder`; what it writes goes into pipes, unless its output has another place."""
     with forking():
         return await asyncio.create_subprocess_exec(
             *(sys.executable, str(program), *arguments),
             cwd=folder,
             env=env,
             stdin=stdin,
-            stdout=PIPE,
+            stdout=stdout,
             stderr=PIPE,
         )
 

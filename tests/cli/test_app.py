@@ -2,10 +2,9 @@ import asyncio
 import json
 import re
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from typer.testing import CliRunner
@@ -229,17 +228,18 @@ async def test_a_workspace_in_which_nothing_is_does_not_outlive_the_session(
     assert list((tmp_path / "data" / "workspaces").glob("[!.]*")) == []
 
 
+@pytest.fixture
+def full() -> Iterator[BinaryIO]:
+    with Path("/dev/full").open("wb") as device:
+        yield device
+
+
 @pytest.mark.parametrize("arguments", [("1+3=?",), ("--json", "1+3=?"), ("--help",)])
 async def test_an_output_that_cannot_be_written_is_said_in_a_sentence(
-    server: OpenAIServer, tmp_path: Path, arguments: tuple[str, ...]
+    server: OpenAIServer, tmp_path: Path, full: BinaryIO, arguments: tuple[str, ...]
 ) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *("sh", "-c", 'exec "$@" > /dev/full', "sh", sys.executable, str(MAIN), *arguments),
-        cwd=tmp_path,
-        env=environment(tmp_path, server.base_url),
-        stdin=DEVNULL,
-        stderr=PIPE,
-    )
+    env = environment(tmp_path, server.base_url)
+    process = await start(MAIN, *arguments, folder=tmp_path, env=env, stdout=full)
     try:
         async with asyncio.timeout(60):
             _, written = await process.communicate()

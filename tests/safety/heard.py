@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.forking import Forked
 from tests.serving import ROOT
 
 _ADDRESS = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
@@ -19,7 +20,7 @@ class Heard:
 
     def __init__(self, command: Sequence[str], cwd: Path, env: dict[str, str]) -> None:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        self.process = subprocess.Popen(command, cwd=cwd, env=env, text=True, encoding="utf-8", **pipes)
+        self.process = Forked(command, cwd=cwd, env=env, text=True, encoding="utf-8", **pipes)
         self.url = ""
         self._lines: list[str] = []
         self._known = threading.Event()

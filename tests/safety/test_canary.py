@@ -1,16 +1,18 @@
 """Secrets in the settings are found nowhere that leaves the process, whatever repeats them."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import httpx
 import pytest
 
 from maniple.config import load_settings
+from tests.cli.processes import MANIPLE
+from tests.forking import Forked
 from tests.openai_server import OpenAIServer, serving
 from tests.safety import talk
 from tests.safety.canaries import CANARIES, configured, found_in, secret_settings, value_at
@@ -43,12 +45,11 @@ class Evidence:
                 self.told[f"file name {when} {file.name}"] = file.name
 
     def keep_output(self, words: list[str], env: dict[str, str], home: Path) -> None:
-        command = [sys.executable, "-c", "from maniple.cli import main; main()", *words]
-        done = subprocess.run(
-            command, cwd=home, env=env, capture_output=True, text=True, timeout=100, check=False
-        )
-        assert done.stdout or done.stderr
-        self.told[f"command {len(self.told)} {words[:2]}"] = done.stdout + done.stderr
+        command = [sys.executable, str(MANIPLE), *words]
+        with Forked(command, cwd=home, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, text=True) as done:
+            output, notes = done.communicate(timeout=100)
+        assert output or notes
+        self.told[f"command {len(self.told)} {words[:2]}"] = output + notes
 
 
 class Person:
