@@ -13,7 +13,7 @@ from tests.runs.test_recovery import told
 from tests.team import PATIENT, scripted_team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(200)]
-TIMES = 100
+TIMES, PAUSING = 100, 25  # under each policy, the second of them with a plan that waits
 ENDS = {
     "enqueue": {"completed"},
     "reject": {"completed"},
@@ -30,7 +30,7 @@ async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, paus
         scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer, models=PATIENT) as it,
         open_engine(it.team, store, kind="server") as engine,
     ):
-        for number in range(TIMES // 4 if pauses else TIMES):
+        for number in range(PAUSING if pauses else TIMES - PAUSING):
             thread_id = f"t{number}"
             first = (await engine.submit(_request("first", thread_id, pauses=pauses))).run.run_id
             async for page in engine.events(first):
