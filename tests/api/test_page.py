@@ -57,3 +57,18 @@ async def test_a_browser_asks_for_the_page_again_and_never_for_what_it_loads(it:
 @pytest.mark.parametrize("path", ["/assets/none.js", "/assets/..%2Findex.html", "/assets/..%2F..%2Fapp.py"])
 async def test_nothing_but_the_build_is_given_out(it: Inside, path):
     assert (await it.client.get(path)).status_code == 404
+
+
+async def test_the_frame_that_draws_has_no_origin_no_network_and_styles_of_its_own(it: Inside):
+    frame = await it.client.get("/diagram.html")
+    policy = set(frame.headers["content-security-policy"].split("; "))
+    assert policy >= {
+        "default-src 'none'",
+        "script-src 'self'",
+        "sandbox allow-scripts",
+        "frame-ancestors 'self'",
+    }
+    assert "style-src 'unsafe-inline'" in policy
+    assert (await it.client.get("/diagram.js")).headers["content-type"].startswith("text/javascript")
+    # What draws is no part of the first paint.
+    assert "diagram" not in (await it.client.get("/")).text

@@ -1,5 +1,6 @@
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
+import { withEvidence } from "./evidence";
 import { withMath } from "./math";
 
 /** A longer text is shown as it is: no browser lays it out as Markdown in good time. */
@@ -9,7 +10,7 @@ const TAGS = (
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul"
 ).split(" ");
 
-const markdown = new MarkdownIt({ html: false, linkify: true }).use(withMath);
+const markdown = new MarkdownIt({ html: false, linkify: true }).use(withMath).use(withEvidence);
 
 // Models write after reading strangers' pages: a picture would load by itself and tell them who reads.
 markdown.renderer.rules.image = (tokens, index) => {
@@ -36,9 +37,49 @@ export function isReadable(text: string): boolean {
   return text.length - start <= LONGEST_LINE;
 }
 
-/** Markdown as elements that neither load nor run anything; links open beside the page. */
-export function rendered(text: string): DocumentFragment {
-  const fragment = DOMPurify.sanitize(markdown.render(text), {
+/** What a text that grew has become: HTML of the blocks that stay as they are, and of the last, which may change. */
+export interface Grown {
+  /** Whether what was told before counts no more. */
+  isAnew: boolean;
+  settled: string;
+  open: string;
+}
+
+/**
+ * A text that is being written, as HTML. Only its last block is laid out again when more of it comes: what a block
+ * is does not change once the next one has begun, but for links whose address is said further below.
+ */
+export class GrowingText {
+  #settled = "";
+  #hasReferences = false;
+  #isOver = false;
+
+  take(text: string, isWritten: boolean): Grown {
+    const whole = text.replace(/\r\n?/g, "\n");
+    const isAnew = this.#isOver || !whole.startsWith(this.#settled) || (isWritten && this.#hasReferences);
+    this.#isOver = isWritten;
+    if (isAnew) this.#settled = "";
+    const rest = whole.slice(this.#settled.length);
+    const env: NonNullable<Parameters<typeof markdown.parse>[1]> = {};
+    const tokens = markdown.parse(rest, env);
+    this.#hasReferences ||= Object.keys(env.references ?? {}).length > 0;
+    const last = isWritten ? tokens.length : Math.max(0, tokens.findLastIndex((one) => one.level === 0 && one.nesting >= 0));
+    this.#settled += isWritten ? rest : linesOf(rest, tokens[last]?.map?.[0] ?? 0);
+    const html = (some: typeof tokens) => markdown.renderer.render(some, markdown.options, env);
+    return { isAnew, settled: html(tokens.slice(0, last)), open: html(tokens.slice(last)) };
+  }
+}
+
+/** The first `count` lines of `text`, with their ends. */
+function linesOf(text: string, count: number): string {
+  let end = 0;
+  for (let line = 0; line < count; line += 1) end = text.indexOf("\n", end) + 1;
+  return text.slice(0, end);
+}
+
+/** HTML as elements that neither load nor run anything; links open beside the page. */
+export function harmless(html: string): DocumentFragment {
+  const fragment = DOMPurify.sanitize(html, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ["href", "title", "class", "start"],
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,

@@ -17,6 +17,8 @@ export function withMath(markdown: MarkdownIt): void {
     const [open, close, isDisplay] = pair;
     const end = rest.indexOf(close, open.length);
     const tex = rest.slice(open.length, end);
+    // In a line brackets with a backslash are brackets: so titles of sources are written.
+    if (open === "\\[" && !/(?:^|\n)[ \t]*$/.test(state.src.slice(Math.max(0, state.pos - 20), state.pos))) return false;
     if (end < 0 || tex.trim() === "" || (open === "$" && isMoney(tex, rest.charAt(end + 1)))) return false;
     if (!silent) Object.assign(state.push("math", "span", 0), { content: tex, info: isDisplay ? "display" : "" });
     state.pos += end + close.length;
@@ -34,7 +36,7 @@ function isMoney(tex: string, next: string): boolean {
 }
 
 /** Replace the TeX in `place` by MathML, which browsers set without styles or fonts of ours. */
-export async function setMath(place: HTMLElement): Promise<void> {
+export async function setMath(place: ParentNode): Promise<void> {
   const waiting = [...place.querySelectorAll<HTMLElement>("span.math")];
   if (waiting.length === 0) return;
   const { default: katex } = await import("katex");

@@ -27,6 +27,13 @@ _GUARD = {
     "referrer-policy": "no-referrer",
     "vary": "accept-encoding",
 }
+_DRAWING_GUARD = {
+    # Mermaid writes styles into what it draws, of a stranger's text: in a frame of the page, which has no
+    # origin and no network, it may. What comes back is shown as a picture.
+    **_GUARD,
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts",
+}
 _FOR_EVER = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 
@@ -40,16 +47,23 @@ class _File:
 
 
 @cache
-def _files() -> dict[str, _File]:
-    """Return the build by path; it is part of the package and never changes."""
+def _paths() -> dict[str, Path]:
+    """Return where the files of the build are, by name; it is part of the package and never changes."""
     found = (path for path in BUILD.rglob("*") if path.suffix in _MEDIA_TYPES)
-    return {path.relative_to(BUILD).as_posix(): _read(path) for path in found}
+    return {path.relative_to(BUILD).as_posix(): path for path in found}
 
 
+@cache
 def _read(path: Path) -> _File:
     content = path.read_bytes()
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     return _File(content, gzip.compress(content, mtime=0), _MEDIA_TYPES[path.suffix], etag)
+
+
+def _file(name: str) -> _File | None:
+    # Each is packed when it is first asked for: what draws diagrams is large, and seldom wanted.
+    path = _paths().get(name)
+    return _read(path) if path else None
 
 
 @router.get("/")
@@ -64,17 +78,29 @@ async def icon(request: Request) -> Response:
     return await _answer("icon.svg", request, _ASK_AGAIN)
 
 
+@router.get("/diagram.html")
+async def drawing(request: Request) -> Response:
+    """The frame in which the page lets diagrams be drawn."""
+    return await _answer("diagram.html", request, _ASK_AGAIN, _DRAWING_GUARD)
+
+
+@router.get("/diagram.js")
+async def drawing_script(request: Request) -> Response:
+    """What draws in that frame."""
+    return await _answer("diagram.js", request, _ASK_AGAIN)
+
+
 @router.get("/assets/{name}")
 async def asset(name: str, request: Request) -> Response:
     """A file that the page loads; its name holds a digest of what is in it."""
     return await _answer(f"assets/{name}", request, _FOR_EVER)
 
 
-async def _answer(name: str, request: Request, cached: str) -> Response:
-    file = (await asyncio.to_thread(_files)).get(name)
+async def _answer(name: str, request: Request, cached: str, guard: dict[str, str] = _GUARD) -> Response:
+    file = await asyncio.to_thread(_file, name)
     if file is None:
         raise NotFound("The page has no such file.")
-    headers = {**_GUARD, "etag": file.etag, "cache-control": cached}
+    headers = {**guard, "etag": file.etag, "cache-control": cached}
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):

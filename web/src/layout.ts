@@ -1,0 +1,97 @@
+import { draw, kindOf } from "./diagrams";
+import { highlight, languageOf } from "./highlight";
+import { GrowingText, harmless, isReadable } from "./markdown";
+import { setMath } from "./math";
+import { words } from "./words";
+
+/** Of one text at most so many diagrams are drawn. */
+const MOST_DIAGRAMS = 20;
+const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+
+/** Lays a text out as Markdown in `place`, again and again while it is written; only its last block is made anew. */
+export class Layout {
+  #grows = new GrowingText();
+  #open: ChildNode[] = [];
+  #diagrams = 0;
+
+  constructor(readonly place: HTMLElement) {}
+
+  show(text: string, isWritten: boolean): void {
+    if (!isReadable(text)) {
+      const plain = Object.assign(document.createElement("pre"), { textContent: text, tabIndex: 0 });
+      this.place.replaceChildren(plain);
+      this.#grows = new GrowingText();
+      this.#open = [plain];
+      return;
+    }
+    const { isAnew, settled, open } = this.#grows.take(text, isWritten);
+    if (isAnew) this.place.replaceChildren();
+    for (const node of this.#open) node.remove();
+    if (settled) this.place.append(this.#finished(harmless(settled)));
+    const unfinished = framed(harmless(open));
+    this.#open = [...unfinished.childNodes];
+    this.place.append(unfinished);
+  }
+
+  /** Give blocks that do not change any more their formulas, colours and diagrams, each once it is at hand. */
+  #finished(blocks: DocumentFragment): DocumentFragment {
+    framed(blocks);
+    void setMath(blocks);
+    void highlight(blocks);
+    for (const code of blocks.querySelectorAll("pre > code")) {
+      if (languageOf(code) === "mermaid" && this.#diagrams++ < MOST_DIAGRAMS) void drawn(code.closest(".block")!, code.textContent);
+    }
+    return blocks;
+  }
+}
+
+function framed(content: DocumentFragment): DocumentFragment {
+  for (const block of content.querySelectorAll("pre")) {
+    block.tabIndex = 0;
+    const language = block.firstElementChild ? languageOf(block.firstElementChild) : "";
+    const frame = element("div", "block");
+    const button = element("button", "copy", words.copy);
+    if (language) frame.append(element("span", "language", language));
+    block.replaceWith(frame);
+    frame.append(block, button);
+  }
+  for (const table of content.querySelectorAll("table")) {
+    const frame = element("div", "wide");
+    frame.tabIndex = 0;
+    table.replaceWith(frame);
+    frame.append(table);
+  }
+  return content;
+}
+
+/** Put the diagram before its source, which folds away; where it cannot be drawn, say why beneath the source. */
+async function drawn(block: Element, source: string): Promise<void> {
+  const image = element("img");
+  try {
+    image.src = await draw(source, dark.matches);
+  } catch (problem) {
+    block.append(element("p", "who", problem instanceof Error ? problem.message : String(problem)));
+    return;
+  }
+  image.alt = nameOf(source);
+  const figure = element("figure", "diagram");
+  const folded = element("details");
+  block.replaceWith(figure);
+  folded.append(element("summary", "", words.diagramSource), block);
+  figure.append(image, folded);
+  const again = () => {
+    if (!image.isConnected) return dark.removeEventListener("change", again);
+    draw(source, dark.matches).then((url) => (image.src = url), () => undefined);
+  };
+  dark.addEventListener("change", again);
+}
+
+/** What a diagram is called: by its own title, or by its kind. */
+function nameOf(source: string): string {
+  const title = /^[ \t]*(?:accTitle[ \t]*:|title\b:?)[ \t]*(\S.{0,150})/m.exec(source)?.[1];
+  return title ? `${words.diagram}: ${title}` : `${words.diagram} (${kindOf(source)})`;
+}
+
+function element<Name extends keyof HTMLElementTagNameMap>(name: Name, className = "", text = ""): HTMLElementTagNameMap[Name] {
+  return Object.assign(document.createElement(name), { ...(className && { className }), textContent: text });
+}

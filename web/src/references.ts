@@ -1,0 +1,125 @@
+import { numbersIn } from "./evidence";
+import { words } from "./words";
+
+/** What the service knows of a source, beyond what the report says of it. */
+export interface Source {
+  number: number;
+  url: string;
+  title: string;
+  /** `result` of a search, or a `page` that was opened. */
+  kind: "result" | "page";
+  /** Unix seconds. */
+  retrieved_at: number;
+}
+
+/** How many statements are marked, and the entries of the report's list of sources by number. */
+export interface References {
+  unverified: number;
+  entries: ReadonlyMap<number, HTMLElement>;
+}
+
+/**
+ * Join what stands in a text that is laid out: its citations with its list of sources and back, and what is marked
+ * with the reason. `known` tells more of the sources; without it, what the list says.
+ */
+export function reference(place: HTMLElement, known: ReadonlyMap<number, Source> = new Map()): References {
+  const entries = entriesIn(place);
+  const cameFrom = new Map<number, HTMLElement>();
+  for (const [number, entry] of entries) settle(entry, number, known.get(number), () => cameFrom.get(number)?.focus());
+  for (const citation of place.querySelectorAll<HTMLElement>("span.cite")) {
+    if (citation.closest(".source > .cite")) continue;
+    link(citation, entries, known, cameFrom);
+  }
+  const marks = place.querySelectorAll<HTMLElement>("span.unverified");
+  for (const mark of marks) explain(mark);
+  return { unverified: marks.length, entries };
+}
+
+/** The items of the last list that begin with a number in brackets and lead to an address. */
+function entriesIn(place: HTMLElement): Map<number, HTMLElement> {
+  const lists = [...place.querySelectorAll<HTMLElement>("ul, ol")].reverse();
+  for (const list of lists) {
+    const found = [...list.children].map((item) => [numberOf(item), item as HTMLElement] as const);
+    if (found.length > 0 && found.every(([number]) => number > 0)) {
+      list.classList.add("sources");
+      return new Map(found);
+    }
+  }
+  return new Map();
+}
+
+function numberOf(item: Element): number {
+  const first = item.firstElementChild;
+  const begins = first?.matches("span.cite") && !first.previousSibling?.textContent?.trim();
+  return begins && item.querySelector("a[href]") ? (numbersIn(first!.textContent)[0] ?? 0) : 0;
+}
+
+/** Show an entry as title, site, and when it was read; its number leads back to the text. */
+function settle(entry: HTMLElement, number: number, source: Source | undefined, goBack: () => void): void {
+  if (entry.classList.contains("source")) return;
+  const address = entry.querySelector("a")!;
+  const host = hostOf(address.href);
+  const cite = entry.querySelector<HTMLElement>(".cite")!;
+  const marks = [...entry.querySelectorAll(".unverified")];
+  for (const one of [cite, address, ...marks]) one.remove();
+  const title = entry.textContent.trim().replace(/\s*:$/, "");
+  address.title = address.href;
+  address.textContent = title || address.textContent;
+  const facts = [host, source && read(source)].filter(Boolean).join(" · ");
+  const back = Object.assign(document.createElement("button"), { className: "back", textContent: "↩", onclick: goBack });
+  back.setAttribute("aria-label", `${words.backToText}: ${number}`);
+  entry.replaceChildren(cite, " ", address, " ", span("who", facts), " ", ...marks, back);
+  entry.classList.add("source");
+  entry.tabIndex = -1;
+}
+
+function read(source: Source): string {
+  const when = new Date(source.retrieved_at * 1_000).toLocaleDateString(document.documentElement.lang, { dateStyle: "medium" });
+  return `${source.kind === "page" ? words.opened : words.found} ${when}`;
+}
+
+function link(
+  citation: HTMLElement,
+  entries: ReadonlyMap<number, HTMLElement>,
+  known: ReadonlyMap<number, Source>,
+  cameFrom: Map<number, HTMLElement>,
+): void {
+  const parts = citation.textContent.split(/(\d+)/).map((part) => {
+    const number = Number(part);
+    const entry = part.trim() ? entries.get(number) : undefined;
+    if (!entry) return part;
+    const address = entry.querySelector("a")!;
+    const facts = [known.get(number)?.title || address.textContent, entry.querySelector(".who")?.textContent];
+    const made = Object.assign(document.createElement("a"), { href: address.href, textContent: part });
+    // The list is where a source stands with all that is known of it; with a modifier the link opens the page itself.
+    made.onclick = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      cameFrom.set(number, made);
+      entry.focus();
+    };
+    if (!cameFrom.has(number)) cameFrom.set(number, made);
+    made.target = "_blank";
+    made.rel = "noopener noreferrer";
+    made.dataset["card"] = facts.filter(Boolean).join("\n");
+    made.setAttribute("aria-label", `${words.source} ${part}: ${facts[0]}`);
+    return made;
+  });
+  citation.replaceChildren(...parts);
+}
+
+function explain(mark: HTMLElement): void {
+  mark.textContent = words.unverified;
+  mark.dataset["card"] = words.unverifiedWhy;
+  mark.tabIndex = 0;
+  mark.setAttribute("role", "note");
+  mark.setAttribute("aria-label", `${words.unverified}: ${words.unverifiedWhy}`);
+}
+
+function span(className: string, textContent: string): HTMLSpanElement {
+  return Object.assign(document.createElement("span"), { className, textContent });
+}
+
+function hostOf(address: string): string {
+  return URL.canParse(address) ? new URL(address).hostname.replace(/^www\./, "") : "";
+}
