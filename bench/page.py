@@ -1,7 +1,7 @@
 """How long the page keeps its browser busy over a run of 5,000 events, and how soon a token stands in it.
 
-A task's time is the CPU time of the page's own thread, as Chromium's trace has it: what other programs do meanwhile
-does not count.
+A task's time is the CPU time of the page's own thread, as Chromium's trace has it: what other programs do
+meanwhile does not count.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ async def _tasks(browser: Browser, server: ServerProcess, story: Story) -> dict[
     longest: dict[str, float] = {}
     await browser.start_tracing(page=page, categories=_CATEGORIES)
     await page.goto(f"/#{story.name}")
-    calls = sum(kind == "tool_call" for kind, _ in story.events)
+    calls = sum(kind == "tool_call" for kind, *_ in story.events)
     await page.get_by_text(f"{calls} tool calls").wait_for()
     longest["page_load_5000_task_ms"] = _longest(await browser.stop_tracing())
     await browser.start_tracing(page=page, categories=_CATEGORIES)

@@ -14,8 +14,10 @@ class Story:
     """What a run tells, written down event by event; `files` are what it leaves as artifacts, by name."""
 
     title: str
-    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    events: list[tuple[str, dict[str, Any], float]] = field(default_factory=list)
+    """The name of each, its data, and when it happened."""
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    now: float = 1_790_000_000.0
     _agent: str = ""
 
     @property
@@ -25,14 +27,12 @@ class Story:
 
     def tell(self, kind: str, **data: Any) -> None:
         """Add an event."""
-        self.events.append((kind, data))
+        self.events.append((kind, data, self.now))
 
     def open(self) -> None:
         """Begin the run."""
         self.tell("run", run_id=self.name, thread_id=self.name)
-        self.tell(
-            "start_of_workflow", workflow_id=self.name, input=[{"role": "user", "content": self.title}]
-        )
+        self.tell("start_of_workflow", workflow_id=self.name, input=[{"role": "user", "content": self.title}])
 
     def begin(self, agent: str) -> None:
         """Let another member work."""
@@ -54,10 +54,11 @@ class Story:
         counted = {"input_tokens": 900, "output_tokens": 100, "seconds": 1.5}
         self.tell("usage", agent_name=self._agent, model="scripted", **counted)
 
-    def call(self, tool: str, result: str, **given: Any) -> None:
-        """Let the member call a tool."""
+    def call(self, tool: str, result: str, seconds: float = 0.5, **given: Any) -> None:
+        """Let the member call a tool, which takes so long."""
         call = f"c{len(self.events)}"
         self.tell("tool_call", tool_call_id=call, tool_name=tool, tool_input=given)
+        self.now += seconds
         self.tell("tool_call_result", tool_call_id=call, tool_name=tool, tool_result=result)
 
     def close(self) -> None:
@@ -82,10 +83,10 @@ async def keep(home: Path, *stories: Story) -> None:
                 made = await store.artifacts.add(run, file, media_type, content)
                 told = {"artifact_id": made.artifact_id, "name": file, "media_type": media_type}
                 told |= {"size": len(content), "url": f"/api/artifacts/{made.artifact_id}"}
-                events.insert(-3, ("artifact", told))
+                events.insert(-3, ("artifact", told, story.now))
             records = [
-                EventRecord(number, kind, json.dumps(data))
-                for number, (kind, data) in enumerate(events, start=1)
+                EventRecord(number, kind, json.dumps(data), at)
+                for number, (kind, data, at) in enumerate(events, start=1)
             ]
             await store.events.append([(name, records)])
 

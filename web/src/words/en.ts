@@ -147,6 +147,7 @@ export const en = {
   diagramTooSlow: "This diagram takes too long to be drawn.",
   diagramBroken: "This diagram cannot be drawn.",
   diagramElsewhere: "Diagrams are drawn on the page of the service.",
+  changeTaken: "Noted. The plan changes as soon as the step under way is over.",
   status: {
     queued: "Waiting for its turn",
     running: "At work",

@@ -148,6 +148,7 @@ export const zh: typeof en = {
   diagramTooSlow: "此图表绘制时间过长。",
   diagramBroken: "此图表无法绘制。",
   diagramElsewhere: "图表在服务的页面上绘制。",
+  changeTaken: "已记录。当前步骤结束后，计划即会更改。",
   status: {
     queued: "排队中",
     running: "工作中",

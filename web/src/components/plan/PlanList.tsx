@@ -37,7 +37,10 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
 
 function StepView({ step, isOver, ask }: { step: Step; isOver: boolean; ask: Ask | null }) {
   const [isEdited, setEdited] = useState(false);
+  // What was asked for stands until the plan is told again: the service takes it up between two steps.
+  const [changed, setChanged] = useState<Step | null>(null);
   const place = useRef<HTMLLIElement>(null);
+  const askNow: Ask | null = ask && ((change) => ask(change).then((isTaken) => (isTaken && setChanged(step), isTaken)));
   const leave = () => {
     setEdited(false);
     requestAnimationFrame(() => place.current?.querySelector<HTMLElement>(".menu-button")?.focus());
@@ -47,8 +50,8 @@ function StepView({ step, isOver, ask }: { step: Step; isOver: boolean; ask: Ask
   return (
     <li class={status} ref={place}>
       <span class="sign" aria-hidden="true">{SIGNS[status] ?? "○"}</span>
-      {isEdited && ask ? (
-        <StepForm step={step} ask={ask} onEnd={leave} />
+      {isEdited && askNow ? (
+        <StepForm step={step} ask={askNow} onEnd={leave} />
       ) : (
         <>
           <details>
@@ -58,9 +61,10 @@ function StepView({ step, isOver, ask }: { step: Step; isOver: boolean; ask: Ask
             </summary>
             <p>{step.description}</p>
           </details>
-          {ask && <StepMenu title={step.title} choices={choicesOf(step, ask, () => setEdited(true))} />}
+          {askNow && <StepMenu title={step.title} choices={choicesOf(step, askNow, () => setEdited(true))} />}
         </>
       )}
+      <p class="change" role="status">{changed === step && !isOver && words.changeTaken}</p>
       {step.reason && <p class="reason">{step.reason}</p>}
     </li>
   );

@@ -1,4 +1,3 @@
-import type { TargetedToggleEvent } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { words } from "../../words";
 
@@ -7,34 +6,43 @@ export interface Choice {
   act: () => void;
 }
 
-/** What can be done to a step, behind one button. The arrow keys go through it, Escape leaves it. */
+/** What can be done to a step, behind one button. The arrow keys go through it; Escape, Tab and a click elsewhere leave it. */
 export function StepMenu({ title, choices }: { title: string; choices: readonly Choice[] }) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
   const items = () => [...(menu.current?.querySelectorAll("button") ?? [])];
-  const onToggle = (event: TargetedToggleEvent<HTMLDivElement>) => {
-    const isOpen = event.newState === "open";
-    button.current?.setAttribute("aria-expanded", String(isOpen));
-    if (isOpen) items()[0]?.focus();
+  const show = () => {
+    // In front of everything: a run that is out of view may cut off what it holds.
+    const isOpen = menu.current!.togglePopover();
+    button.current!.setAttribute("aria-expanded", String(isOpen));
+    if (!isOpen) return;
+    place(menu.current!, button.current!);
+    items()[0]?.focus();
+  };
+  const hide = () => {
+    if (menu.current?.matches(":popover-open")) show();
   };
   const onKey = (event: KeyboardEvent) => {
     const all = items();
     const at = all.indexOf(document.activeElement as HTMLButtonElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
-    if (event.key === "Tab") menu.current?.hidePopover();
+    if (event.key === "Escape" || event.key === "Tab") {
+      event.stopPropagation();
+      button.current?.focus();
+      hide();
+    }
     if (to === undefined) return;
     event.preventDefault();
     all.at(to % all.length)?.focus();
+  };
+  const onOut = ({ relatedTarget }: FocusEvent) => {
+    if (relatedTarget !== button.current && !menu.current?.contains(relatedTarget as Node | null)) hide();
   };
   const open = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown") return;
     event.preventDefault();
     show();
-  };
-  const show = () => {
-    place(menu.current!, button.current!);
-    menu.current!.togglePopover();
   };
   return (
     <>
@@ -52,9 +60,9 @@ export function StepMenu({ title, choices }: { title: string; choices: readonly 
       >
         <span aria-hidden="true">⋯</span>
       </button>
-      <div id={id} ref={menu} class="step-menu" popover="auto" role="menu" aria-label={title} onToggle={onToggle} onKeyDown={onKey}>
+      <div id={id} ref={menu} class="step-menu" popover="manual" role="menu" aria-label={title} onKeyDown={onKey} onFocusOut={onOut}>
         {choices.map(({ name, act }) => (
-          <button key={name} type="button" role="menuitem" tabIndex={-1} onClick={() => (menu.current?.hidePopover(), act())}>
+          <button key={name} type="button" role="menuitem" tabIndex={-1} onClick={() => (button.current?.focus(), hide(), act())}>
             {name}
           </button>
         ))}

@@ -4,7 +4,7 @@ import { words } from "../../words";
 const SHOWN_MS = 2_000;
 
 /** A button that puts a text on the clipboard and says so. */
-export function Copy({ text, name }: { text: string; name: string }) {
+export function Copy({ text }: { text: string }) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
     if (!isCopied) return;
@@ -13,7 +13,7 @@ export function Copy({ text, name }: { text: string; name: string }) {
   }, [isCopied]);
   const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true), () => undefined);
   return (
-    <button class="copy" aria-label={`${words.copy}: ${name}`} onClick={() => void copy()}>
+    <button class="copy" onClick={() => void copy()}>
       {isCopied ? words.copied : words.copy}
     </button>
   );

@@ -26,7 +26,7 @@ export function Text({ name, text, kind = "", language = "" }: Given) {
         {language ? <code class={`language-${language}`}>{shown}</code> : <Coloured text={shown} />}
         {shown.length < text.length && "…"}
       </pre>
-      <Copy text={text} name={name} />
+      <Copy text={text} />
       {!isWhole && text.length > SHOWN && (
         <button class="whole" onClick={() => setWhole(true)}>
           {words.showAll} ({text.length.toLocaleString()})

@@ -1,0 +1,162 @@
+"""The work of a run as it is shown: each tool's own view, a plan under way, a run of 5,000 events."""
+
+import io
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.page.stories import Story, keep, long_story
+from tests.page.test_page import ask, standing
+
+LONG = long_story()
+_FOUND = [
+    {"title": "Common swift", "url": "https://birds.test/swift", "content": "Ten months aloft.", "cite": 3},
+    {"title": "Not a page", "url": "javascript:alert(1)", "content": ""},
+]
+_FAILED = """[stderr]
+Traceback (most recent call last):
+NameError: name 'boom' is not defined
+[exit code 1]"""
+# How many calls came into the page in each frame.
+_COUNT = """() => {
+    window.counts = [];
+    const look = () => {
+        window.counts.push(document.querySelectorAll(".call").length);
+        requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+}"""
+
+
+def _worked() -> Story:
+    story = Story("All kinds of tools")
+    story.open()
+    story.begin("coder")
+    story.call("tavily_search", json.dumps(_FOUND), query="swifts")
+    story.call(
+        "crawl_tool",
+        "# Swifts\n\nSource [3]: https://birds.test/swift\n\nThey **glide**.",
+        url="https://birds.test",
+    )
+    story.call("python_repl_tool", _FAILED, code="boom")
+    story.call("python_repl_tool", "drawn\n[figures drawn: plots/bars.png]", seconds=75, code="plot()")
+    story.call("bash_tool", "\x1b[32mok\x1b[0m\n[stderr]\nno such file\n[exit code 2]", cmd="ls nowhere")
+    story.call("weather", '{"days": [21, 22]}', city="Rome")
+    story.say("All **done**.")
+    picture = io.BytesIO()
+    Image.new("RGB", (40, 30), "green").save(picture, "PNG")
+    story.files["bars.png"] = ("image/png", picture.getvalue())
+    story.begin("reporter")
+    story.say("# Report")
+    story.close()
+    return story
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    with start_blocking_portal() as portal:  # Playwright has a loop in this thread
+        portal.call(keep, home, WORKED, LONG)
+    return home
+
+
+WORKED = _worked()
+
+
+def opened(page: Page, story: Story) -> Locator:
+    """Open the work of a prepared run; return its calls."""
+    page.goto(f"/#{story.name}")
+    page.get_by_text("Work", exact=True).click()
+    return page.locator(".call")
+
+
+def test_each_tools_work_is_shown_as_what_it_is(page: Page):
+    calls = opened(page, WORKED)
+    expect(calls).to_have_count(6)
+    for number in range(6):
+        calls.nth(number).locator("> summary").click()
+    search, read, failed, drew, bash, weather = (calls.nth(number) for number in range(6))
+    expect(search.get_by_role("listitem")).to_have_text(["[3] Common swift birds.test" + "Ten months aloft."])
+    expect(search.get_by_role("link")).to_have_attribute("href", "https://birds.test/swift")
+    read.get_by_text("What it says").click()
+    expect(read.locator("strong")).to_have_text("glide")
+    expect(failed.locator("> summary + *")).to_have_text("NameError: name 'boom' is not defined")
+    expect(drew.get_by_role("img", name="bars.png")).to_be_visible()
+    expect(drew.locator("> summary")).to_contain_text("1:15")
+    expect(bash.get_by_label("Result")).to_have_text("ok")
+    expect(bash.locator(".ansi-green")).to_have_text("ok")
+    expect(bash.get_by_label("Errors")).to_have_text("no such file")
+    expect(bash.get_by_text("exit code 2")).to_be_visible()
+    expect(weather.get_by_role("row", name="city Rome")).to_be_visible()
+    expect(page.locator(".totals").first).to_contain_text("1:18")
+    expect(page.locator(".turn strong").last).to_have_text("done")
+
+
+def test_five_thousand_events_come_in_slices_and_all_of_them_are_there(page: Page):
+    assert len(LONG.events) > 4_900
+    page.evaluate(_COUNT)
+    calls = opened(page, LONG)
+    expect(calls).to_have_count(600)
+    counts = page.evaluate("window.counts")
+    steps = [later - before for before, later in itertools.pairwise(counts)]
+    assert 0 < max(steps) <= 24
+    assert page.evaluate("document.querySelectorAll('*').length") < 12 * 600
+    calls.last.locator("summary").press("Enter")
+    expect(calls.last.get_by_label("Arguments")).to_be_in_viewport()
+    calls.first.locator("summary").press("Enter")
+    expect(calls.first.get_by_role("listitem")).to_have_count(5)
+
+
+def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer):
+    slow = reply("Word by word, " * 40, delay_seconds=0.1)
+    model.reset({**SIMPLE, "coder": [slow, reply("4")]})
+    ask(page)
+    expect(page.locator(".plan li.in_progress")).to_contain_text("Compute")
+    expect(page).to_have_title("● 1+3=? · maniple")
+    button = page.get_by_role("button", name="Change this step: Compute")
+    button.press("ArrowDown")
+    expect(page.get_by_role("menuitem", name="Skip")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(button).to_be_focused()
+    button.press("Enter")
+    page.keyboard.press("End")
+    expect(page.get_by_role("menuitem", name="Edit")).to_be_focused()
+    page.keyboard.press("Enter")
+    title = page.get_by_label("Title of the step")
+    expect(title).to_be_focused()
+    page.get_by_label("Who does it").select_option("reporter")
+    title.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("The reporter has the last step")
+    page.get_by_label("Who does it").select_option("coder")
+    title.fill("Compute it anew")
+    title.press("Enter")
+    expect(page.get_by_text("Noted. The plan changes")).to_be_visible()
+    expect(button).to_be_focused()
+    standing(page, "Done")
+    expect(page.locator(".plan summary").first).to_contain_text("Compute it anew")
+    expect(page.get_by_role("button", name="Change this step")).to_have_count(0)
+    assert model.stats["by_role"]["coder"] == 2
+
+
+def test_the_focus_goes_with_the_step_that_is_moved(page: Page):
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    page.get_by_role("button", name="Edit the plan").click()
+    expect(page).to_have_title("? 1+3=? · maniple")
+    page.get_by_role("button", name="Add a step").press("Enter")
+    added = page.get_by_label("Title of the step").nth(1)
+    expect(added).to_be_focused()
+    page.keyboard.type("Look it up")
+    page.get_by_role("button", name="Earlier").nth(1).press("Enter")
+    first = page.locator(".steps li").first
+    expect(first.get_by_label("Title of the step")).to_have_value("Look it up")
+    expect(first.get_by_role("button", name="Later")).to_be_focused()
+    expect(page.get_by_text("“Look it up” is step 1 of 3 now.")).to_be_attached()
+    first.get_by_role("button", name="Leave out").press("Enter")
+    expect(page.get_by_label("Title of the step").first).to_be_focused()
