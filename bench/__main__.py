@@ -11,6 +11,7 @@ from bench import (
     endurance,
     extraction,
     framework,
+    page,
     persistence,
     replay,
     sandbox,
@@ -40,6 +41,10 @@ AT_MOST = {
     "state_ordinary_ms": 150,
     "state_3000_controls_ms": 600,
     "state_ordinary_tokens": 4_000,
+    "page_load_5000_task_ms": 100,
+    "page_open_5000_task_ms": 100,
+    "page_scroll_5000_task_ms": 100,
+    "page_token_ms": 50,
 }
 AT_LEAST = {
     "replay_events_per_s": 20_000,
@@ -71,6 +76,7 @@ async def _measure(base_url: str) -> dict[str, float]:
     figures |= await crawl.measure()
     figures |= await browser_actions.measure()
     figures |= await browser_state.measure()
+    figures |= await page.measure()
     return figures | await replay.measure(base_url)
 
 

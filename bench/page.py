@@ -4,7 +4,6 @@ A task's time is the CPU time of the page's own thread, as Chromium's trace has 
 meanwhile does not count.
 """
 
-import asyncio
 import json
 import shutil
 import statistics
@@ -117,7 +116,3 @@ async def _tokens(browser: Browser, server: ServerProcess) -> dict[str, float]:
         "page_token_ms": round(statistics.median(waits)),
         "page_token_95_ms": round(statistics.quantiles(waits, n=20)[-1]),
     }
-
-
-if __name__ == "__main__":
-    print(asyncio.run(measure()))

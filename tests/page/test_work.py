@@ -114,7 +114,7 @@ def test_five_thousand_events_come_in_slices_and_all_of_them_are_there(page: Pag
 
 
 def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer):
-    slow = reply("Word by word, " * 40, delay_seconds=0.1)
+    slow = reply("Word by word, " * 22, delay_seconds=0.1)
     model.reset({**SIMPLE, "coder": [slow, reply("4")]})
     ask(page)
     expect(page.locator(".plan li.in_progress")).to_contain_text("Compute")
