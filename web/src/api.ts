@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals";
+import { keep, kept } from "./kept";
 
 const KEPT_AS = "maniple.key";
 
 /** The API key of this tab; "" where none is needed, or none was given. */
-export const apiKey = signal(sessionStorage.getItem(KEPT_AS) ?? "");
+export const apiKey = signal(kept(KEPT_AS));
 /** Why the service wants a key, in its own words; null while it does not. */
 export const keyWanted = signal<string | null>(null);
 
@@ -13,13 +14,15 @@ export class Refusal extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
+    /** All of the answer. */
+    readonly told: unknown,
   ) {
     super(message);
   }
 }
 
 export function useKey(key: string): void {
-  sessionStorage.setItem(KEPT_AS, key);
+  keep(KEPT_AS, key);
   apiKey.value = key;
   keyWanted.value = null;
 }
@@ -51,5 +54,5 @@ async function refusalOf(response: Response): Promise<Refusal> {
   const told: unknown = await response.json().catch(() => null);
   const { detail, code } = (told ?? {}) as { detail?: unknown; code?: string };
   const words = typeof detail === "string" ? detail : JSON.stringify(detail ?? response.statusText);
-  return new Refusal(response.status, code ?? "", words);
+  return new Refusal(response.status, code ?? "", words, told);
 }

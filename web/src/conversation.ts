@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
 import type { PlanChange } from "./components/service";
+import { moveDraft } from "./drafts";
 import { RunModel } from "./run";
 import { follow } from "./stream";
 import { makeThread, refreshThreads, threads } from "./threads";
@@ -23,6 +24,8 @@ const REFRESH_MS = 10_000;
 /** The conversation that is open, by its id; null when a new one is about to begin. */
 export const openId = signal<string | null>(null);
 export const isOffline = signal(false);
+/** Whether the conversation that is open is not there, or not any more. */
+export const isGone = signal(false);
 /** What went wrong with the last thing that the person did. */
 export const trouble = signal("");
 /** Goes up when any run changed: at most once in a frame of the screen. */
@@ -77,6 +80,7 @@ export async function open(id: string | null): Promise<void> {
   shown = FIRST_RUNS;
   earlier.value = 0;
   isOffline.value = false;
+  isGone.value = false;
   openId.value = id;
   changed();
   if (id !== null) await attempt(reload);
@@ -87,12 +91,22 @@ export async function showEarlier(): Promise<void> {
   await attempt(reload);
 }
 
+/** Take note that the open conversation was deleted, if that is what an error says. */
+function unlessGone(error: unknown, id: string | null): void {
+  if (!(error instanceof Refusal) || error.status !== 404) throw error;
+  if (openId.value !== id) return;
+  isGone.value = true;
+  runs = [];
+  changed();
+}
+
 /** Learn of runs that were begun elsewhere, and follow each that has more to tell. */
 async function reload(): Promise<void> {
   const id = openId.value;
   if (id === null) return;
-  const detail = await read<Detail>(`/api/threads/${encodeURIComponent(id)}`);
-  if (openId.value !== id) return;
+  const asked = read<Detail>(`/api/threads/${encodeURIComponent(id)}`);
+  const detail = await asked.catch((error: unknown) => unlessGone(error, id));
+  if (!detail || openId.value !== id) return;
   const known = new Map(runs.map((run) => [run.runId, run]));
   const listed = detail.runs.slice(0, shown).reverse();
   earlier.value = detail.runs.length - listed.length;
@@ -109,31 +123,42 @@ async function keepUp(run: RunModel): Promise<void> {
   if (followed.has(run)) return;
   followed.add(run);
   const listener = { told: changed, connected: (is: boolean) => (isOffline.value = !is) };
-  await attempt(() => follow(run, listener, leaving.signal));
+  const id = openId.value;
+  await attempt(() => follow(run, listener, leaving.signal).catch((error: unknown) => unlessGone(error, id)));
   followed.delete(run);
   changed();
   await refreshThreads().catch(() => undefined);
 }
 
+let asking: Promise<unknown> = Promise.resolve();
+
+/** Ask in the open conversation. Questions go one after another: the first of a new one makes it. */
 export function say(text: string, wishes: Wishes, files: readonly File[]): Promise<boolean> {
-  return attempt(async () => {
-    let id = openId.value;
-    if (id === null) {
-      id = await makeThread();
-      await open(id);
-      history.replaceState(null, "", `#${encodeURIComponent(id)}`);
-    }
-    const path = `/api/threads/${encodeURIComponent(id)}`;
-    if (files.length > 0) {
-      const body = new FormData();
-      for (const file of files) body.append("files", file);
-      await ask(`${path}/files`, { method: "POST", body });
-    }
-    const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...wishes });
-    let run = runs.find((one) => one.runId === accepted.run_id);
-    if (!run) runs = [...runs, (run = new RunModel(accepted.run_id, text))];
-    goOn(run);
-  });
+  const thread = isGone.value ? null : openId.value;
+  const turn = asking.then(() => attempt(() => put(thread ?? (isGone.value ? null : openId.value), text, wishes, files)));
+  asking = turn;
+  return turn;
+}
+
+async function put(thread: string | null, text: string, wishes: Wishes, files: readonly File[]): Promise<void> {
+  let id = thread;
+  if (id === null) {
+    id = await makeThread();
+    moveDraft(openId.value, id);
+    await open(id);
+    history.replaceState(null, "", `#${encodeURIComponent(id)}`);
+  }
+  const path = `/api/threads/${encodeURIComponent(id)}`;
+  if (files.length > 0) {
+    const body = new FormData();
+    for (const file of files) body.append("files", file);
+    await ask(`${path}/files`, { method: "POST", body });
+  }
+  const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...wishes });
+  if (openId.value !== id) return;
+  let run = runs.find((one) => one.runId === accepted.run_id);
+  if (!run) runs = [...runs, (run = new RunModel(accepted.run_id, text))];
+  goOn(run);
 }
 
 export function answer(run: RunModel, reply: unknown): Promise<boolean> {
@@ -161,9 +186,14 @@ export function changePlan(run: RunModel, change: PlanChange): Promise<boolean> 
 function goOn(run: RunModel): void {
   run.reopen();
   void keepUp(run);
-  otherTabs.postMessage("changed");
+  tellTabs();
   changed();
   void refreshThreads().catch(() => undefined);
+}
+
+/** Let other tabs look at what was done here. */
+export function tellTabs(): void {
+  otherTabs.postMessage("changed");
 }
 
 async function lookAround(): Promise<void> {
@@ -171,7 +201,8 @@ async function lookAround(): Promise<void> {
   const before = threads.value.find((one) => one.thread_id === openId.value);
   await refreshThreads();
   const now = threads.value.find((one) => one.thread_id === openId.value);
-  if (now && (now.status !== before?.status || now.updated_at !== before.updated_at)) await reload();
+  // One that has vanished from the list may have been deleted.
+  if (now ? now.status !== before?.status || now.updated_at !== before.updated_at : before) await reload();
 }
 
 /** Agree with what other tabs, people and programs do on the same conversations. */

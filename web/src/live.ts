@@ -1,6 +1,6 @@
 import { ask } from "./api";
 import { now, watchClock } from "./clock";
-import { usualWishes } from "./components/chat/Composer";
+import { usualWishes } from "./components/chat/Options";
 import type { Service } from "./components/service";
 import { answer, attempt, changePlan, say } from "./conversation";
 

@@ -1,7 +1,8 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { keyWanted } from "../api";
 import { isOffline, openId, trouble } from "../conversation";
 import { words } from "../words";
+import { Announcer } from "./Announcer";
 import { Composer } from "./chat/Composer";
 import { Conversation } from "./chat/Conversation";
 import { KeyForm } from "./KeyForm";
@@ -9,19 +10,31 @@ import { ThreadList } from "./threads/ThreadList";
 
 export function App({ onKey }: { onKey: () => void }) {
   const [isListOpen, setListOpen] = useState(false);
+  const menu = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (isListOpen) document.querySelector<HTMLElement>(".threads a")?.focus();
+  }, [isListOpen]);
   if (keyWanted.value !== null) return <KeyForm why={keyWanted.value} onKey={onKey} />;
+  const close = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !isListOpen) return;
+    setListOpen(false);
+    menu.current?.focus();
+  };
   return (
-    <div class={`frame ${isListOpen ? "listing" : ""}`} onKeyDown={(e) => e.key === "Escape" && setListOpen(false)}>
+    <div class={`frame ${isListOpen ? "listing" : ""}`} onKeyDown={close}>
+      <button class="skip" onClick={() => document.getElementById("question")?.focus()}>{words.toQuestion}</button>
       <ThreadList onChoice={() => setListOpen(false)} />
+      {isListOpen && <div class="veil" onClick={() => setListOpen(false)} />}
       <main>
         <header class="bar">
-          <button class="menu" aria-expanded={isListOpen} onClick={() => setListOpen(!isListOpen)}>
+          <button class="menu" ref={menu} aria-expanded={isListOpen} onClick={() => setListOpen(!isListOpen)}>
             <span aria-hidden="true">☰</span> <span class="unseen">{words.menu}</span>
           </button>
           <span class="brand">maniple</span>
         </header>
         <Conversation key={openId.value ?? ""} />
         <div class="foot">
+          <Announcer />
           {isOffline.value && <p class="notice" role="status">{words.offline}</p>}
           {trouble.value && <p class="notice bad" role="alert">{trouble.value}</p>}
           <Composer />

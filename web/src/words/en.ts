@@ -148,6 +148,13 @@ export const en = {
   diagramBroken: "This diagram cannot be drawn.",
   diagramElsewhere: "Diagrams are drawn on the page of the service.",
   changeTaken: "Noted. The plan changes as soon as the step under way is over.",
+  conversation: "Conversation",
+  toQuestion: "Skip to the question",
+  sending: "Sending…",
+  answering: "The answer is being written",
+  gone: "This conversation is not here.",
+  noModel: "No model answers, so the team cannot work.",
+  absent: "What this service does without",
   status: {
     queued: "Waiting for its turn",
     running: "At work",

@@ -149,6 +149,13 @@ export const zh: typeof en = {
   diagramBroken: "此图表无法绘制。",
   diagramElsewhere: "图表在服务的页面上绘制。",
   changeTaken: "已记录。当前步骤结束后，计划即会更改。",
+  conversation: "当前对话",
+  toQuestion: "跳到提问框",
+  sending: "发送中…",
+  answering: "正在写回答",
+  gone: "此对话不存在。",
+  noModel: "没有模型应答,团队无法工作。",
+  absent: "此服务缺少的部分",
   status: {
     queued: "排队中",
     running: "工作中",

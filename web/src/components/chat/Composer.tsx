@@ -1,46 +1,37 @@
-import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
-import { type Wishes, cancel, openRuns, say, tick } from "../../conversation";
+import { cancel, openId, openRuns, say, tick } from "../../conversation";
+import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
 import { words } from "../../words";
-
-const isDeep = signal(false);
-const searchesFirst = signal(false);
-const reviews = signal(false);
-const leftOut = signal<ReadonlySet<string>>(new Set());
-
-/** What the person has chosen for the next question. */
-export function usualWishes(): Wishes {
-  const chosen = members.value.map((one) => one.name).filter((name) => !leftOut.value.has(name));
-  return {
-    deep_thinking_mode: isDeep.value,
-    search_before_planning: searchesFirst.value,
-    auto_accepted_plan: !reviews.value,
-    team_members: leftOut.value.size > 0 ? chosen : null,
-  };
-}
+import { Options, usualWishes } from "./Options";
+import { pasted, useDropped } from "./giving";
 
 export function Composer() {
-  const [text, setText] = useState("");
-  const [files, setFiles] = useState<File[]>([]);
+  const [draft, setDraft] = useDraft();
+  const [isSending, setSending] = useState(0);
   const field = useRef<HTMLTextAreaElement>(null);
+  const { text, files } = draft;
   void tick.value;
-  const newest = openRuns().at(-1);
-  const active = newest && (newest.isAtWork || newest.status === "interrupted") ? newest : undefined;
+  const runs = openRuns();
+  const active = runs.find((run) => run.isAtWork || run.status === "interrupted");
+  const add = (more: File[]) => more.length > 0 && setDraft({ text, files: [...files, ...more] });
+  const isOver = useDropped(add);
   useEffect(() => {
     read<{ team_members: Record<string, Member> }>("/api/team_members").then(
       (told) => (members.value = Object.values(told.team_members)),
       () => undefined,
     );
   }, [apiKey.value]);
-  useEffect(() => grow(field.current), [text]);
+  useLayoutEffect(() => grow(field.current), [text]);
   const ask = async () => {
-    const question = text.trim();
-    if (!question) return;
-    setText("");
-    if (await say(question, usualWishes(), files)) setFiles([]);
-    else setText(question);
+    if (!text.trim()) return;
+    setDraft({ text: "", files: [] });
+    setSending((count) => count + 1);
+    const isTaken = await say(text.trim(), usualWishes(), files);
+    setSending((count) => count - 1);
+    // What was typed meanwhile is not lost for what was refused.
+    if (!isTaken) setDraft((now) => ({ text: now.text ? `${text}\n${now.text}` : text, files: [...files, ...now.files] }));
   };
   const onKey = (event: KeyboardEvent) => {
     // Enter also ends a word of an input method, which is no end of the question.
@@ -48,32 +39,57 @@ export function Composer() {
     event.preventDefault();
     void ask();
   };
+  const onPaste = (event: ClipboardEvent) => {
+    const given = pasted(event);
+    if (given.length > 0) event.preventDefault();
+    add(given);
+  };
   const submit = (event: Event) => (event.preventDefault(), void ask());
   return (
-    <form class="composer" onSubmit={submit}>
-      {files.length > 0 && <Chosen files={files} onDrop={(gone) => setFiles(files.filter((one) => one !== gone))} />}
+    <form class={`composer ${isOver ? "over" : ""}`} onSubmit={submit}>
+      {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ text, files: files.filter((one) => one !== gone) })} />}
       <textarea
+        id="question"
         ref={field}
         rows={1}
+        dir="auto"
         aria-label={words.question}
-        placeholder={newest?.status === "interrupted" ? words.answerPlaceholder : words.placeholder}
+        placeholder={runs.at(-1)?.status === "interrupted" ? words.answerPlaceholder : words.placeholder}
         value={text}
-        onInput={(e) => setText(e.currentTarget.value)}
+        onInput={(e) => setDraft({ text: e.currentTarget.value, files })}
         onKeyDown={onKey}
+        onPaste={onPaste}
       />
       <div class="row">
         <Options />
-        <label class="chip file">
-          <span aria-hidden="true">+</span> {words.files}
-          <input type="file" multiple onChange={(e) => (setFiles([...files, ...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />
+        <label class="chip file" title={words.files}>
+          <span aria-hidden="true">+</span> <span class="name">{words.files}</span>
+          <input type="file" multiple onChange={(e) => (add([...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />
         </label>
         <span class="ends">
-          {active && <button type="button" onClick={() => void cancel(active)}>{words.stop}</button>}
+          {isSending > 0 && <span class="faint" role="status">{words.sending}</span>}
+          {active && (
+            <button type="button" onClick={() => void cancel(active)}>
+              <span aria-hidden="true">■</span> <span class="name">{words.stop}</span>
+            </button>
+          )}
           <button class="main" disabled={!text.trim()}>{words.send}</button>
         </span>
       </div>
     </form>
   );
+}
+
+/** What was begun to be asked here; each conversation keeps its own. */
+function useDraft() {
+  const thread = openId.value;
+  const [, setVersion] = useState(0);
+  const change = (to: Draft | ((now: Draft) => Draft)) => {
+    const now = openId.value;
+    keepDraft(now, typeof to === "function" ? to(draftOf(now)) : to);
+    setVersion((version) => version + 1);
+  };
+  return [draftOf(thread), change] as const;
 }
 
 function grow(field: HTMLTextAreaElement | null): void {
@@ -82,50 +98,15 @@ function grow(field: HTMLTextAreaElement | null): void {
   field.style.height = `${Math.min(field.scrollHeight, innerHeight / 3)}px`;
 }
 
-function Chosen({ files, onDrop }: { files: File[]; onDrop: (file: File) => void }) {
+function Chosen({ files, onDrop }: { files: readonly File[]; onDrop: (file: File) => void }) {
   return (
     <ul class="chosen">
-      {files.map((file) => (
-        <li key={file.name}>
+      {files.map((file, at) => (
+        <li key={at}>
           {file.name}{" "}
           <button type="button" aria-label={`${words.drop}: ${file.name}`} onClick={() => onDrop(file)}>×</button>
         </li>
       ))}
     </ul>
   );
-}
-
-function Options() {
-  const toggles = [
-    { choice: isDeep, name: words.deep },
-    { choice: searchesFirst, name: words.searchFirst },
-    { choice: reviews, name: words.review },
-  ];
-  return (
-    <>
-      {toggles.map(({ choice, name }) => (
-        <button key={name} type="button" class="chip" aria-pressed={choice.value} onClick={() => (choice.value = !choice.value)}>
-          {name}
-        </button>
-      ))}
-      <details class="team">
-        <summary class="chip">{words.team}</summary>
-        <fieldset>
-          <legend class="unseen">{words.team}</legend>
-          {members.value.map((one) => (
-            <label key={one.name} title={one.desc}>
-              <input type="checkbox" checked={!leftOut.value.has(one.name)} disabled={!one.is_optional} onChange={() => choose(one.name)} />
-              {one.name}
-            </label>
-          ))}
-        </fieldset>
-      </details>
-    </>
-  );
-}
-
-function choose(name: string): void {
-  const left = new Set(leftOut.value);
-  if (!left.delete(name)) left.add(name);
-  leftOut.value = left;
 }

@@ -1,6 +1,7 @@
-import { useRef } from "preact/hooks";
-import { earlier, openId, openRuns, showEarlier, tick } from "../../conversation";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
 import { words } from "../../words";
+import { Hello } from "./Hello";
 import { RunView } from "./RunView";
 import { useFollowing } from "./following";
 
@@ -10,15 +11,19 @@ export function Conversation() {
   const runs = openRuns();
   // Who has just asked wants to see the answer.
   const note = useFollowing(place, runs.length);
+  const hold = useFocusKept(place);
   return (
-    <div class="conversation" ref={place} onScroll={note} tabIndex={0} role="log" aria-live="off" aria-label={words.threads}>
+    <div class="conversation" ref={place} onScroll={note} onFocusIn={hold} tabIndex={0} role="log" aria-live="off" aria-label={words.conversation}>
       <div class="column">
-        {openId.value === null && runs.length === 0 && (
+        {isGone.value && (
           <section class="hello">
-            <h1>{words.hello}</h1>
-            <p>{words.hint}</p>
+            <h1>{words.gone}</h1>
+            <p>
+              <a href="#">{words.newThread}</a>
+            </p>
           </section>
         )}
+        {openId.value === null && runs.length === 0 && <Hello />}
         {earlier.value > 0 && <button onClick={() => void showEarlier()}>{words.earlier}</button>}
         {runs.map((run) => (
           <RunView key={run.runId} run={run} version={run.version} />
@@ -26,4 +31,15 @@ export function Conversation() {
       </div>
     </div>
   );
+}
+
+/** Keep the focus here when what had it is gone, such as a form that was answered. Returns what notes who has it. */
+function useFocusKept(place: { current: HTMLElement | null }): (event: FocusEvent) => void {
+  const held = useRef<EventTarget | null>(null);
+  useLayoutEffect(() => {
+    const isGone = held.current instanceof Node && !held.current.isConnected;
+    if (isGone && document.activeElement === document.body) place.current?.focus({ preventScroll: true });
+    if (isGone) held.current = null;
+  });
+  return (event) => (held.current = event.target);
 }

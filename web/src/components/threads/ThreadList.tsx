@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { attempt, openId } from "../../conversation";
+import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
 import { words } from "../../words";
 
@@ -17,6 +17,7 @@ export function ThreadList({ onChoice }: { onChoice: () => void }) {
   }, [searched.value]);
   return (
     <nav class="threads" aria-label={words.threads}>
+      <p class="brand">maniple</p>
       <a class="new" href="#" onClick={onChoice}>
         <span aria-hidden="true">+</span> {words.newThread}
       </a>
@@ -42,19 +43,28 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
   const [isNaming, setNaming] = useState(false);
   const title = thread.title || words.untitled;
   const isOpen = thread.thread_id === openId.value;
+  const entry = useRef<HTMLLIElement>(null);
+  const wasNaming = useRef(false);
+  useEffect(() => {
+    if (wasNaming.current && !isNaming) entry.current?.querySelector("a")?.focus();
+    wasNaming.current = isNaming;
+  }, [isNaming]);
   const remove = () =>
     attempt(async () => {
       if (!confirm(words.removeSure)) return;
       await deleteThread(thread.thread_id);
+      const next = entry.current?.nextElementSibling ?? entry.current?.previousElementSibling;
       if (isOpen) location.hash = "";
+      tellTabs();
       await refreshThreads();
+      (next?.querySelector("a") ?? document.querySelector<HTMLElement>(".threads .new"))?.focus();
     });
   if (isNaming) return <Naming thread={thread} onEnd={() => setNaming(false)} />;
   return (
-    <li class={isOpen ? "open" : ""}>
+    <li class={isOpen ? "open" : ""} ref={entry}>
       <a href={`#${encodeURIComponent(thread.thread_id)}`} aria-current={isOpen ? "page" : undefined} onClick={onChoice}>
+        <span class="name">{title}</span>
         <span class={`dot ${thread.status}`} aria-hidden="true" />
-        {title}
         {STANDING[thread.status] && <span class="unseen">, {STANDING[thread.status]}</span>}
       </a>
       <button aria-label={`${words.rename}: ${title}`} title={words.rename} onClick={() => setNaming(true)}>

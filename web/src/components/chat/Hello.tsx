@@ -1,0 +1,35 @@
+import { useEffect, useState } from "preact/hooks";
+import { apiKey } from "../../api";
+import { type Absence, absences } from "../../readiness";
+import { words } from "../../words";
+
+/** What stands where no question was asked yet, with what the service does without. */
+export function Hello() {
+  const [absent, setAbsent] = useState<Absence[]>([]);
+  useEffect(() => void absences().then(setAbsent, () => undefined), [apiKey.value]);
+  const model = absent.find((one) => one.part === "model");
+  const others = absent.filter((one) => one !== model);
+  return (
+    <section class="hello">
+      <h1>{words.hello}</h1>
+      <p>{words.hint}</p>
+      {model && (
+        <p class="notice bad" role="alert">
+          {words.noModel} {model.why}
+        </p>
+      )}
+      {others.length > 0 && (
+        <details class="absent">
+          <summary>{words.absent}</summary>
+          <ul>
+            {others.map(({ part, why }) => (
+              <li key={part}>
+                <b>{part}</b> {why}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}
