@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from maniple.api.routes.page import BUILD
+from maniple.replay.player import ASSETS
 from tests.serving import ROOT
 
 WEB = ROOT / "web"
@@ -35,12 +36,13 @@ def node(*words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_committed_build_is_what_the_source_builds_to(tmp_path):
-    node("vite/bin/vite.js", "build", "--outDir", str(tmp_path / "page"), "--logLevel", "warn")
-    out = tmp_path / "page"
+@pytest.mark.parametrize(("config", "build"), [("vite.config.ts", BUILD), ("vite.replay.config.ts", ASSETS)])
+def test_the_committed_build_is_what_the_source_builds_to(config: str, build: Path, tmp_path: Path):
+    out = tmp_path / "build"
+    node("vite/bin/vite.js", "build", "-c", config, "--outDir", str(out), "--logLevel", "warn")
     made = {p.relative_to(out): p.read_bytes() for p in out.rglob("*") if p.is_file()}
-    kept = {p.relative_to(BUILD): p.read_bytes() for p in BUILD.rglob("*") if p.is_file()}
-    assert made.keys() == kept.keys(), "npm run build in web/, then commit src/maniple/api/page"
+    kept = {p.relative_to(build): p.read_bytes() for p in build.rglob("*") if p.is_file()}
+    assert made.keys() == kept.keys(), f"npm run build in web/, then commit {build}"
     assert made == kept
 
 

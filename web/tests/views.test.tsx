@@ -10,7 +10,7 @@ const { RunModel } = await import("../src/run");
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 
 const taken = () => Promise.resolve(true);
-const acts = { askAgain: taken, answer: taken, changePlan: taken };
+const acts = { askAgain: taken, answer: taken, changePlan: taken, share: taken };
 const clock = { now: signal(0), watch: () => () => undefined };
 const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 

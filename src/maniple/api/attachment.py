@@ -27,8 +27,7 @@ class OpenFileResponse(StreamingResponse):
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
         size = os.fstat(file.fileno()).st_size
-        disposition = f"attachment; filename*=utf-8''{quote(name, safe='')}"
-        headers = {**HEADERS, "content-length": str(size), "content-disposition": disposition}
+        headers = {**HEADERS, "content-length": str(size), "content-disposition": called(name)}
         media_type = media_type_of(name)
         super().__init__(_pieces(file, size), headers=headers, media_type=media_type)
 
@@ -37,6 +36,11 @@ class OpenFileResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._file.close()
+
+
+def called(name: str) -> str:
+    """Return the `Content-Disposition` of a file that is to be saved under `name`."""
+    return f"attachment; filename*=utf-8''{quote(name, safe='')}"
 
 
 async def _pieces(file: BinaryIO, left: int) -> AsyncIterator[bytes]:

@@ -11,7 +11,12 @@ from maniple.store import Artifact, Store
 MOST_BYTES = 16_000_000
 """Of all of them together; those that come first have their place first."""
 RECORDING = "recording.gif"
-_BEGINNINGS = {"image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n", "image/gif": b"GIF8"}
+_BEGINNINGS = {
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/gif": b"GIF8",
+    "image/webp": b"RIFF",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ async def pictures_of(
     for one in sorted(artifacts, key=lambda one: one.name != RECORDING):
         if (one.name != RECORDING and one.artifact_id not in wanted) or one.size > left:
             continue
-        picture = await _picture(store, one)
+        picture = await picture_of(store, one)
         if picture is None:
             continue
         left -= one.size
@@ -47,7 +52,8 @@ async def pictures_of(
     return Pictures(found, tuple(recordings))
 
 
-async def _picture(store: Store, artifact: Artifact) -> str | None:
+async def picture_of(store: Store, artifact: Artifact) -> str | None:
+    """Return a picture as a `data:` address; None for what is gone or is none."""
     beginning = _BEGINNINGS.get(artifact.media_type)
     if beginning is None:
         return None

@@ -8,6 +8,8 @@ export interface Acts {
   askAgain(run: RunModel): Promise<boolean>;
   answer(run: RunModel, reply: unknown): Promise<boolean>;
   changePlan(run: RunModel, change: PlanChange): Promise<boolean>;
+  /** Save a run as a file that plays it. */
+  share(run: RunModel): Promise<boolean>;
 }
 
 /** What is to be changed in a plan under way, as `POST /api/runs/{run_id}/plan` takes it. */

@@ -3,9 +3,10 @@
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Query, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 from sse_starlette import EventSourceResponse
 
+from maniple.api.attachment import HEADERS, called
 from maniple.api.auth import CallerOf
 from maniple.api.doors import keyed_router
 from maniple.api.members import refuse_stranger
@@ -28,6 +29,7 @@ from maniple.api.schemas import (
 from maniple.api.sse import STREAM, event_stream
 from maniple.api.state import Service, ServiceOf
 from maniple.api.waiting import waits_for
+from maniple.replay import replay_of
 from maniple.run_page import page_of, policy
 from maniple.store import RunRecord
 
@@ -155,6 +157,23 @@ async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HT
         "cache-control": "private, no-store",
     }
     return HTMLResponse(await page_of(service.store, run), headers=headers)
+
+
+@router.get(
+    "/api/runs/{run_id}/replay",
+    summary="Share a run",
+    response_class=Response,
+    responses={**_PAGE, **problems(404)},
+)
+async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> StreamingResponse:
+    """One HTML file, as an attachment, that plays the run without a server, and asks no host for anything.
+
+    It holds what the run's events tell, its sources and its pictures, and nothing of other runs of the
+    conversation. At any time: of a run that is under way, what there is.
+    """
+    replay = await replay_of(service.store, await service.engine.status(run_id, caller.owner))
+    headers = {**HEADERS, "content-disposition": called(f"{replay.title}.html")}
+    return StreamingResponse(replay.pieces, media_type="text/html", headers=headers)
 
 
 @router.get("/api/runs/{run_id}/sources", summary="Read what a run has read", responses=problems(404))

@@ -60,6 +60,7 @@ function Standing({ run }: Shown) {
       <span role="status">{words.status[run.status] ?? run.status}</span>
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
       {run.calls > 0 && <span>{words.calls(run.calls)}</span>}
+      {acts && run.isOver && <button onClick={() => void acts.share(run)}>{words.share}</button>}
       {acts && run.status === "failed" && run.question && (
         <button onClick={() => void acts.askAgain(run)}>{words.askAgain}</button>
       )}

@@ -1,6 +1,7 @@
 import type { ArtifactLink } from "../../events";
+import { save } from "../../save";
 import { words } from "../../words";
-import { type Service, useService } from "../service";
+import { useService } from "../service";
 import { Picture } from "./Picture";
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
@@ -17,7 +18,7 @@ export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
       <ul>
         {artifacts.map((one) => (
           <li key={one.artifact_id}>
-            <button disabled={!has(one.url)} onClick={() => void attempt(() => save(one, ask))}>
+            <button disabled={!has(one.url)} onClick={() => void attempt(() => ask(one.url).then((answer) => save(answer, one.name)))}>
               <span aria-hidden="true">↓</span> {one.name} <span class="who">{sizeOf(one.size)}</span>
             </button>
           </li>
@@ -25,14 +26,6 @@ export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
       </ul>
     </section>
   );
-}
-
-async function save(artifact: ArtifactLink, ask: Service["ask"]): Promise<void> {
-  const url = URL.createObjectURL(await (await ask(artifact.url)).blob());
-  const link = Object.assign(document.createElement("a"), { href: url, download: artifact.name });
-  link.click();
-  // The browser has begun to save it by the next turn.
-  setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }
 
 export function sizeOf(bytes: number): string {

@@ -1,0 +1,69 @@
+"""What plays a run in its file: the build of `web/src/replay`, and the policy that lets nothing else run."""
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+
+ASSETS = Path(__file__).parent / "assets"
+_HEAD = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="content-security-policy" content="{policy}">
+<meta http-equiv="x-dns-prefetch-control" content="off">
+<meta name="referrer" content="no-referrer">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="maniple {version}">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<div id="page"><noscript>This file plays a run of a team of agents, which needs JavaScript.</noscript></div>
+"""
+# It stands in strings and expressions of the script, where `\x3c` says the same.
+_MARKUP = re.compile("<(?=!--|/?script)", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """The script and the style that stand in each file."""
+
+    script: str
+    style: str
+
+    @property
+    def policy(self) -> str:
+        """The file's content security policy: its own script and style, pictures within it, nothing else."""
+        return (
+            f"default-src 'none'; script-src {_digest(self.script)}; style-src {_digest(self.style)}; "
+            "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        )
+
+    def begin(self, title: str) -> bytes:
+        """Return the beginning of a file, up to its data."""
+        policy = escape(self.policy)
+        head = _HEAD.format(policy=policy, version=version("maniple"), title=escape(title), style=self.style)
+        return head.encode()
+
+    def end(self) -> bytes:
+        """Return the end of a file, after its data."""
+        return f"<script>{self.script}</script>\n</body>\n</html>\n".encode()
+
+
+@cache
+def player() -> Player:
+    """Return the player of this version. Blocks when it is read first."""
+    script, style = ((ASSETS / name).read_text(encoding="utf-8") for name in ("player.js", "player.css"))
+    return Player(_MARKUP.sub(r"\\x3c", script), style)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

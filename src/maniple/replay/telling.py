@@ -1,0 +1,68 @@
+"""A run's events as a file tells them: one a line, and nothing of what else was said in the conversation."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from maniple.store import EventRecord
+from maniple.text import whole
+
+LONGEST_EVENT = 1_000_000
+"""Characters of one event's data; the texts in a longer one are cut at `LONGEST_TEXT`."""
+LONGEST_TEXT = 200_000
+MOST_WORK = 16_000_000
+"""Characters of all that tools were told and gave. What speaks, plans and ends is told in any case."""
+_WORK = frozenset({"tool_call", "tool_output", "tool_call_result", "browser_step"})
+_OF_THE_CONVERSATION: Mapping[str, str] = {
+    # The whole conversation stands in these, and under what name its owner knows it.
+    "run": "{}",
+    "start_of_workflow": '{"input":[]}',
+    "end_of_workflow": '{"messages":[]}',
+    "final_session_state": '{"messages":[]}',
+}
+
+
+class Telling:
+    """Writes the events of one run in order. `left_out` counts those for which there was no room."""
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        self._work = MOST_WORK
+
+    def lines(self, events: Iterable[EventRecord]) -> bytes:
+        """Return a line of JSON for each event, harmless within a script element. Blocks."""
+        return b"".join(self._line(event) for event in events)
+
+    def _line(self, event: EventRecord) -> bytes:
+        data = _OF_THE_CONVERSATION.get(event.type) or _fitting(event.data)
+        is_work = event.type in _WORK
+        if data is None or (is_work and len(data) > self._work):
+            self.left_out += 1
+            return b""
+        self._work -= len(data) if is_work else 0
+        line = f'{{"id":{event.number},"type":{json.dumps(event.type)},"data":{data}}}'
+        return embedded(line) + b"\n"
+
+
+def embedded(text: str) -> bytes:
+    """Return JSON that ends no script element and begins no other."""
+    return whole(text.replace("<", "\\u003c")).encode()
+
+
+def _fitting(data: str) -> str | None:
+    """Return an event's data with its long texts cut; None for what is too long all the same, or no JSON."""
+    if len(data) <= LONGEST_EVENT:
+        return data
+    try:
+        short = json.dumps(_cut(json.loads(data)), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return None
+    return short if len(short) <= LONGEST_EVENT else None
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_TEXT else f"{value[: LONGEST_TEXT - 1]}…"
+    if isinstance(value, list):
+        return [_cut(one) for one in value]
+    return {name: _cut(one) for name, one in value.items()} if isinstance(value, dict) else value

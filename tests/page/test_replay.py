@@ -1,0 +1,153 @@
+"""A run as a file: saved by the page, opened from disk, played without any server."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
+from tests.page.test_access import AXE, faults
+from tests.page.test_page import HOSTILE, ask, standing
+
+_SEPARATORS = "before\u2028between\u2029after"
+_PLOT = """
+import base64
+png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+open("figure.png", "wb").write(base64.b64decode(png))
+"""
+PLOTTING = {
+    **SIMPLE,
+    "coder": [call("python_repl_tool", code=_PLOT), reply("Drawn.")],
+    "reporter": [reply("# Report\n\nIt is **4**, see the figure.")],
+}
+
+
+@dataclass
+class Opened:
+    """A file that was opened from disk, in a browser that reaches nothing."""
+
+    page: Page
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def moment(self) -> Locator:
+        return self.page.get_by_role("slider", name="Moment")
+
+
+Opener = Callable[[Path], Opened]
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opener]:
+    """Opens files; what one asks for beyond itself, or complains about, fails the test."""
+    tabs: list[Opened] = []
+
+    def open_file(path: Path) -> Opened:
+        context = browser.new_context(offline=True, locale="en-GB")
+        tab = Opened(context.new_page())
+        tabs.append(tab)
+        tab.page.on("request", lambda request: tab.asked.append(request.url))
+        tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
+        tab.page.on("console", lambda said: tab.complaints.append(said.text))
+        tab.page.goto(path.as_uri())
+        return tab
+
+    yield open_file
+    for tab in tabs:
+        tab.page.context.close()
+        beyond = [url for url in tab.asked if not url.startswith(("file:", "data:", "blob:"))]
+        assert (beyond, tab.complaints) == ([], [])
+
+
+def shared(page: Page, folder: Path) -> Path:
+    """Share the newest run by the page's button; return the file."""
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Share as a file").last.click()
+    path = folder / saving.value.suggested_filename
+    saving.value.save_as(path)
+    return path
+
+
+def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, opened: Opener, tmp_path: Path):
+    model.reset(PLOTTING)
+    ask(page, "Draw 1+3 for me")
+    standing(page, "Done")
+    file = shared(page, tmp_path)
+    assert file.name == "Draw 1+3 for me.html"
+    replay = opened(file)
+    tab = replay.page
+    expect(tab).to_have_title("Draw 1+3 for me")
+    standing(tab, "Done")
+    expect(tab.locator(".run > .markdown")).to_contain_text("It is 4")
+    picture = tab.get_by_role("img", name="figure.png")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("one => one.decode().then(() => one.naturalWidth)") == 1
+    expect(tab.get_by_role("button", name="Ask again")).to_have_count(0)
+    expect(tab.get_by_role("button", name="Share as a file")).to_have_count(0)
+
+    tab.get_by_role("button", name="16×").click()
+    tab.get_by_role("button", name="Play").click()
+    expect(tab.locator(".run > .markdown")).to_have_count(0)
+    expect(tab.get_by_role("button", name="Play")).to_be_visible()
+    standing(tab, "Done")
+    expect(tab.get_by_role("heading", name="coder")).to_be_visible()
+    expect(tab.locator(".run > .markdown")).to_contain_text("It is 4")
+
+
+def test_a_replay_is_gone_through_by_keyboard(page: Page, opened: Opener, tmp_path: Path):
+    ask(page)
+    standing(page, "Done")
+    replay = opened(shared(page, tmp_path))
+    tab = replay.page
+    replay.moment.focus()
+    tab.keyboard.press("Home")
+    standing(tab, "At work")
+    expect(tab.get_by_role("region", name="Plan")).to_have_count(0)
+    for _ in range(100):
+        if tab.get_by_role("region", name="Plan").count():
+            break
+        tab.keyboard.press("ArrowRight")
+    expect(tab.locator(".plan li.completed")).to_have_count(0)
+    tab.keyboard.press("End")
+    expect(tab.locator(".plan li.completed")).to_have_count(2)
+    tab.keyboard.press("ArrowLeft")
+    tab.get_by_role("button", name="Skip to the end").focus()
+    tab.keyboard.press("Enter")
+    standing(tab, "Done")
+    tab.locator(".work > summary").focus()
+    tab.keyboard.press("Enter")
+    tab.locator(".call > summary").focus()
+    tab.keyboard.press("Enter")
+    expect(tab.locator(".call")).to_contain_text("print(1+3)")
+
+
+def test_what_a_stranger_wrote_does_nothing_in_the_file(
+    page: Page, model: OpenAIServer, opened: Opener, tmp_path: Path
+):
+    words = f"{HOSTILE}\n</script><script>window.evil = 6</script>\n<!-- {_SEPARATORS}\n"
+    model.reset({**SIMPLE, "reporter": [reply(words)]})
+    ask(page, "</title></script><script>window.evil = 7</script>")
+    standing(page, "Done")
+    replay = opened(shared(page, tmp_path))
+    tab = replay.page
+    answer = tab.locator(".run > .markdown")
+    expect(answer.locator("math")).not_to_have_count(0)
+    expect(answer).to_contain_text(_SEPARATORS)
+    assert (
+        answer.locator("script, img, iframe, [onerror], a[href^='javascript'], a[href^='data']").count() == 0
+    )
+    assert tab.evaluate("window.evil") is None
+    assert tab.locator("script:not([type])").count() == 1
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="bash setup.sh dev installs axe-core")
+def test_a_replay_has_no_serious_fault(page: Page, opened: Opener, tmp_path: Path):
+    ask(page)
+    standing(page, "Done")
+    tab = opened(shared(page, tmp_path)).page
+    # What the file's own policy forbids, a browser's extension may.
+    tab.context.new_cdp_session(tab).send("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
+    assert faults(tab, "replay", tmp_path) == {}

@@ -1,0 +1,46 @@
+import { words } from "../words";
+import type { Player } from "./player";
+
+const SPEEDS = [1, 4, 16];
+/** How far an arrow key goes, in milliseconds. */
+const STEP = 500;
+
+/** What plays a run: begin and rest, where the play is, how fast it goes, and straight to its end. */
+export function Controls({ player }: { player: Player }) {
+  const position = player.position.value;
+  const isPlaying = player.isPlaying.value;
+  const isOver = position >= player.length;
+  // A slider ends at its last whole step.
+  const end = Math.ceil(player.length / STEP) * STEP;
+  return (
+    <div class="controls" role="group" aria-label={words.replay.controls}>
+      <button class="main" onClick={() => (isPlaying ? player.rest() : player.play())} disabled={player.length === 0}>
+        <span aria-hidden="true">{isPlaying ? "❚❚" : "▶"}</span> {isPlaying ? words.replay.rest : words.replay.play}
+      </button>
+      <input
+        type="range"
+        aria-label={words.replay.moment}
+        aria-valuetext={`${clock(position)} / ${clock(player.length)}`}
+        min={0}
+        max={end}
+        step={STEP}
+        value={isOver ? end : position}
+        onInput={(e) => player.seek(Math.min(e.currentTarget.valueAsNumber, player.length))}
+      />
+      <span class="clock" aria-hidden="true">{`${clock(position)} / ${clock(player.length)}`}</span>
+      <span class="speeds" role="group" aria-label={words.replay.speed}>
+        {SPEEDS.map((speed) => (
+          <button key={speed} aria-pressed={player.speed.value === speed} onClick={() => (player.speed.value = speed)}>
+            {`${speed}×`}
+          </button>
+        ))}
+      </span>
+      <button onClick={() => player.toEnd()} disabled={isOver}>{words.replay.toEnd}</button>
+    </div>
+  );
+}
+
+function clock(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1_000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}

@@ -1,0 +1,59 @@
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { RunView } from "../components/chat/RunView";
+import { useFollowing } from "../components/chat/following";
+import { words } from "../words";
+import { Controls } from "./Controls";
+import type { Player } from "./player";
+import type { Shared } from "./shared";
+
+/** A shared run: how it ended, or as far as it was played, above what plays it. */
+export function Replay({ shared, player }: { shared: Shared; player: Player }) {
+  const place = useRef<HTMLElement>(null);
+  const note = useFollowing(place, player.isPlaying.value);
+  useWatching(place, player.isPlaying.value);
+  void player.position.value;
+  const { run } = player;
+  return (
+    <div class="replay">
+      <header>
+        <span class="brand">maniple</span>
+        <h1>{words.replay.title}</h1>
+        {shared.createdAt > 0 && <time>{dateOf(shared.createdAt)}</time>}
+      </header>
+      <main class="conversation" ref={place} onScroll={note} tabIndex={0} aria-label={words.replay.title}>
+        <div class="column">
+          <RunView run={run} version={run.version} />
+          <Remarks shared={shared} hasFiles={run.artifacts.length > 0} />
+        </div>
+      </main>
+      <Controls player={player} />
+    </div>
+  );
+}
+
+/** Unfold the work once when a play begins: it is what there is to see. */
+function useWatching(place: RefObject<HTMLElement | null>, isPlaying: boolean): void {
+  const isUnfolded = useRef(false);
+  useEffect(() => {
+    if (!isPlaying) isUnfolded.current = false;
+    const work = isPlaying && !isUnfolded.current ? place.current?.querySelector<HTMLDetailsElement>("details.work") : null;
+    if (work) isUnfolded.current = work.open = true;
+  });
+}
+
+function Remarks({ shared, hasFiles }: { shared: Shared; hasFiles: boolean }) {
+  const { events, pictures } = shared.leftOut;
+  return (
+    <>
+      {["queued", "running", "interrupted"].includes(shared.status) && <p class="notice">{words.replay.underWay}</p>}
+      {hasFiles && <p class="notice">{words.replay.files}</p>}
+      {pictures > 0 && <p class="notice">{`${words.replay.pictures} ${pictures}`}</p>}
+      {events > 0 && <p class="notice">{`${words.replay.events} ${events}`}</p>}
+    </>
+  );
+}
+
+function dateOf(seconds: number): string {
+  return new Date(seconds * 1_000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}

@@ -1,0 +1,72 @@
+import type { Clock, Service } from "../components/service";
+import type { RunEvent } from "../events";
+
+/** The run that a file holds. */
+export interface Shared {
+  runId: string;
+  question: string;
+  /** How the run stood when the file was made. */
+  status: string;
+  /** When the run began, in Unix seconds. */
+  createdAt: number;
+  events: RunEvent[];
+  leftOut: { events: number; pictures: number };
+}
+
+/** Read the run out of the file's data blocks. What is malformed in them is passed over. */
+export function sharedIn(file: ParentNode): Shared {
+  const run = objectOf(textOf(file, "run"));
+  const leftOut = objectOf(textOf(file, "left-out"));
+  return {
+    runId: String(run["run_id"] ?? ""),
+    question: String(run["question"] ?? ""),
+    status: String(run["status"] ?? ""),
+    createdAt: Number(run["created_at"]),
+    events: linesOf(file, "events").map(eventOf),
+    leftOut: { events: Number(leftOut["events"]) || 0, pictures: Number(leftOut["pictures"]) || 0 },
+  };
+}
+
+/** The service of a run that stands in a file: it has what is enclosed, and nobody can do anything. */
+export function serviceIn(file: ParentNode, clock: Clock): Service {
+  const enclosed = new Map(linesOf(file, "enclosures").map((one) => [one["path"], String(one["content"])]));
+  return {
+    ask: async (path) => responseOf(enclosed.get(path) ?? absent(path)),
+    has: (path) => enclosed.has(path),
+    attempt: (work) => work().then(() => true, () => false),
+    acts: null,
+    clock,
+  };
+}
+
+function absent(path: string): never {
+  throw new Error(`${path} is not in this file.`);
+}
+
+/** What a `data:` address holds; the file's policy lets nothing be fetched, not even that. */
+function responseOf(address: string): Response {
+  const [head = "", content = ""] = address.split(",", 2);
+  const bytes = Uint8Array.from(atob(content), (sign) => sign.charCodeAt(0));
+  return new Response(bytes, { headers: { "content-type": head.replace(/^data:|;base64$/g, "") } });
+}
+
+function eventOf({ id, type, at, data }: Record<string, unknown>): RunEvent {
+  return { ...(data as object), type, id, ...(typeof at === "number" ? { at } : {}) } as RunEvent;
+}
+
+function linesOf(file: ParentNode, id: string): Record<string, unknown>[] {
+  return textOf(file, id).split("\n").filter(Boolean).map(objectOf).filter((one) => Object.keys(one).length > 0);
+}
+
+function textOf(file: ParentNode, id: string): string {
+  return file.querySelector(`#${id}`)?.textContent ?? "";
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value !== null && typeof value === "object" ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
