@@ -12,7 +12,7 @@ import pytest
 
 from maniple.replay import enclosures, replay_of, telling
 from maniple.replay.player import player
-from maniple.store import RunRecord, Store, Thread
+from maniple.store import EventRecord, RunRecord, Store, Thread
 from maniple.store.memory import open_memory
 from tests.run_page.telling import BROWSED, events, run_record
 from tests.run_page.test_malformed import EVIL
@@ -69,7 +69,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 async def file_of(store: Store, *told: tuple[str, Any], run: RunRecord | None = None) -> Document:
     """Return the file of the run after it told this."""
-    await store.events.append([("r1", events(*told))])
+    if told:
+        await store.events.append([("r1", events(*told))])
     replay = await replay_of(store, run or run_record())
     return Document(b"".join([piece async for piece in replay.pieces]).decode())
 
@@ -84,6 +85,13 @@ async def test_it_holds_the_question_and_every_event_in_order(store: Store) -> N
     ]
     assert told[-4]["data"] == {"message_id": "n", "delta": {"content": "# Done\n\nA **hat** is bought."}}
     assert json.loads(file.block("left-out")) == {"events": 0, "pictures": 0}
+
+
+async def test_events_bring_the_times_that_are_known(store: Store) -> None:
+    told = [EventRecord(1, "run", "{}", 1795390512.347), EventRecord(2, "run_status", "{}")]
+    await store.events.append([("r1", told)])
+    file = await file_of(store)
+    assert [one.get("at") for one in file.lines("events")] == [1795390512.347, None]
 
 
 async def test_the_question_of_small_talk_is_told_with_its_answer(store: Store) -> None:
@@ -154,8 +162,25 @@ async def test_its_policy_lets_its_own_script_and_style_alone_run(store: Store) 
     ]
     assert policy == player().policy and str(policy).startswith("default-src 'none'; script-src 'sha256-")
     # What a browser takes for the end of a script, or for the beginning of one within it.
-    assert not re.search("<(!--|/?script)", player().script, re.I)
+    assert not re.search("<(!--|/?script)", player().script + player().katex, re.I)
     assert "</style" not in player().style.lower() and "@import" not in player().style
+
+
+@pytest.mark.parametrize(
+    ("pieces", "sets_math"),
+    [(["It is $x", "^2$."], True), (["It is \\", "(x\\)."], True), (["It is 4.\n"], False)],
+)
+async def test_katex_stands_in_the_files_of_runs_that_say_formulas(
+    store: Store, pieces: list[str], sets_math: bool
+) -> None:
+    said = [("message", {"message_id": "m", "delta": {"content": piece}}) for piece in pieces]
+    file = await file_of(store, ("tool_call", {"tool_input": {"code": "print('\\n$')"}}), *said)
+    scripts = [
+        text
+        for (tag, known), text in zip(file.tags, file.texts, strict=True)
+        if tag == "script" and not known
+    ]
+    assert scripts == ([player().katex] if sets_math else []) + [player().script]
 
 
 async def test_pictures_and_sources_are_enclosed_and_other_files_are_not(store: Store) -> None:

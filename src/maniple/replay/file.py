@@ -55,7 +55,7 @@ async def _pieces(store: Store, run: RunRecord, title: str, question: str) -> As
         yield line
     yield b"</script>\n"
     yield _block("left-out", {"events": telling.left_out, "pictures": enclosures.left_out})
-    yield player().end()
+    yield player().end(sets_math=telling.has_math)
 
 
 def _block(name: str, value: dict[str, Any]) -> bytes:

@@ -28,22 +28,24 @@ _HEAD = """\
 <body>
 <div id="page"><noscript>This file plays a run of a team of agents, which needs JavaScript.</noscript></div>
 """
-# It stands in strings and expressions of the script, where `\x3c` says the same.
+# It stands in strings and expressions of the scripts, where `\x3c` says the same.
 _MARKUP = re.compile("<(?=!--|/?script)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """The script and the style that stand in each file."""
+    """The script and the style that stand in each file, and KaTeX, which stands in some."""
 
     script: str
     style: str
+    katex: str
 
     @property
     def policy(self) -> str:
-        """The file's content security policy: its own script and style, pictures within it, nothing else."""
+        """The file's content security policy: its own scripts and style, pictures within it, nothing else."""
+        scripts = f"{_digest(self.script)} {_digest(self.katex)}"
         return (
-            f"default-src 'none'; script-src {_digest(self.script)}; style-src {_digest(self.style)}; "
+            f"default-src 'none'; script-src {scripts}; style-src {_digest(self.style)}; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         )
 
@@ -53,16 +55,20 @@ class Player:
         head = _HEAD.format(policy=policy, version=version("maniple"), title=escape(title), style=self.style)
         return head.encode()
 
-    def end(self) -> bytes:
-        """Return the end of a file, after its data."""
-        return f"<script>{self.script}</script>\n</body>\n</html>\n".encode()
+    def end(self, *, sets_math: bool) -> bytes:
+        """Return the end of a file, after its data; with KaTeX for one that `sets_math`."""
+        scripts = [self.katex, self.script] if sets_math else [self.script]
+        elements = "\n".join(f"<script>{one}</script>" for one in scripts)
+        return f"{elements}\n</body>\n</html>\n".encode()
 
 
 @cache
 def player() -> Player:
     """Return the player of this version. Blocks when it is read first."""
-    script, style = ((ASSETS / name).read_text(encoding="utf-8") for name in ("player.js", "player.css"))
-    return Player(_MARKUP.sub(r"\\x3c", script), style)
+    script, style, katex = (
+        (ASSETS / name).read_text(encoding="utf-8") for name in ("player.js", "player.css", "katex.js")
+    )
+    return Player(_MARKUP.sub(r"\\x3c", script), style, _MARKUP.sub(r"\\x3c", katex))
 
 
 def _digest(text: str) -> str:

@@ -23,10 +23,14 @@ _OF_THE_CONVERSATION: Mapping[str, str] = {
 
 
 class Telling:
-    """Writes the events of one run in order. `left_out` counts those for which there was no room."""
+    """Writes the events of one run in order.
+
+    `left_out` counts those for which there was no room; `has_math` says whether TeX may have been said.
+    """
 
     def __init__(self) -> None:
         self.left_out = 0
+        self.has_math = False
         self._work = MOST_WORK
 
     def lines(self, events: Iterable[EventRecord]) -> bytes:
@@ -40,7 +44,10 @@ class Telling:
             self.left_out += 1
             return b""
         self._work -= len(data) if is_work else 0
-        line = f'{{"id":{event.number},"type":{json.dumps(event.type)},"data":{data}}}'
+        # Its marks, which come in pieces: a dollar, or the backslash (two in JSON) of `\\(` and `\\[`.
+        self.has_math |= event.type == "message" and ("$" in data or "\\\\" in data)
+        at = "" if event.at is None else f'"at":{event.at},'
+        line = f'{{"id":{event.number},"type":{json.dumps(event.type)},{at}"data":{data}}}'
         return embedded(line) + b"\n"
 
 
