@@ -4,6 +4,7 @@ import { words } from "../../words";
 import { Files } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
 import { Markdown } from "./Markdown";
+import { ReadButton } from "../report/ReadButton";
 import { PlanList } from "../plan/PlanList";
 import { useService } from "../service";
 import { BrowserView } from "../work/BrowserView";
@@ -25,6 +26,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isTold} />}
+      {answer?.content && run.plan && run.isTold && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">
           {one.message}

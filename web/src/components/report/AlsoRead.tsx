@@ -1,0 +1,31 @@
+import type { Source } from "../../references";
+import { words } from "../../words";
+
+/** What the run has read and the report does not cite, folded away. */
+export function AlsoRead({ sources }: { sources: readonly Source[] }) {
+  if (sources.length === 0) return null;
+  return (
+    <details class="also">
+      <summary>{`${words.alsoRead} (${sources.length})`}</summary>
+      <ul class="sources">
+        {sources.map((one) => (
+          <li key={one.number} class="source">
+            <span class="cite">[{one.number}]</span> <Title {...one} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Title({ url, title }: Source) {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) return <>{title || url}</>;
+  return (
+    <>
+      <a href={url} target="_blank" rel="noopener noreferrer">
+        {title || url}
+      </a>{" "}
+      <span class="who">{new URL(url).hostname.replace(/^www\./, "")}</span>
+    </>
+  );
+}

@@ -1,0 +1,70 @@
+import { useEffect, useState } from "preact/hooks";
+import { words } from "../../words";
+
+/** Where a text has fewer headings, it needs no contents. */
+const FEWEST = 3;
+/** How far beneath its top, in pixels, the reader's eyes are on the view. */
+const EYES = 120;
+
+/** The headings of a text that is laid out, but for its title. */
+export function headingsIn(place: Element): HTMLElement[] {
+  const headings = [...place.querySelectorAll<HTMLElement>("h1, h2, h3, h4")];
+  const titles = headings.filter((one) => one.matches("h1"));
+  const shown = titles.length === 1 && headings[0] === titles[0] ? headings.slice(1) : headings;
+  return shown.length < FEWEST ? [] : shown;
+}
+
+/** The contents of a report; the section that is read is marked. */
+export function Contents({ headings, view }: { headings: readonly HTMLElement[]; view: HTMLElement }) {
+  const [current, setCurrent] = useState(0);
+  const [isWide, setWide] = useState(() => matchMedia("(min-width: 64rem)").matches);
+  useEffect(() => {
+    const look = () => setCurrent(Math.max(0, passed(headings, view.getBoundingClientRect().top + EYES) - 1));
+    look();
+    view.addEventListener("scroll", look, { passive: true });
+    return () => view.removeEventListener("scroll", look);
+  }, [headings, view]);
+  useEffect(() => {
+    const width = matchMedia("(min-width: 64rem)");
+    const look = () => setWide(width.matches);
+    width.addEventListener("change", look);
+    return () => width.removeEventListener("change", look);
+  }, []);
+  if (headings.length === 0) return null;
+  const highest = Math.min(...headings.map(levelOf));
+  return (
+    <nav class="contents" aria-label={words.contents}>
+      <details open={isWide}>
+        <summary>{words.contents}</summary>
+        <ol>
+          {headings.map((heading, index) => (
+            <li key={index} class={`deep${Math.min(levelOf(heading) - highest, 2)}`}>
+              <button aria-current={index === current ? "location" : undefined} onClick={() => goTo(heading)}>
+                {heading.textContent}
+              </button>
+            </li>
+          ))}
+        </ol>
+      </details>
+    </nav>
+  );
+}
+
+const levelOf = (heading: HTMLElement) => Number(heading.tagName.charAt(1));
+
+/** How many of `headings`, which stand in order, begin above `line`. */
+function passed(headings: readonly HTMLElement[], line: number): number {
+  let [low, high] = [0, headings.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (headings[middle]!.getBoundingClientRect().top <= line) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function goTo(heading: HTMLElement): void {
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+  heading.scrollIntoView({ block: "start" });
+}

@@ -1,0 +1,10 @@
+import { startReading } from "../../address";
+import { words } from "../../words";
+
+export function ReadButton({ runId }: { runId: string }) {
+  return (
+    <button class="read" onClick={() => startReading(runId)}>
+      {words.readReport}
+    </button>
+  );
+}

@@ -1,0 +1,33 @@
+import { useEffect, useState } from "preact/hooks";
+import { reading, stopReading } from "../../address";
+import { keyWanted } from "../../api";
+import { openId, openRuns, tick } from "../../conversation";
+import { threads } from "../../threads";
+import { useService } from "../service";
+import { ReportView } from "./ReportView";
+import type { Entry } from "./entries";
+
+/** The report that the address names, over the page. */
+export function Reading({ more = [] }: { more?: readonly Entry[] }) {
+  void tick.value;
+  const runId = reading.value;
+  if (runId === null || keyWanted.value !== null) return null;
+  const run = openRuns().find((one) => one.runId === runId);
+  const title = threads.value.find((one) => one.thread_id === openId.value)?.title || run?.question.slice(0, 200) || "";
+  const text = run?.answer?.content;
+  if (run && text) return <ReportView key={runId} runId={runId} title={title} text={text} isWritten={run.isTold} more={more} onClose={stopReading} />;
+  const isOlder = !run && openRuns().length > 0;
+  return isOlder ? <Older key={runId} runId={runId} title={title} more={more} /> : null;
+}
+
+/** The report of a run that is not among those shown, as the service keeps it. */
+function Older({ runId, title, more }: { runId: string; title: string; more: readonly Entry[] }) {
+  const { ask, attempt } = useService();
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const path = `/api/runs/${encodeURIComponent(runId)}/report`;
+    void attempt(async () => setText(await (await ask(path, { headers: { accept: "text/markdown" } })).text()));
+  }, [runId]);
+  if (!text) return null;
+  return <ReportView runId={runId} title={title} text={text} isWritten more={more} onClose={stopReading} />;
+}

@@ -1,0 +1,116 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { References, Source } from "../../references";
+import { reference } from "../../references";
+import { words } from "../../words";
+import { Markdown } from "../chat/Markdown";
+import { useService } from "../service";
+import { Contents, headingsIn } from "./Contents";
+import { Menu } from "./Menu";
+import { AlsoRead } from "./AlsoRead";
+import { downloads, type Entry } from "./entries";
+
+interface Shown {
+  runId: string;
+  /** What the report is called where it has no title of its own. */
+  title: string;
+  text: string;
+  isWritten: boolean;
+  /** What the menu offers beside the files. */
+  more?: readonly Entry[];
+  onClose: () => void;
+}
+
+interface Found extends References {
+  headings: HTMLElement[];
+}
+
+/** The answer of a run as a document: with contents, sources, and what of it is not verified. */
+export function ReportView({ runId, title, text, isWritten, more = [], onClose }: Shown) {
+  const service = useService();
+  const view = useRef<HTMLElement>(null);
+  const [found, setFound] = useState<Found | null>(null);
+  const [news, setNews] = useState({ text: "", isBad: false });
+  const known = useSources(runId);
+  const onWritten = useCallback(
+    (place: HTMLElement) => setFound({ ...reference(place, known ?? undefined), headings: headingsIn(place) }),
+    [known],
+  );
+  useFocusInside(view);
+  const entries = [
+    ...(isWritten ? downloads(service, runId) : []),
+    { name: words.print, work: async () => print() },
+    { name: words.copyMarkdown, work: () => navigator.clipboard.writeText(text), done: words.copied },
+    ...more,
+  ];
+  const onKey = (event: KeyboardEvent) => event.key === "Escape" && onClose();
+  return (
+    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={title || words.report} tabIndex={-1} onKeyDown={onKey}>
+      <header class="reading-bar">
+        <button onClick={onClose}>
+          <span aria-hidden="true">←</span> {words.closeReport}
+        </button>
+        <p class={news.isBad ? "news bad" : "news"} role={news.isBad ? "alert" : "status"}>{news.text}</p>
+        <Menu entries={entries} onNews={setNews} />
+      </header>
+      <div class="reading-page">
+        {found && view.current && <Contents headings={found.headings} view={view.current} />}
+        <article>
+          {found && found.unverified > 0 && <Unverified count={found.unverified} view={view} />}
+          {!/^#\s/m.test(text.slice(0, 2_000)) && title && <h1 class="title">{title}</h1>}
+          {known && <Markdown text={text} isWritten={isWritten} onWritten={onWritten} />}
+          {found && known && <AlsoRead sources={[...known.values()].filter((one) => !found.entries.has(one.number))} />}
+        </article>
+      </div>
+    </section>
+  );
+}
+
+/** What the run has read, by number; null until that is known, and empty where it cannot be had. */
+function useSources(runId: string): ReadonlyMap<number, Source> | null {
+  const { ask, has } = useService();
+  const [known, setKnown] = useState<ReadonlyMap<number, Source> | null>(null);
+  useEffect(() => {
+    const leaving = new AbortController();
+    const path = `/api/runs/${encodeURIComponent(runId)}/sources`;
+    const told = has(path) ? ask(path, { signal: leaving.signal }).then((response) => response.json()) : Promise.resolve({});
+    told
+      // The report's own list stays, which names what it cites.
+      .catch(() => ({}))
+      .then(({ sources = [] }: { sources?: Source[] }) => setKnown(new Map(sources.map((one) => [one.number, one]))));
+    return () => leaving.abort();
+  }, [runId]);
+  return known;
+}
+
+/** Take the focus into the view, and all else on the page out of reach; give both back afterwards. */
+function useFocusInside(view: { current: HTMLElement | null }): void {
+  useEffect(() => {
+    const before = document.activeElement;
+    const others = [...(view.current?.parentElement?.children ?? [])].filter((one) => one !== view.current);
+    const reach = (isOut: boolean) => others.forEach((one) => one.toggleAttribute("inert", isOut));
+    reach(true);
+    view.current?.focus();
+    return () => {
+      reach(false);
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+}
+
+function Unverified({ count, view }: { count: number; view: { current: HTMLElement | null } }) {
+  const at = useRef(-1);
+  const next = () => {
+    const marks = view.current?.querySelectorAll<HTMLElement>(".unverified");
+    if (!marks?.length) return;
+    at.current = (at.current + 1) % marks.length;
+    marks[at.current]!.focus();
+  };
+  return (
+    <p class="notice doubts">
+      <span>
+        {count === 1 ? words.oneUnverified : words.manyUnverified.replace("{}", String(count))} {words.unverifiedWhy}
+      </span>
+      <button onClick={next}>{words.showNext}</button>
+    </p>
+  );
+}

@@ -1,0 +1,28 @@
+import { save } from "../../save";
+import type { Service } from "../service";
+
+/** Something that the menu of a report offers. What goes wrong is thrown, with a message for the reader. */
+export interface Entry {
+  name: string;
+  work: () => Promise<void>;
+  /** What is said once it is done; nothing where that shows by itself. */
+  done?: string;
+}
+
+const FORMS = [
+  { form: "markdown", name: "Markdown", type: "text/markdown", ending: "md" },
+  { form: "html", name: "HTML", type: "text/html", ending: "html" },
+  { form: "pdf", name: "PDF", type: "application/pdf", ending: "pdf" },
+  { form: "docx", name: "Word (DOCX)", type: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ending: "docx" },
+] as const;
+
+/** The report of a run as a file, in each form that the service has. */
+export function downloads(service: Service, runId: string): Entry[] {
+  return FORMS.map(({ form, name, type, ending }) => {
+    const path = `/api/runs/${encodeURIComponent(runId)}/report?form=${form}&download=true`;
+    const work = async () => {
+      await save(await service.ask(path, { headers: { accept: type } }), `report.${ending}`);
+    };
+    return { path, name, work };
+  }).filter(({ path }) => service.has(path));
+}
