@@ -96,8 +96,14 @@ def test_the_action_is_marked_on_the_picture_while_it_is_done_on_any_width(
         places.append(place_in(picture, mark))
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert places == [pytest.approx(BUTTON, abs=0.02)] * 2
+    view.get_by_role("button", name="Previous step").press("Enter")
+    expect(picture).to_be_hidden()
+    view.get_by_role("button", name="Follow live").press("Enter")
+    expect(picture).to_be_visible()
+    expect(view.get_by_role("button", name="Live")).to_be_focused()
     shop.delivers.set()
     standing(page, "Done")
+    expect(view).to_be_visible()
 
 
 def test_each_step_can_be_gone_back_to_by_keyboard_and_after_a_reload_all_of_it_is_a_film(
@@ -107,6 +113,8 @@ def test_each_step_can_be_gone_back_to_by_keyboard_and_after_a_reload_all_of_it_
     model.reset(buying(shop))
     ask(page, "Buy a hat")
     standing(page, "Done")
+    expect(page.get_by_text("3 steps")).to_be_visible()
+    expect(page.get_by_role("region", name="Browser")).to_be_hidden()
     page.reload()
     page.locator("summary", has_text="3 steps").focus()
     page.keyboard.press("Enter")

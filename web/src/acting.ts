@@ -4,9 +4,9 @@ import { words } from "./words";
 /** As much of a value as is said, in characters. */
 const LONGEST = 120;
 
-/** Put values for the names in braces of a template; nothing for a name that has none. */
-export function filled(template: string, values: Record<string, unknown>): string {
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => said(values[name])).trim();
+/** Put values for the names in braces of a template, each cut to `longest` characters; nothing for a name that has none. */
+export function filled(template: string, values: Record<string, unknown>, longest = LONGEST): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => said(values[name], longest)).trim();
 }
 
 /** Say what is done in the browser, such as `clicks “Accept”`. */
@@ -22,7 +22,7 @@ function elementIn(parameters: Record<string, unknown>, element: BrowserElement 
   return element?.role || (parameters["index"] === undefined ? "" : `[${said(parameters["index"])}]`);
 }
 
-function said(value: unknown): string {
+function said(value: unknown, longest = LONGEST): string {
   const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { acting, filled } from "../../acting";
 import type { Film, Frame } from "../../film";
 import { words } from "../../words";
@@ -6,6 +6,8 @@ import { BrowserControls } from "./BrowserControls";
 import { BrowserStage } from "./BrowserStage";
 
 const FRAME_MS = 1_500;
+/** As much as is shown of why a step failed, and of what it is for, in characters. */
+const SHOWN_WORDS = 500;
 
 interface Shown {
   film: Film;
@@ -24,10 +26,14 @@ export function BrowserView({ film, isLive }: Shown) {
   const last = frames.length - 1;
   const at = chosen === null ? last : Math.min(Math.max(chosen - leftOut, 0), last);
   const frame = frames[at] ?? null;
-  const go = (to: number) => choose(to >= last && isLive ? null : Math.min(Math.max(to, 0), last) + leftOut);
+  const go = (to: number) => {
+    const near = Math.min(Math.max(to, 0), last);
+    choose(near === last && isLive ? null : near + leftOut);
+  };
+  const view = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     // The report has the room now, unless somebody looks at a step.
-    if (!isLive && chosen === null) setOpen(false);
+    if (!isLive && chosen === null && !view.current?.contains(document.activeElement)) setOpen(false);
   }, [isLive]);
   useEffect(() => {
     if (!isPlaying) return;
@@ -48,7 +54,7 @@ export function BrowserView({ film, isLive }: Shown) {
   const step = filled(words.film.step, { n: at + 1 + leftOut, all: frames.length + leftOut });
   const doing = frame ? doingIn(frame) : "";
   return (
-    <details class={`browser-view ${isLive ? "live" : ""}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
+    <details ref={view} class={`browser-view ${isLive ? "live" : ""}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
         {words.browser} <span class="who">{film.newest && isLive ? doingIn(film.newest) : filled(words.film.steps, { all: frames.length + leftOut })}</span>
       </summary>
@@ -58,7 +64,7 @@ export function BrowserView({ film, isLive }: Shown) {
           {frame && <Caption frame={frame} doing={doing} />}
           {frame && (
             <BrowserControls at={at} last={last} step={`${step}: ${doing}`} go={go}>
-              {isLive ? <Follow isFollowing={chosen === null} follow={() => choose(null)} /> : <Player isPlaying={isPlaying} toggle={toggle} />}
+              <Go isLive={isLive} isFollowing={chosen === null} isPlaying={isPlaying} go={isLive ? () => choose(null) : toggle} />
               <span class="who count">{step}</span>
             </BrowserControls>
           )}
@@ -78,29 +84,31 @@ function Caption({ frame, doing }: { frame: Frame; doing: string }) {
   const { phase, thought, success, observation, seconds } = frame;
   return (
     <div class="caption">
-      {phase && <p class="who">{filled(words.film.phase, { phase })}</p>}
+      {phase && <p class="who">{filled(words.film.phase, { phase }, SHOWN_WORDS)}</p>}
       <p class="doing">
         {doing} {seconds > 0 && <span class="who">{seconds.toFixed(1)} s</span>}
       </p>
       {thought && <p class="thought">{thought}</p>}
-      {success === false && observation && <p class="reason">{filled(words.film.failed, { why: observation })}</p>}
+      {success === false && observation && <p class="reason">{filled(words.film.failed, { why: observation }, SHOWN_WORDS)}</p>}
     </div>
   );
 }
 
-function Follow({ isFollowing, follow }: { isFollowing: boolean; follow: () => void }) {
-  if (!isFollowing) return <button class="main" onClick={follow}>{words.film.follow}</button>;
-  return (
-    <span class="now">
-      <span class="pulse" aria-hidden="true" /> {words.film.live}
-    </span>
-  );
+interface Going {
+  isLive: boolean;
+  isFollowing: boolean;
+  isPlaying: boolean;
+  go: () => void;
 }
 
-function Player({ isPlaying, toggle }: { isPlaying: boolean; toggle: () => void }) {
+/** Follows live, or plays. It is one button at all times, so that who has pressed it keeps the focus. */
+function Go({ isLive, isFollowing, isPlaying, go }: Going) {
+  const { live, follow, pause, play } = words.film;
+  const isIdle = isLive && isFollowing;
   return (
-    <button onClick={toggle}>
-      <span aria-hidden="true">{isPlaying ? "❚❚" : "▶"}</span> {isPlaying ? words.film.pause : words.film.play}
+    <button class={`go ${isLive && !isFollowing ? "main" : ""}`} aria-disabled={isIdle} onClick={go}>
+      {isIdle && <span class="pulse" aria-hidden="true" />}
+      {!isLive && <span aria-hidden="true">{isPlaying ? "❚❚" : "▶"}</span>} {isLive ? (isFollowing ? live : follow) : isPlaying ? pause : play}
     </button>
   );
 }
