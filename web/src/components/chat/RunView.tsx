@@ -6,6 +6,7 @@ import { InterruptForm } from "../plan/InterruptForm";
 import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
 import { PlanList } from "../plan/PlanList";
+import { Question } from "./Question";
 import { useService } from "../service";
 import { BrowserView } from "../work/BrowserView";
 import { Timeline } from "../work/Timeline";
@@ -20,7 +21,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
   const answer = run.answer;
   return (
     <article class="run" aria-busy={run.isAtWork}>
-      {run.question && <div class="question">{run.question}</div>}
+      {run.question && <Question text={run.question} />}
       {run.plan && <PlanList run={run} version={version} plan={run.plan} />}
       <Timeline run={run} version={version} />
       {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
@@ -59,7 +60,7 @@ function Standing({ run }: Shown) {
   const { acts } = useService();
   return (
     <footer class={`standing ${run.status}`}>
-      <span role="status">{words.status[run.status] ?? run.status}</span>
+      <span role="status" aria-live="off">{words.status[run.status] ?? run.status}</span>
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
       {run.calls > 0 && <span>{words.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{words.share}</button>}
