@@ -28,7 +28,7 @@ def test_the_commands_of_the_guide_run_as_they_stand(tmp_path: Path):
             )
     assert done.returncode == 0, done.stderr
     said = done.stdout
-    assert said.count("event: final_session_state") == 4
+    assert said.count("event: final_session_state") == 5
     assert '"status":"completed"' in said
     assert "# What is 1 + 3?" in said
     assert "<!DOCTYPE html>" in said

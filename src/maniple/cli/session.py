@@ -111,14 +111,14 @@ class Session:
         return await self._follow(run.run_id)
 
     async def cancel(self, conversation: Conversation) -> bool:
-        """Cancel what waits or was cut off on a conversation; says whether there was something."""
+        """Cancel what waits or was cut off on a conversation; says whether there was something.
+
+        Raises `ThreadBusy` when another program was faster.
+        """
         run = conversation.newest
-        if conversation.standing == "cut off":
-            run = await self.conversations.take_up(conversation)
-        elif conversation.standing != "waits":
+        if run is None or conversation.standing not in ("cut off", "waits"):
             return False
-        if run is None:
-            return False
+        # Not taken up before: the run would begin to work until the engine hears of this.
         await self.engine.cancel(run.run_id)
         if conversation.thread_id == self.thread_id:
             self.waiting = None
