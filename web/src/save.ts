@@ -8,7 +8,7 @@ export async function save(response: Response, name: string): Promise<void> {
 }
 
 /** The name that the service gives a file in `Content-Disposition`; "" where it gives none. */
-function nameIn(disposition: string | null): string {
+export function nameIn(disposition: string | null): string {
   const encoded = /filename\*=utf-8''([^;\s]+)/i.exec(disposition ?? "")?.[1];
   try {
     return encoded ? decodeURIComponent(encoded) : "";
