@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.openai_server import SIMPLE, OpenAIServer, serving
+from tests.page.views import seeded_server
 from tests.serving import ServerProcess, environment, server_process
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
@@ -31,6 +32,13 @@ def server(model: OpenAIServer, home: Path) -> Iterator[ServerProcess]:
     text = "models: {basic: {max_retries: 0, timeout_seconds: 60}}\nruns: {approval: [bash_tool]}\n"
     (home / "conf.yaml").write_text(text, encoding="utf-8")
     with server_process(environment(model.base_url, home), home) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with a conversation for each view, whose tests leave them as they are."""
+    with seeded_server(tmp_path_factory.mktemp("seeded")) as process:
         yield process
 
 

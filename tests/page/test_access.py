@@ -1,88 +1,100 @@
-"""Everybody can use every view: axe-core finds no serious fault, and a keyboard is enough."""
+"""A keyboard is enough, a screen reader hears what happens, and the page speaks the browser's language."""
 
-from pathlib import Path
-from typing import Any
+import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_page import ask, standing
-from tests.serving import ROOT
 
-AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
-REPORT = """# Report
-
-| way | seconds |
-|:----|--------:|
-| by hand | 1.0 |
-
-A [link](https://e.test/a), `code`, and $x^2$.
-
-```python
-print(1 + 3)
-```
-
-> A remark.
-"""
-_FAULTS = """async () => (await axe.run()).violations
-    .filter(one => ["serious", "critical"].includes(one.impact))
-    .map(one => `${one.id}: ${one.nodes.map(node => node.html + node.failureSummary).join("; ")}`)"""
+_NAME = """() => {
+    const one = document.activeElement;
+    return one === document.body ? "" : one.ariaLabel || one.innerText || one.tagName;
+}"""
+_HEAR = """() => {
+    const region = document.querySelector("[aria-live=polite]");
+    window.heard = [];
+    new MutationObserver(() => window.heard.push(region.textContent))
+        .observe(region, { subtree: true, childList: true, characterData: true });
+}"""
 
 
-def faults(page: Page, name: str, folder: Path) -> dict[str, Any]:
-    """Return what axe finds in light and dark, on a wide screen and a narrow one; keep a picture of each."""
-    found: dict[str, Any] = {}
-    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 375)):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        page.set_viewport_size({"width": width, "height": 800})
-        page.screenshot(path=folder / f"{name}-{scheme}-{width}.png")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        if wrong := page.evaluate(_FAULTS):
-            found[f"{name} {scheme} {width}"] = wrong
-    page.set_viewport_size({"width": 1280, "height": 800})
-    return found
-
-
-@pytest.mark.skipif(not AXE.is_file(), reason="bash setup.sh dev installs axe-core")
-def test_no_view_has_a_serious_fault(page: Page, model: OpenAIServer, tmp_path: Path):
-    page.add_init_script(path=AXE)
-    page.goto("/")
-    expect(page.get_by_role("heading")).to_be_visible()
-    found = faults(page, "hello", tmp_path)
-    model.reset(
-        {**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("4")], "reporter": [reply(REPORT)]}
-    )
-    page.get_by_role("button", name="Review the plan").click()
-    ask(page)
-    standing(page, "Waits for you")
-    found |= faults(page, "review", tmp_path)
-    page.get_by_role("button", name="Accept the plan").click()
-    expect(page.get_by_role("button", name="Approve")).to_be_visible()
-    found |= faults(page, "approval", tmp_path)
-    page.get_by_role("button", name="Approve").click()
-    standing(page, "Done")
-    page.get_by_text("Work", exact=True).click()
-    page.locator(".call > summary").click()
-    found |= faults(page, "report", tmp_path)
-    assert found == {}
-
-
-def test_a_keyboard_is_enough(page: Page):
-    page.get_by_role("link", name="New conversation").focus()
+def tab_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Press Tab until what has this name has the focus, and can be seen to have it."""
     reached = []
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.ariaLabel || document.activeElement.innerText"))
-        if reached[-1] == "Your question":
-            break
-    assert reached[-1] == "Your question", reached
+    for _ in range(60):
+        page.keyboard.press(key)
+        reached.append(page.evaluate(_NAME))
+        if re.search(name, reached[-1]):
+            ring = "one => getComputedStyle(one).outlineStyle !== 'none' || one.matches('.composer textarea')"
+            assert page.evaluate_handle("document.activeElement").evaluate(ring), f"{name} shows no focus"
+            return
+    raise AssertionError(f"{name} is not among {reached}")
+
+
+def test_a_keyboard_is_enough_to_ask_answer_and_look(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("4")]})
+    tab_to(page, "^Skip to the question")
+    page.keyboard.press("Enter")
     page.keyboard.type("1+3=?")
     page.keyboard.press("Enter")
-    standing(page, "Done")
-    page.get_by_text("Work", exact=True).focus()
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    tab_to(page, "^Approve", "Shift+Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("python_repl_tool")).to_be_visible()
+    standing(page, "Done")
+    assert page.evaluate(_NAME) == "Conversation", "the focus is not lost with the form"
+    tab_to(page, "^Work")
+    page.keyboard.press("Enter")
+    expect(page.locator(".call")).to_be_visible()
+    tab_to(page, "bash_tool")
+    page.keyboard.press("Enter")
+    expect(page.locator(".call")).to_contain_text("echo 4")
+
+
+def test_a_keyboard_is_enough_to_rename_and_delete(page: Page):
+    ask(page, "Which bird is blue?")
+    standing(page, "Done")
+    tab_to(page, "Rename: Which bird", "Shift+Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.type("Birds")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Birds")).to_be_focused()
+    tab_to(page, "Delete: Birds")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Birds")).to_be_hidden()
+    expect(page.locator(".threads a:focus")).to_have_count(1)
+
+
+def test_menus_close_with_escape_and_give_the_focus_back(page: Page):
+    tab_to(page, "^Team")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("researcher")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("researcher")).to_be_hidden()
+    assert str(page.evaluate(_NAME)).startswith("Team")
+    page.set_viewport_size({"width": 375, "height": 700})
+    menu = page.get_by_role("button", name="Show conversations")
+    menu.click()
+    expect(page.get_by_role("link", name="New conversation")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("navigation")).to_be_hidden()
+    expect(menu).to_be_focused()
+
+
+def test_a_screen_reader_hears_that_an_answer_begins_and_ends_and_not_its_words(
+    page: Page, model: OpenAIServer
+):
+    model.reset({**SIMPLE, "reporter": [reply("Word by word, " * 30, delay_seconds=0.02)]})
+    page.get_by_role("button", name="Review the plan").click()
+    page.evaluate(_HEAR)
+    ask(page)
+    standing(page, "Waits for you")
+    page.get_by_role("button", name="Accept the plan").click()
+    standing(page, "Done")
+    heard = [text for text in page.evaluate("window.heard") if text not in ("", "Waiting for its turn")]
+    assert heard == ["At work", "Waits for you", "At work", "The answer is being written", "Done"]
 
 
 def test_the_page_speaks_chinese_where_the_browser_does(page: Page):

@@ -55,14 +55,14 @@ def _choose(page: Page) -> None:
     page.locator(".team > summary").click()
 
 
-def _refused(status: int, code: str, detail: str) -> Callable[[Route], None]:
+def refused(status: int, code: str, detail: str) -> Callable[[Route], None]:
     body = json.dumps({"detail": detail, "code": code})
     return lambda route: route.fulfill(status=status, body=body, content_type="application/json")
 
 
 def _ask_too_much(page: Page) -> None:
     words = "The key has used up its 10,000 tokens of today. Ask again in 3 hours, or use another key."
-    page.route("**/api/threads/*/runs", _refused(429, "daily_limit", words))
+    page.route("**/api/threads/*/runs", refused(429, "daily_limit", words))
     page.locator(".composer textarea").fill("And once more?")
     page.keyboard.press("Enter")
 
@@ -73,7 +73,7 @@ def _cut(page: Page) -> None:
 
 
 def _lock(page: Page) -> None:
-    page.route("**/api/**", _refused(401, "key_needed", "This service wants an API key."))
+    page.route("**/api/**", refused(401, "key_needed", "This service wants an API key."))
     page.reload()
 
 

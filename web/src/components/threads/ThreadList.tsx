@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
 import { words } from "../../words";
@@ -79,7 +79,8 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
 
 function Naming({ thread, onEnd }: { thread: Thread; onEnd: () => void }) {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.select(), []);
+  // Before the next key is pressed: it may be the first letter of the new name.
+  useLayoutEffect(() => field.current?.select(), []);
   const keep = (event: Event) => {
     event.preventDefault();
     const title = field.current?.value.trim() ?? "";
