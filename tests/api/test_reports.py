@@ -2,36 +2,19 @@
 
 import re
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from maniple.api.reports import NotAcceptable, preferred
-from maniple.run_page.markup import as_page, harmless
+from maniple.api.reports import MEDIA_TYPES, NotAcceptable, answer, preferred, report_of
+from maniple.run_page.markup import harmless
 from tests.api.inside import Inside
 from tests.openai_server import SIMPLE, reply
+from tests.report_files.samples import EVIL, page
 
-EVIL = """# Report <script>alert(1)</script>
-
-![pixel](https://evil.test/a.png) !![twice](https://evil.test/b.png) [![in a link](https://evil.test/c.png)](x)
-<img src=https://evil.test/d.png onerror=alert(1)> <iframe src="https://evil.test/e"></iframe>
-[click](javascript:alert(1)) [data](data:text/html,<script>1</script>) <javascript:alert(1)>
-![ref][r] \\` <img src=https://evil.test/f.png> ` | ` | <style>@import "https://evil.test/g"</style> | ` |
-
-[r]: https://evil.test/h.png "t\\" onmouseover=alert(1)"
-
-<div style="background:url(https://evil.test/i.png)" onclick="x()">x</div>
-
-| a | b |
-|:-:|---|
-| [ok](https://ok.test/?a=1&b=2) | `code <b> stays` |
-
-```html
-<b>![stays](as it is)</b>
-```
-"""
 LOADING = {
     "img",
     "script",
@@ -47,6 +30,19 @@ LOADING = {
     "base",
     "meta",
 }
+ALLOWED = {
+    "href",
+    "title",
+    "rel",
+    "start",
+    "id",
+    "class",
+    "tabindex",
+    "display",
+    "stretchy",
+    "aria-labelledby",
+}
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
 class Elements(HTMLParser):
@@ -65,9 +61,9 @@ class Elements(HTMLParser):
 def assert_harmless_page(page: str) -> None:
     for tag, attributes in Elements(page).found:
         assert tag not in LOADING, page
-        assert attributes.keys() <= {"href", "title", "rel", "start"}, page
+        assert attributes.keys() <= ALLOWED, page
         if href := attributes.get("href"):
-            assert re.match(r"(https?:|mailto:|[^:]*$|[./#?])", href), href
+            assert re.match(r"https?:|mailto:|#(section|source)-\d+$", href), href
 
 
 def assert_harmless_markdown(markdown: str) -> None:
@@ -78,14 +74,13 @@ def assert_harmless_markdown(markdown: str) -> None:
 
 
 def test_a_page_holds_nothing_that_runs_or_loads_by_itself():
-    page = as_page(EVIL, "<script>")
-    assert "<title>&lt;script&gt;</title>" in page
-    assert_harmless_page(page)
-    assert '<a href="https://evil.test/a.png" rel="noopener noreferrer nofollow">pixel</a>' in page
-    assert 'href="https://ok.test/?a=1&amp;b=2"' in page
-    assert "javascript:alert(1)&quot;" not in page
-    assert "<code>code &lt;b&gt; stays</code>" in page
-    assert "&lt;b&gt;![stays](as it is)&lt;/b&gt;" in page
+    text = page(EVIL, "a title")
+    assert "<title>Report &lt;script&gt;alert(1)&lt;/script&gt;</title>" in text
+    assert_harmless_page(text)
+    assert '<a href="https://evil.test/a.png" rel="noopener noreferrer nofollow">pixel</a>' in text
+    assert 'href="https://ok.test/?a=1&amp;b=2"' in text
+    assert "<code>code &lt;b&gt; stays</code>" in text
+    assert "&lt;b&gt;![stays](as it is)&lt;/b&gt;" in text
 
 
 def test_markdown_shows_images_as_links_and_html_as_text_and_leaves_code_alone():
@@ -133,7 +128,12 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_no_arrangement_of_signs_gets_an_image_or_html_through(text):
     assert_harmless_markdown(harmless(text))
-    assert_harmless_page(as_page(text, text))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sampled_from([*PIECES, "$", "[1]", "[unverified]"]), max_size=14).map("".join))
+def test_nor_onto_a_page(text):
+    assert_harmless_page(page(text, text))
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,12 @@ def test_no_arrangement_of_signs_gets_an_image_or_html_through(text):
         ("text/markdown;q=0, */*", "text/html"),
         ("TEXT/HTML;charset=utf-8;q=1", "text/html"),
         ("application/json;q=x, text/html;q=0.1", "text/html"),
+        ("application/pdf", "application/pdf"),
+        (f"{DOCX}, */*;q=0.1", DOCX),
     ],
 )
 def test_the_form_that_is_wanted_most_is_given(accept, form):
-    assert preferred(accept) == form
+    assert MEDIA_TYPES[preferred(accept)] == form
 
 
 def test_a_form_that_there_is_not_is_refused():
@@ -187,3 +189,63 @@ async def test_a_run_without_an_answer_has_no_report_and_one_that_waits_has_none
     await it.client.post(f"/api/runs/{waiting['run_id']}/cancel")
     response = await it.client.get(path)
     assert (response.status_code, response.json()["code"]) == (404, "no_report")
+
+
+async def finished(it: Inside, model, report: str) -> str:
+    """The address of the report of a run that has ended."""
+    model.reset({**SIMPLE, "reporter": [reply(report)]})
+    run = await it.run()
+    await it.told(run["run_id"])
+    return f"/api/runs/{run['run_id']}/report"
+
+
+@pytest.mark.anyio
+async def test_a_report_is_downloaded_under_the_name_of_its_conversation(it: Inside, model):
+    path = await finished(it, model, "It is 4.")
+    for form, ending in (("markdown", "md"), ("html", "html"), ("json", "json"), ("docx", "docx")):
+        response = await it.client.get(f"{path}?form={form}&download=true", headers={"accept": "image/png"})
+        assert response.status_code == 200
+        assert response.headers["content-disposition"] == f"attachment; filename*=utf-8''1%2B3%3D.{ending}"
+        assert response.headers["content-type"].startswith(MEDIA_TYPES[form])
+    assert "content-disposition" not in (await it.client.get(path)).headers
+    refused = await it.client.get(f"{path}?form=odt")
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+
+
+@pytest.mark.anyio
+async def test_no_title_makes_a_bad_name(it: Inside, model):
+    path = await finished(it, model, "It is 4.")
+    run = await it.service.engine.status(path.split("/")[3], None)
+    view = await report_of(it.service.store, run)
+    for title, name in (
+        ("../../etc/passwd\r\nX-Evil: 1", "etc passwd X-Evil 1"),
+        ("", "report"),
+        ("茶 “叶”?", "茶 叶"),
+        ("CON.", "CON"),
+        ("a" * 500, "a" * 80),
+    ):
+        named = view.model_copy(update={"title": title})
+        response = await answer(it.service.store, it.service.press, named, "markdown", as_file=True)
+        assert unquote(response.headers["content-disposition"]) == f"attachment; filename*=utf-8''{name}.md"
+
+
+@pytest.mark.anyio
+async def test_a_page_lists_the_sources_that_the_run_has_read(it: Inside, model):
+    path = await finished(it, model, "It is 4.")
+    evidence = it.service.store.evidence(path.split("/")[3])
+    await evidence.add("https://e.test/", "Arithmetic", "page", "1 + 3 = 4")
+    run = await it.service.engine.status(path.split("/")[3], None)
+    view = (await report_of(it.service.store, run)).model_copy(update={"markdown": "It is 4 [1]."})
+    response = await answer(it.service.store, it.service.press, view, "html", as_file=False)
+    assert '<li id="source-1" class="source">' in bytes(response.body).decode()
+
+
+@pytest.mark.anyio
+async def test_without_a_browser_there_is_no_pdf_and_the_refusal_says_what_to_do(it: Inside, model):
+    path = await finished(it, model, "It is 4.")
+    response = await it.client.get(path, headers={"accept": "application/pdf"})
+    assert (response.status_code, response.json()["code"]) == (503, "no_browser")
+    assert response.json()["detail"] == (
+        "A PDF is printed by a browser. The browser is turned off. To mend it: set `browser.enabled: true`. "
+        "Or take the report as HTML, Word document or Markdown."
+    )

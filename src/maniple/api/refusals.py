@@ -20,6 +20,8 @@ STATUSES = {
     "too_many_runs": 429,
     "daily_limit": 429,
     "stopping": 503,
+    "no_browser": 503,
+    "not_printed": 503,
     "thread_busy": 409,
     "not_waiting": 409,
     "not_finished": 409,

@@ -1,28 +1,42 @@
 """The answer of a run, in the form that is asked for."""
 
 import asyncio
+import re
 from typing import Any, Literal
+from urllib.parse import quote
 
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
-from maniple.api.schemas import ArtifactView, ReportView, UsageView
+from maniple.api.schemas import ArtifactView, Problem, ReportView, UsageView
 from maniple.errors import ManipleError
 from maniple.events import SessionState, read_event
-from maniple.run_page.markup import POLICY, as_page, harmless
+from maniple.report_files import MEDIA_TYPES as FILE_TYPES
+from maniple.report_files import Press, Report, policy
+from maniple.run_page.markup import harmless
 from maniple.runs import NotFound
 from maniple.store import RunRecord, Store
 
-Form = Literal["text/markdown", "text/html", "application/json"]
-MEDIA_TYPES: tuple[Form, ...] = ("text/markdown", "text/html", "application/json")
-FORMS: dict[int | str, dict[str, Any]] = {
+AnyForm = Literal["markdown", "html", "json", "pdf", "docx"]
+MEDIA_TYPES: dict[AnyForm, str] = {
+    **{form: FILE_TYPES[form] for form in ("markdown", "html")},
+    "json": "application/json",
+    **{form: FILE_TYPES[form] for form in ("pdf", "docx")},
+}
+"""In the order that counts among those that a client wants equally."""
+_SUFFIXES = {"markdown": "md"}
+_LONGEST_NAME = 80
+_NOT_IN_NAMES = re.compile(r"[^\w\s()&+,;=@#%~^!.-]")
+_TEXT, _FILE = {"type": "string"}, {"type": "string", "format": "binary"}
+RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The report: Markdown unless `Accept` says otherwise",
+        "description": "The report: Markdown unless `form` or `Accept` says otherwise",
         "content": {
-            "text/markdown": {"schema": {"type": "string"}},
-            "text/html": {"schema": {"type": "string"}},
+            **{MEDIA_TYPES[form]: {"schema": _TEXT} for form in ("markdown", "html")},
+            **{MEDIA_TYPES[form]: {"schema": _FILE} for form in ("pdf", "docx")},
         },
-    }
+    },
+    503: {"model": Problem, "description": "Stopping, the store cannot be used, or no PDF can be printed"},
 }
 
 
@@ -69,40 +83,48 @@ async def report_of(store: Store, run: RunRecord) -> ReportView:
     )
 
 
-async def answer(report: ReportView, accept: str) -> Response:
-    """Return the report as the `Accept` header asks; raises `NotAcceptable`."""
-    form = preferred(accept)
+async def answer(store: Store, press: Press, view: ReportView, form: AnyForm, *, as_file: bool) -> Response:
+    """Return the report in a form, `as_file` to be saved.
+
+    Raises:
+        NoBrowser: it is to be a PDF, and there is no browser.
+        NotPrinted: the browser did not print it.
+        StoreError: what the run has read cannot be read.
+    """
     headers = {
-        "content-security-policy": POLICY,
+        "content-security-policy": f"{policy()}; frame-ancestors 'none'",
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
+        "cache-control": "private, no-store",
         "vary": "accept",
     }
-    if form == "text/html":
-        page = await asyncio.to_thread(as_page, report.markdown, report.title)
-        return Response(page, media_type="text/html", headers=headers)
-    markdown = await asyncio.to_thread(harmless, report.markdown)
-    if form == "text/markdown":
-        return Response(markdown, media_type="text/markdown", headers=headers)
-    content = report.model_copy(update={"markdown": markdown}).model_dump()
-    return JSONResponse(content, headers=headers)
+    if as_file:
+        headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(_name(view, form), safe='')}"
+    if form == "json":
+        markdown = await asyncio.to_thread(harmless, view.markdown)
+        return JSONResponse(view.model_copy(update={"markdown": markdown}).model_dump(), headers=headers)
+    sources = await store.evidence(view.run_id).sources()
+    is_partial = view.status == "budget_exhausted"
+    report = Report(view.title, view.markdown, sources, view.ended_at, is_partial=is_partial)
+    return Response(await press.made(report, form), media_type=MEDIA_TYPES[form], headers=headers)
 
 
-def preferred(accept: str) -> Form:
+def preferred(accept: str) -> AnyForm:
     """Return our form that an `Accept` header wants most, ours in order among equals."""
     ranges = [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
 
-    def quality(form: Form) -> float:
+    def quality(form: AnyForm) -> float:
+        ours = MEDIA_TYPES[form]
         matching = [
             (wanted.count("*"), -q)
             for wanted, q in ranges
-            if wanted in (form, f"{form.split('/')[0]}/*", "*/*")
+            if wanted in (ours, f"{ours.split('/')[0]}/*", "*/*")
         ]
         return -min(matching)[1] if matching else 0.0
 
     best = max(MEDIA_TYPES, key=quality)
     if quality(best) <= 0:
-        raise NotAcceptable(f"A report can be had as {', '.join(MEDIA_TYPES)}.")
+        raise NotAcceptable(f"A report can be had as {', '.join(MEDIA_TYPES.values())}.")
     return best
 
 
@@ -119,3 +141,9 @@ def _number(text: str) -> float:
         return min(max(float(text), 0.0), 1.0)
     except ValueError:
         return 0.0
+
+
+def _name(view: ReportView, form: AnyForm) -> str:
+    """Return a name that any system takes for a file, from the title."""
+    words = _NOT_IN_NAMES.sub(" ", view.title)[:_LONGEST_NAME]
+    return f"{' '.join(words.split()).strip('. ') or 'report'}.{_SUFFIXES.get(form, form)}"

@@ -13,6 +13,7 @@ from maniple.api.revocation import KeyWatch
 from maniple.config import Settings
 from maniple.llms.embedded import Progress
 from maniple.redaction import Redactor
+from maniple.report_files import Press
 from maniple.runs import Engine, Limits, Rules, Spending, Telemetry, Workplace, open_engine, rules_of
 from maniple.runtime import Runtime, open_runtime
 from maniple.runtime.toolbox import workspaces_of
@@ -37,6 +38,7 @@ class Service:
     redactor: Redactor
     key_watch: KeyWatch
     spending: Spending
+    press: Press
     reach: ModelReach | None = None
 
 
@@ -78,6 +80,7 @@ async def open_service(
             rules.redactor,
             KeyWatch(store.keys),
             Spending(store.events, rules.prices),
+            Press(runtime.browser, runtime.missing.get("browser", "")),
             reach,
         )
 

@@ -122,6 +122,14 @@ class Browser(Protocol):
         """Open the http or https page at `url`, for no thread, and give its HTML; fails as `read`."""
         ...
 
+    async def print(self, html: str) -> bytes:
+        """Print an HTML document of ours as PDF, which says itself what paper; no script runs, nothing loads.
+
+        Raises:
+            BrowserError: the browser cannot print, failed, or took longer than `browser.timeout_seconds`.
+        """
+        ...
+
     async def forget(self, thread: str) -> None:
         """Close a thread's tabs, and remove what `browser.keep_storage` kept of it."""
         ...

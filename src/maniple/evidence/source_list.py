@@ -143,7 +143,12 @@ def _address(source: Source) -> str:
 
 
 def heading_for(text: str, locale: str = "") -> str:
-    """Return the heading of the list in the language of `text`: by its letters, the locale, common words."""
+    """Return the heading of the list in the language of `text`."""
+    return _NAMES[language_of(text, locale)].partition(", ")[0]
+
+
+def language_of(text: str, locale: str = "") -> str:
+    """Return the language of `text`, such as `en`: by its letters, the locale, common words."""
     sample = text[:5_000]
     language = next(
         (name for name, letters in _SCRIPTS if len(letters.findall(sample)) > len(sample) / 20), ""
@@ -151,7 +156,7 @@ def heading_for(text: str, locale: str = "") -> str:
     code = locale[:2].casefold()
     if not language and code in _FREQUENT:
         language = code
-    return _NAMES[language or _spoken(sample)].partition(", ")[0]
+    return language or _spoken(sample)
 
 
 def _spoken(sample: str) -> str:

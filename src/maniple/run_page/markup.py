@@ -10,10 +10,6 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_STYLE = "body{max-width:46em;margin:2em auto;padding:0 1em;font:16px/1.6 system-ui,sans-serif;color:#222}\
-pre{overflow:auto;background:#f5f5f5;padding:.8em}table{border-collapse:collapse}td,th{border:1px solid #ccc;\
-padding:.3em .6em}blockquote{border-left:3px solid #ccc;margin-left:0;padding-left:1em}"
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
     "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -25,16 +21,8 @@ _TAG = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>)(?=[A-Za-z/!?])")
 _IMAGE = re.compile(r"!+(?=\[)")
 
 
-def as_page(markdown: str, title: str) -> str:
-    """Return a report as an HTML page without scripts and without anything that loads by itself."""
-    return (
-        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>{_STYLE}</style></head><body>\n{as_html(markdown)}</body></html>\n"
-    )
-
-
 def as_html(markdown: str) -> str:
-    """Return Markdown as a piece of HTML, as harmless as that page."""
+    """Return Markdown as a piece of HTML without scripts and without anything that loads by itself."""
     return nh3.clean(
         _parser().render(markdown),
         tags=_TAGS,

@@ -12,7 +12,7 @@ from maniple.api.doors import keyed_router
 from maniple.api.members import refuse_stranger
 from maniple.api.paging import PageBefore, PageLimit, next_before
 from maniple.api.problems import problems
-from maniple.api.reports import FORMS, answer, report_of
+from maniple.api.reports import RESPONSES, AnyForm, answer, preferred, report_of
 from maniple.api.schemas import (
     AgentUsageView,
     Answer,
@@ -37,6 +37,8 @@ router = keyed_router("runs")
 _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
+_Form = Annotated[AnyForm | None, Query(description="The form, whatever `Accept` says")]
+_Download = Annotated[bool, Query(description="As a file to be saved, named by the conversation")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
 _Timed = Annotated[bool, Query(description="Say when each event happened: `at` (Unix seconds), its last key")]
 
@@ -129,13 +131,21 @@ async def change_plan(
     summary="Read the report of a run",
     response_class=Response,
     response_model=ReportView,
-    responses={**FORMS, **problems(404, 406, 409)},
+    responses={**problems(404, 406, 409), **RESPONSES},
 )
-async def read_report(run_id: _RunPath, request: Request, service: ServiceOf, caller: CallerOf) -> Response:
-    """The answer of a run that has ended: Markdown, or by `Accept` HTML or JSON."""
+async def read_report(
+    run_id: _RunPath,
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    form: _Form = None,
+    download: _Download = False,
+) -> Response:
+    """The answer of a run that has ended: Markdown, or by `Accept` or `form` HTML, JSON, PDF or DOCX."""
     run = await service.engine.status(run_id, caller.owner)
     report = await report_of(service.store, run)
-    return await answer(report, request.headers.get("accept", ""))
+    wanted = form or preferred(request.headers.get("accept", ""))
+    return await answer(service.store, service.press, report, wanted, as_file=download)
 
 
 @router.get(

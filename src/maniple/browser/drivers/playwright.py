@@ -1,11 +1,13 @@
 """A browser that Playwright drives."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from maniple.browser.actions import Action, ActionResult
 from maniple.browser.drivers.connection import Contexts
 from maniple.browser.drivers.keeping import KeptState
+from maniple.browser.drivers.printing import Printer
 from maniple.browser.drivers.reading import Reader
 from maniple.browser.drivers.session import Session
 from maniple.browser.drivers.threads import Threads
@@ -23,6 +25,7 @@ class PlaywrightBrowser:
         settings = fittings.settings
         self._contexts = contexts
         self._reader = Reader(contexts, fittings.resolve, settings.timeout_seconds)
+        self._printer = Printer(contexts, settings.timeout_seconds)
         self._fittings = fittings
         self._own = own
         self._threads = Threads(settings, self._session)
@@ -34,6 +37,10 @@ class PlaywrightBrowser:
     async def source(self, url: str) -> PageSource:
         """See `Browser.source`."""
         return await self._reader.source(url)
+
+    async def print(self, html: str) -> bytes:
+        """See `Browser.print`."""
+        return await self._printer.print(html)
 
     async def page(self, thread: str, aids: Aids | None = None) -> Page:
         """See `Browser.page`."""
@@ -47,7 +54,7 @@ class PlaywrightBrowser:
         """End the browser; calls that are running fail."""
         await self._threads.aclose()
         await self._contexts.aclose()
-        await self._reader.aclose()
+        await asyncio.gather(self._reader.aclose(), self._printer.aclose())
 
     def _session(self, thread: str) -> Session:
         storage = self._fittings.storage

@@ -1,23 +1,22 @@
 """Reading a page once, in a context of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.addresses import require_public
 from maniple.browser.drivers.connection import Contexts
 from maniple.browser.drivers.failures import is_download, unopened
+from maniple.browser.drivers.visits import Visits
 from maniple.browser.page import Link, PageSource, PageText
 from maniple.egress import Resolve
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Page
+    from playwright.async_api import Page
 
 _PAGES_AT_ONCE = 8
 _SETTLE_MILLISECONDS = 3_000
-_CLOSE_SECONDS = 5.0
 _READ_ATTEMPTS = 3
 _MAX_CHARACTERS = 200_000
 _MAX_LINKS = 300
@@ -37,11 +36,10 @@ class Reader:
     """Opens a page, asks it one thing and forgets it."""
 
     def __init__(self, contexts: Contexts, resolve: Resolve, timeout_seconds: float) -> None:
-        self._contexts = contexts
+        self._visits = Visits(contexts)
         self._resolve = resolve
         self._timeout_seconds = timeout_seconds
         self._slots = asyncio.Semaphore(_PAGES_AT_ONCE)
-        self._closings: set[asyncio.Task[None]] = set()
 
     async def read(self, url: str) -> PageText:
         """See `Browser.read`."""
@@ -55,7 +53,7 @@ class Reader:
 
     async def aclose(self) -> None:
         """Wait until what was opened is closed."""
-        await asyncio.gather(*self._closings)
+        await self._visits.aclose()
 
     async def _found(self, url: str, question: str, argument: Any) -> _Found:
         # The proxy would refuse it too, but Chromium could not say why.
@@ -63,7 +61,7 @@ class Reader:
         async with self._slots:
             browser_failures = await asyncio.to_thread(_playwright_error)
             try:
-                async with asyncio.timeout(self._timeout_seconds), self._page() as page:
+                async with asyncio.timeout(self._timeout_seconds), self._visits.page() as page:
                     response = await page.goto(
                         url, wait_until="domcontentloaded", timeout=self._timeout_seconds * 1000
                     )
@@ -77,19 +75,6 @@ class Reader:
                         f"{url} is a file to download, not a page; look for a page about it."
                     ) from error
                 raise BrowserError(unopened(url, error)) from error
-
-    @asynccontextmanager
-    async def _page(self) -> AsyncIterator["Page"]:
-        # Opened and closed in tasks of their own: a cancelled call must leave no context behind.
-        opening = asyncio.create_task(self._contexts.new_context(accept_downloads=False))
-        try:
-            context = await asyncio.shield(opening)
-            yield await context.new_page()
-        finally:
-            closing = asyncio.create_task(_close(opening))
-            self._closings.add(closing)
-            closing.add_done_callback(self._closings.discard)
-            await asyncio.shield(closing)
 
 
 async def text_of(page: "Page") -> PageText:
@@ -119,15 +104,6 @@ async def _settle(page: "Page") -> None:
     # Some pages never rest; what is there by then is read.
     with suppress(StillBusyError):
         await page.wait_for_load_state("networkidle", timeout=_SETTLE_MILLISECONDS)
-
-
-async def _close(opening: "asyncio.Task[BrowserContext]") -> None:
-    from playwright.async_api import Error
-
-    # What cannot be closed has gone with its browser, or never came; the call itself says why.
-    with suppress(Error, BrowserError, TimeoutError):
-        async with asyncio.timeout(_CLOSE_SECONDS):
-            await (await opening).close()
 
 
 def _page_text(url: str, status: int | None, found: Any) -> PageText:

@@ -65,6 +65,10 @@ class SandboxBrowser:
         """See `Browser.source`; always raises `BrowserError`: the API gives no HTML."""
         raise BrowserError(f"The sandbox's browser gives no HTML of {url}; read the page without it.")
 
+    async def print(self, html: str) -> bytes:
+        """See `Browser.print`; always raises `BrowserError`: the API prints nothing."""
+        raise BrowserError("The sandbox's browser cannot print; set `browser.backend: local`.")
+
     async def forget(self, thread: str) -> None:
         """See `Browser.forget`; what the sandbox keeps is its own."""
         if self._page is not None and self._page.thread == thread:

@@ -1,0 +1,10 @@
+"""The forms that a report can have as a file."""
+
+from typing import Literal
+
+from maniple.media_types import media_type_of
+
+Form = Literal["markdown", "html", "pdf", "docx"]
+SUFFIXES: dict[str, Form] = {".md": "markdown", ".html": "html", ".pdf": "pdf", ".docx": "docx"}
+"""By the end of a file's name."""
+MEDIA_TYPES: dict[Form, str] = {form: media_type_of(f"report{suffix}") for suffix, form in SUFFIXES.items()}

@@ -1,0 +1,86 @@
+"""A report's Markdown as tokens in which nothing loads, runs or leads anywhere but to the web and to mail."""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from maniple.report_files.formulas import with_formulas
+
+LONGEST_MARKDOWN = 300_000
+LONGEST_LINE = 20_000
+_SCHEMES = ("http://", "https://", "mailto:")
+_SIDE = re.compile(r"text-align:(center|right)")
+
+
+def tokens_of(markdown: str, labels: Collection[str] = ()) -> list[Token]:
+    """Return what a report consists of; one that is too long, or has a line that is, is one block of code.
+
+    Images are links, links to anything but the web and mail are text, and `labels` in brackets are no
+    references, whatever the report defines. Blocks: some seconds for the longest of reports.
+    """
+    if len(markdown) > LONGEST_MARKDOWN or any(len(line) > LONGEST_LINE for line in markdown.split("\n")):
+        return [Token("code_block", "code", 0, content=markdown, block=True)]
+    return _parser().parse(markdown, {"labels": labels})
+
+
+def said(children: list[Token] | None) -> str:
+    """Return the bare words of an inline token's children."""
+    return "".join(" " if one.type.endswith("break") else one.content for one in children or ())
+
+
+def text(content: str) -> Token:
+    """Return words as a token."""
+    return Token("text", "", 0, content=content)
+
+
+def around(name: str, tag: str, inner: list[Token], **attrs: str) -> list[Token]:
+    """Return `inner` within an element; `class_` stands for `class`."""
+    given: dict[str, Any] = {key.rstrip("_"): value for key, value in attrs.items()}
+    return [Token(f"{name}_open", tag, 1, attrs=given), *inner, Token(f"{name}_close", tag, -1)]
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.use(with_formulas)
+    parser.core.ruler.after("block", "labels", _forget_labels)
+    parser.core.ruler.push("harmless", _make_harmless)
+    return parser
+
+
+def _forget_labels(state: StateCore) -> None:
+    for label in state.env["labels"]:
+        state.env.get("references", {}).pop(label.upper(), None)
+
+
+def _make_harmless(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type in ("th_open", "td_open"):
+            side = _SIDE.fullmatch(str(token.attrGet("style") or ""))
+            token.attrs = {"class": side[1]} if side else {}
+        elif token.type == "inline":
+            token.children = list(_harmless(token.children or []))
+
+
+def _harmless(children: list[Token]) -> Iterator[Token]:
+    in_link = False
+    for token in children:
+        if token.type == "link_open":
+            in_link = True
+            href = str(token.attrGet("href") or "")
+            token.attrs = {"href": href} if _is_followed(href) else {}
+            yield token
+        elif token.type == "image":
+            href = str(token.attrGet("src") or "")
+            words = [text(said(token.children) or href)]
+            yield from words if in_link or not _is_followed(href) else around("link", "a", words, href=href)
+        else:
+            in_link = in_link and token.type != "link_close"
+            yield token
+
+
+def _is_followed(href: str) -> bool:
+    return href.casefold().startswith(_SCHEMES)

@@ -1,0 +1,112 @@
+"""A report as one HTML file that holds all it shows, runs nothing and loads nothing."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import nh3
+from jinja2 import Environment, FunctionLoader, Template
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from maniple.report_files.document import Document
+from maniple.report_files.formulas import TOKEN, Setter
+from maniple.report_files.markdown import around
+
+_TEXT = (
+    "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr li mark ol p pre s small span strong table tbody "
+    "td th thead tr ul"
+)
+_FORMULAS = (
+    "math menclose mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow mspace msqrt "
+    "mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none"
+)
+_OF_FORMULAS = (
+    "accent columnalign columnlines display displaystyle fence form linethickness mathvariant maxsize "
+    "minsize movablelimits rowlines scriptlevel stretchy width"
+)
+_TAGS = {*_TEXT.split(), *_FORMULAS.split()}
+_LENGTHS = ("linethickness", "maxsize", "minsize", "width")
+_LENGTH = re.compile(r"0|-?\d?(?:\.\d{1,4})?em")
+_ATTRIBUTES = {
+    **{name: set(_OF_FORMULAS.split()) for name in _FORMULAS.split()},
+    **{f"h{level}": {"id"} for level in range(1, 7)},
+    "a": {"href", "class"},
+    "div": {"class", "tabindex"},
+    "li": {"id", "class"},
+    "mark": {"title"},
+    "ol": {"start"},
+    "span": {"class"},
+    "td": {"class"},
+    "th": {"class"},
+}
+
+
+def as_page(document: Document) -> str:
+    """Return the document as HTML. Blocks."""
+    return _template().render(
+        document=document, body=Markup(_body(document)), policy=policy(), style=Markup(_style())
+    )
+
+
+def policy() -> str:
+    """Return the page's content security policy: its own style and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _body(document: Document) -> str:
+    setter = Setter()
+
+    def formula(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
+        return setter.as_mathml(tokens[index].content, display=bool(tokens[index].info))
+
+    markdown = MarkdownIt("commonmark")
+    markdown.add_render_rule(TOKEN, formula)
+    return nh3.clean(
+        markdown.renderer.render(_with_room(document.body), markdown.options, {}),
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        attribute_filter=_bounded,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+def _bounded(_: str, attribute: str, value: str) -> str | None:
+    """Let no formula be larger than any paper."""
+    return None if attribute in _LENGTHS and not _LENGTH.fullmatch(value) else value
+
+
+def _with_room(tokens: Sequence[Token]) -> list[Token]:
+    """Let wide tables be moved within the page, with the keyboard, too."""
+    room: list[Token] = []
+    opening, closing = around("room", "div", [], class_="wide", tabindex="0")
+    for token in tokens:
+        room += [opening, token] if token.type == "table_open" else [token]
+        if token.type == "table_close":
+            room.append(closing)
+    return room
+
+
+@cache
+def _style() -> str:
+    return (files(__name__.rpartition(".")[0]) / "document.css").read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    folder = files(__name__.rpartition(".")[0])
+    environment = Environment(
+        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("document.html")
