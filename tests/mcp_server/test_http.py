@@ -4,7 +4,6 @@ import asyncio
 import re
 import signal
 from asyncio.subprocess import Process
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -16,17 +15,11 @@ from mcp.shared.exceptions import MCPError
 from tests.cli.processes import MANIPLE, environment, maniple, start
 from tests.mcp_server.hosts import ASKING, ERAS, HANGING, HELLO, QUESTION, Host, Person, words
 from tests.mcp_server.site import Site, site
-from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, reply, serving
+from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, reply
 from tests.serving import ROOT
 
 pytestmark = pytest.mark.anyio
 ACCEPT = {"accept": "application/json, text/event-stream"}
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[OpenAIServer]:
-    with serving(SIMPLE) as server:
-        yield server
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import signal
 import sqlite3
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,10 @@ from maniple.errors import McpError
 from maniple.mcp.stdio import stdio_transport
 from tests.cli.processes import MANIPLE, environment, start
 from tests.mcp_server.hosts import ERAS, HANGING, HELLO, QUESTION, Host
-from tests.openai_server import SIMPLE, OpenAIServer, serving
+from tests.openai_server import SIMPLE, OpenAIServer
 from tests.serving import ROOT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
-
-
-@pytest.fixture
-def model() -> Iterator[OpenAIServer]:
-    with serving(SIMPLE) as server:
-        yield server
 
 
 class Pipes:

@@ -1,7 +1,6 @@
 """The team as tools, called by the official client in this process."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -11,15 +10,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
 from tests.mcp_server.hosts import ASKING, CRAWLING, ERAS, HANGING, QUESTION, Host, Person, hosted, words
-from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, call, reply, serving
+from tests.openai_server import BRIEF, SIMPLE, OpenAIServer, call, reply
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[OpenAIServer]:
-    with serving(SIMPLE) as server:
-        yield server
 
 
 @pytest.fixture
