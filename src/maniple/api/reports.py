@@ -33,6 +33,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "description": "The report: Markdown unless `form` or `Accept` says otherwise",
         "content": {
             **{MEDIA_TYPES[form]: {"schema": _TEXT} for form in ("markdown", "html")},
+            MEDIA_TYPES["json"]: {"schema": {"$ref": f"#/components/schemas/{ReportView.__name__}"}},
             **{MEDIA_TYPES[form]: {"schema": _FILE} for form in ("pdf", "docx")},
         },
     },

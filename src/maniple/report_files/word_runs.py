@@ -1,5 +1,6 @@
 """The words of a paragraph of a Word document."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from maniple.report_files.word_xml import element, preserved, run
 
 _MOST_LINKS = 1_000
 _LONGEST_LINK = 2_000
+_HOST = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?")
 
 
 class Runs:
@@ -90,6 +92,7 @@ def _is_address(href: str) -> bool:
     """Whether Word takes an address: one that it does not, makes it refuse the whole file."""
     try:
         parts = urlsplit(href)
-        return len(href) <= _LONGEST_LINK and bool(parts.hostname or parts.scheme == "mailto")
+        is_place = parts.scheme == "mailto" or _HOST.fullmatch(parts.netloc) is not None
+        return len(href) <= _LONGEST_LINK and is_place
     except ValueError:
         return False

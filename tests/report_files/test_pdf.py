@@ -1,0 +1,144 @@
+"""Reports as PDF, printed by a real Chromium and read back by pypdf."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pypdf
+import pytest
+
+from maniple.browser import Browser, Unavailable, open_browser_if_any
+from maniple.browser.drivers.chromium import Chromium
+from maniple.browser.drivers.printing import Printer
+from maniple.browser.executable import find_executable
+from maniple.config import BrowserSettings, FetchSettings
+from maniple.egress import AddressGuard
+from maniple.errors import BrowserError
+from maniple.report_files import NotPrinted, Press
+from tests.crawler.web import open_canary
+from tests.report_files.samples import EVIL, TEA, page, report
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """As for all tests, but for a whole module: its tests share a browser."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
+    # Whatever keeps it from loopback is not the guard of addresses.
+    async with open_browser_if_any(BrowserSettings(allow_private=("127.0.0.0/8", "::1/128"))) as browser:
+        if isinstance(browser, Unavailable):
+            pytest.fail(f"The tests need a browser. {browser}")
+        yield browser
+
+
+async def printed(browser: Browser, markdown: str) -> pypdf.PdfReader:
+    return pypdf.PdfReader(io.BytesIO(await Press(browser).made(report(markdown), "pdf")))
+
+
+def links_of(pdf: pypdf.PdfReader) -> list[str]:
+    """Where the links of a PDF lead to: addresses, and names of places within it."""
+    notes = [note.get_object() for page in pdf.pages for note in page.get("/Annots", [])]
+    return [str(note["/A"]["/URI"] if "/A" in note else note["/Dest"]).lstrip("/") for note in notes]
+
+
+async def test_a_report_is_printed_on_a4_with_its_text_outline_and_links(browser: Browser):
+    pdf = await printed(browser, TEA)
+    text = "\n".join(page.extract_text() for page in pdf.pages)
+    assert "Tea is the most consumed drink after water [1]." in text
+    assert "[unverified]" in text
+    assert f"1 / {len(pdf.pages)}" in text
+    assert pdf.metadata is not None
+    assert pdf.metadata.title == "Tea in 2025"
+    top, below = pdf.outline
+    assert getattr(top, "title", "") == "Tea in 2025"
+    assert [one.title for one in below if not isinstance(one, list)][1:] == ["Prices", "Outlook", "Sources"]
+    links = links_of(pdf)
+    assert {"section-1", "source-1", "source-3"} <= set(links)
+    assert "https://auction.example/d" in links
+    box = pdf.pages[0].mediabox
+    assert (round(box.width), round(box.height)) == (595, 842)
+    root = pdf.root_object
+    assert root["/MarkInfo"]["/Marked"]
+    assert root["/Lang"] == "en"
+
+
+async def test_a_hostile_report_is_printed_as_text(browser: Browser):
+    pdf = await printed(browser, EVIL)
+    assert "<script>alert(1)</script>" in "".join(page.extract_text() for page in pdf.pages)
+    assert {one.partition(":")[0] for one in links_of(pdf)} == {"https"}
+    assert "/JavaScript" not in pdf.root_object.get("/Names", {})
+
+
+async def test_what_is_printed_runs_nothing_and_loads_nothing(browser: Browser):
+    async with open_canary() as canary:
+        url = f"http://127.0.0.1:{canary.port}/"
+        pdf = pypdf.PdfReader(io.BytesIO(await browser.print(loading(url))))
+        assert "still" in pdf.pages[0].extract_text()
+        assert canary.hits == []
+        # It could be reached.
+        assert "sings" in (await browser.read(url, thread="a")).text
+
+
+def loading(url: str) -> str:
+    """A page that would load and run what it can, if it were let."""
+    return (
+        f'<img src="{url}a"><iframe src="{url}b"></iframe><link rel=stylesheet href="{url}c">'
+        f"<style>@import '{url}d'; p {{ background: url({url}e) }}</style><p id=p>still</p>"
+        f"<script>p.innerText = 'ran'; fetch('{url}f')</script>"
+    )
+
+
+class Told:
+    """`Contexts` of a Chromium that tell when one was opened."""
+
+    def __init__(self, chromium: Chromium) -> None:
+        self._chromium = chromium
+        self.opened = asyncio.Event()
+
+    async def new_context(self, **options: Any) -> Any:
+        context = await self._chromium.new_context(**options)
+        self.opened.set()
+        return context
+
+    async def aclose(self) -> None:
+        await self._chromium.aclose()
+
+
+async def test_a_print_that_is_cancelled_leaves_nothing_behind():
+    executable = find_executable(BrowserSettings())
+    assert not isinstance(executable, Unavailable)
+    async with aclosing(
+        Told(Chromium(BrowserSettings(), executable, AddressGuard(FetchSettings()).resolve))
+    ) as told:
+        mine = await told.new_context()
+        told.opened.clear()
+        printer = Printer(told, 20)
+        begun = asyncio.create_task(printer.print(page(TEA)))
+        await told.opened.wait()
+        begun.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await begun
+        await printer.aclose()
+        assert mine.browser.contexts == [mine]
+
+
+async def test_a_browser_that_takes_too_long_is_told_as_such():
+    async with open_browser_if_any(BrowserSettings(timeout_seconds=0.001)) as browser:
+        assert not isinstance(browser, Unavailable)
+        with pytest.raises(NotPrinted, match=r"longer than 0\.001 seconds"):
+            await Press(browser).made(report(TEA), "pdf")
+
+
+async def test_the_browser_of_a_sandbox_cannot_print():
+    settings = BrowserSettings(backend="sandbox", sandbox_url="http://127.0.0.1:1")
+    async with open_browser_if_any(settings) as browser:
+        assert not isinstance(browser, Unavailable)
+        with pytest.raises(BrowserError, match="cannot print"):
+            await browser.print("<p>")

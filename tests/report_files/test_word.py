@@ -1,0 +1,164 @@
+"""Reports as Word documents, read back by python-docx, mammoth and lxml."""
+
+import io
+import time
+import zipfile
+from datetime import datetime
+from functools import cache
+
+import docx
+import mammoth
+import pytest
+from docx.document import Document
+from docx.oxml.ns import qn
+from lxml import etree
+
+from maniple.report_files.document import document_of
+from maniple.report_files.word import as_docx
+from tests.report_files.samples import EVIL, TEA, TEA_IN_CHINESE, report
+
+
+@cache
+def made(markdown: str) -> bytes:
+    return as_docx(document_of(report(markdown)))
+
+
+def read(markdown: str) -> Document:
+    return docx.Document(io.BytesIO(made(markdown)))
+
+
+def as_html(markdown: str) -> str:
+    return mammoth.convert_to_html(io.BytesIO(made(markdown))).value
+
+
+def addresses(markdown: str) -> list[str]:
+    """What the parts of the file refer to outside of it."""
+    with zipfile.ZipFile(io.BytesIO(made(markdown))) as file:
+        parts = [etree.fromstring(file.read(name)) for name in file.namelist() if name.endswith(".rels")]
+    return [one.get("Target", "") for part in parts for one in part if one.get("TargetMode") == "External"]
+
+
+def test_a_report_has_a_title_headings_and_contents_that_lead_to_them():
+    word = read(TEA)
+    styles = {one.text: one.style.name for one in word.paragraphs if one.style}
+    assert word.paragraphs[0].text == "Tea in 2025"
+    assert [styles[name] for name in ("Tea in 2025", "Prices", "By channel")] == [
+        "Title",
+        "Heading 2",
+        "Heading 3",
+    ]
+    links = [
+        one.hyperlinks[0].fragment for one in word.paragraphs if one.style and one.style.name[:3] == "toc"
+    ]
+    places = [one.get(qn("w:name")) for one in word.element.iter(qn("w:bookmarkStart"))]
+    assert links == ["section_1", "section_2", "section_3", "section_4"]
+    assert set(links) <= set(places)
+    assert word.core_properties.title == "Tea in 2025"
+    assert word.core_properties.author == "maniple"
+    assert word.core_properties.created == datetime.fromisoformat("2026-11-22T00:00:00+00:00")
+
+
+def test_words_keep_their_kind():
+    html = as_html(TEA)
+    assert "<em>most consumed</em>" in html
+    assert "<strong>4.2 %</strong>" in html
+    assert "<s>never</s>" in html
+    runs = [run for one in read(TEA).paragraphs for run in one.runs]
+    assert [run.text for run in runs if run.style.name == "Inline Code"] == ["teactl --version"]
+    assert [run.text for run in runs if run.font.highlight_color] == ["[unverified]"] * 3
+    assert [run.text for run in runs if run.font.name == "Cambria Math"] == ["p_0 e^{rt}"]
+
+
+def test_lists_are_nested_and_count_from_where_they_begin():
+    assert "<ol><li>Supermarkets<ul><li>own brands<ul><li>black</li></ul></li></ul></li>" in as_html(TEA)
+    word = read("3. three\n\n---\n\n1. one\n")
+    numbers = list(word.part.numbering_part.element.iter(qn("w:startOverride")))
+    assert [one.get(qn("w:val")) for one in numbers] == ["3", "1"]
+    assert [one.style.name for one in word.paragraphs if one.text in ("three", "one") and one.style] == [
+        "List Number",
+        "List Number",
+    ]
+
+
+def test_a_table_has_a_head_that_is_repeated_and_its_columns_sides():
+    word = read(TEA)
+    (table,) = word.tables
+    assert [[cell.text for cell in row.cells] for row in table.rows] == [
+        ["Origin", "Price", "Notes"],
+        ["Assam", "2.91", "malty [1]"],
+        ["龙井", "120.00", "see the auction"],
+    ]
+    assert [bool(row._tr.findall(f".//{qn('w:tblHeader')}")) for row in table.rows] == [True, False, False]
+    sides = [cell.paragraphs[0].alignment for cell in table.rows[1].cells]
+    assert [side.name for side in sides if side is not None] == ["LEFT", "RIGHT", "CENTER"]
+
+
+def test_code_and_quotations_are_set_apart():
+    styles = {one.text: one.style.name for one in read(TEA).paragraphs if one.style}
+    assert styles["def grow(p0):\n    return p0 * 2"] == "Code"
+    assert styles["Somebody said so [unverified]."] == "Quote"
+
+
+def test_citations_lead_to_the_sources_and_sources_to_the_web():
+    html = as_html(TEA)
+    assert '<a href="#source_1">[1]</a>' in html
+    assert '<a id="source_1"></a>[1] The history of tea: <a href="https://tea.example/history?a=1">' in html
+    assert sorted(addresses(TEA)) == [
+        "https://auction.example/d",
+        "https://stat.example/%E8%8C%B6",
+        "https://tea.example/history?a=1",
+    ]
+
+
+def test_chinese_has_a_font_and_a_language():
+    word = read(TEA_IN_CHINESE)
+    (fonts,) = word.styles.element.findall(f"{qn('w:docDefaults')}//{qn('w:rFonts')}")
+    assert fonts.get(qn("w:eastAsia")) == "Microsoft YaHei"
+    assert word.core_properties.language == "zh"
+    assert "茶是仅次于水的饮品" in "".join(one.text for one in word.paragraphs)
+
+
+def test_a_hostile_report_refers_to_nothing_but_what_a_click_opens():
+    assert {one.partition(":")[0] for one in addresses(EVIL)} == {"https"}
+    with zipfile.ZipFile(io.BytesIO(made(EVIL))) as file:
+        assert not [name for name in file.namelist() if "media" in name or "embeddings" in name]
+        relations = etree.fromstring(file.read("word/_rels/document.xml.rels"))
+    outside = [one.get("Type", "") for one in relations if one.get("TargetMode") == "External"]
+    assert {one.rpartition("/")[2] for one in outside} == {"hyperlink"}
+    assert "<script>alert(1)</script>" in "".join(one.text for one in read(EVIL).paragraphs)
+
+
+def test_an_address_that_word_does_not_take_is_text():
+    bad = ["http://[bad/", "https:///x", "http://a b@c.example/", "http://a.example/" + "x" * 3_000]
+    markdown = " ".join(f"[words](<{address}>)" for address in [*bad, "mailto:a@b.example"])
+    assert addresses(markdown) == ["mailto:a@b.example"]
+    assert as_html(markdown).count("words") == len(bad) + 1
+
+
+@pytest.mark.parametrize(
+    "markdown", ["", "#", "\x00\x0b\ufffe\ud800 & < > ]]>", "| a |\n|-|", "- ", "> ", "99999999. x"]
+)
+def test_however_odd_it_is_a_document(markdown: str):
+    read(markdown)
+
+
+def test_a_table_that_is_wider_than_word_takes_is_written_in_lines():
+    word = read("|" + "a|" * 100 + "\n|" + "-|" * 100)
+    assert not word.tables
+    assert word.paragraphs[-1].text.count("a | ") == 100
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "| a |\n|-|\n" + "| **cell** |\n" * 5_000,
+        "x [1] [unverified] <b> " * 45_000,
+        " ".join(f"[a](https://x.example/{n})" + "\n" * (n % 9 == 0) for n in range(1_200)),
+    ],
+    ids=["5,000 rows", "a line of 1 MB", "1,200 links"],
+)
+def test_large_reports_are_made_within_bounds(markdown: str):
+    started = time.process_time()
+    made(markdown)
+    # 1 to 3 seconds on a quiet machine.
+    assert time.process_time() - started < 40
