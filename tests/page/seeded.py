@@ -13,8 +13,11 @@ from PIL import Image, ImageDraw
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
 from maniple.types import RunState
 from tests.page.streams import FOLDER, Event
+from tests.page.worked import FOUND
 
 _BEGUN = 1_790_000_000.0
+_PACE = 0.7
+_BASKET = {"x": 700 / 1280, "y": 170 / 800, "width": 160 / 1280, "height": 56 / 800}
 _LONG_AGO = "A question of last week about something else"
 
 
@@ -63,8 +66,14 @@ async def _plant(store: Store, name: str, seed: Seed, at: float) -> None:
     record = RunRecord(run_id, thread.thread_id, "", "server", store.process, seed.status, "{}", at, at)
     run = await store.runs.add(replace(record, ended_at=None if record.is_unfinished else at + 60))
     events = [await _rooted(store, run, event) for event in recorded(seed.stream, seed.until)]
-    records = [EventRecord(event.pop("id"), event.pop("type"), json.dumps(event)) for event in events]
+    records = [
+        EventRecord(event.pop("id"), event.pop("type"), json.dumps(event), at + number * _PACE)
+        for number, event in enumerate(events)
+    ]
     await store.events.append([(run_id, records)])
+    if seed.stream == "report":
+        for found in FOUND:
+            await store.evidence(run_id).add(found["url"], found["title"], "page", found["content"])
 
 
 def recorded(stream: str, until: str = "") -> list[Event]:
@@ -83,6 +92,11 @@ async def _rooted(store: Store, run: RunRecord, event: Event) -> dict[str, Any]:
     if event["type"] == "browser_state":
         kept = await store.artifacts.add(run, "screenshot.png", "image/png", picture(event["title"]))
         return event | {"screenshot": f"/api/artifacts/{kept.artifact_id}"}
+    if event["type"] == "browser_step":
+        # Without one of its own a step has the newest picture.
+        told = {key: value for key, value in event.items() if key != "screenshot"}
+        is_click = (event["action"] or {}).get("name") == "click_element"
+        return told | {"mark": _BASKET, "element": "button Basket"} if is_click else told
     return event
 
 

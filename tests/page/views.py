@@ -42,6 +42,12 @@ def _open_work(page: Page) -> None:
         summary.click()
 
 
+def _open_film(page: Page) -> None:
+    expect(page.locator(".standing.completed")).to_be_attached()
+    page.locator(".browser-view:not([open]) > summary").click()
+    page.get_by_role("slider").fill("2")
+
+
 def _edit_plan(page: Page) -> None:
     page.locator(".interrupt .row button").nth(1).click()
 
@@ -88,8 +94,10 @@ VIEWS = (
     View("choices", "", ".chosen", _choose),
     View("running", "running", ".now"),
     View("report", "report", ".markdown table"),
+    View("reading", "report/read/run-report", ".reading"),
     View("work", "report", ".call pre", _open_work),
-    View("browser", "browser", ".call", _open_work),
+    View("browser", "browser", ".stage img", _open_film),
+    View("browser-work", "browser", ".call", _open_work),
     View("files", "files", ".files button"),
     View("failed", "failed", ".notice.bad"),
     View("cancelled", "cancelled", ".standing.cancelled"),

@@ -13,7 +13,7 @@ from tests.team import plan, scripted_team, step
 
 QUESTION = "How do swifts sleep, and how long do they stay in the air?"
 _ABOUT_SLEEP = "It was measured with loggers of one gram."
-_FOUND = [
+FOUND = [
     {"title": "Common swift", "url": "https://birds.test/swift", "content": "Up to ten months aloft."},
     {"title": "Sleep on the wing", "url": "https://science.test/sleep", "content": _ABOUT_SLEEP},
 ]
@@ -59,7 +59,7 @@ _PRINTED = "\x1b[32mok\x1b[0m loggers.csv\n" + "".join(f"row {n}: 25.{n} m/s\n" 
 @tool
 async def tavily_search(query: str) -> str:
     """Search."""
-    return json.dumps(await cited(_FOUND))
+    return json.dumps(await cited(FOUND))
 
 
 @tool
