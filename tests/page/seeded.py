@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,10 +16,16 @@ from maniple.types import RunState
 from tests.page.streams import FOLDER, Event
 from tests.page.worked import FOUND
 
-_BEGUN = 1_790_000_000.0
 _PACE = 0.7
 _BASKET = {"x": 700 / 1280, "y": 170 / 800, "width": 160 / 1280, "height": 56 / 800}
-_LONG_AGO = "A question of last week about something else"
+_LONG_AGO = (
+    "Which heat pump fits an old house?",
+    "Summarise the minutes of June",
+    "Find a hall for 120 people in Ghent",
+    "Why did sales fall in the north, and what did the other regions do about it?",
+    "Translate the manual of the coffee machine",
+    "Chart the rainfall of ten years",
+)
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,12 @@ SEEDS: Mapping[str, Seed] = {
     "report": Seed("How do swifts sleep?", "report", "completed"),
     "files": Seed("Make a table of the sums", "artifacts", "completed"),
     "browser": Seed("What do apples cost?", "browser", "completed"),
-    "failed": Seed("1+3=?", "model-error", "failed"),
-    "cancelled": Seed("1+3=?", "cancelled", "cancelled"),
-    "review": Seed("1+3=?", "plan-review", "interrupted", "final_session_state"),
-    "approval": Seed("1+3=?", "tool-approval", "interrupted", "final_session_state"),
+    "failed": Seed("Compare the three offers", "model-error", "failed"),
+    "cancelled": Seed("Read all of the archive", "cancelled", "cancelled"),
+    "review": Seed("Plan a week in Porto", "plan-review", "interrupted", "final_session_state"),
+    "approval": Seed("Tidy up the downloads", "tool-approval", "interrupted", "final_session_state"),
     "question": Seed("What is the sum?", "question", "interrupted", "final_session_state"),
-    "running": Seed("How do swifts sleep?", "report", "running", "tool_call"),
+    "running": Seed("How do swallows sleep?", "report", "running", "tool_call"),
 }
 """By the id of the conversation."""
 
@@ -52,11 +59,12 @@ async def seeded(home: Path) -> AsyncIterator[Store]:
     folder = home / "data"
     folder.mkdir(parents=True, exist_ok=True)
     async with open_store(folder / "maniple.db", folder / "artifacts", server=False) as store:
+        now = time.time()
         for number in range(24):
-            at = _BEGUN + number
-            await store.threads.create(Thread(f"old-{number}", "", f"{_LONG_AGO} ({number})", at, at))
+            title, at = _LONG_AGO[number % len(_LONG_AGO)], now - 90_000 + number
+            await store.threads.create(Thread(f"old-{number}", "", title, at, at))
         for number, (name, seed) in enumerate(SEEDS.items()):
-            await _plant(store, name, seed, _BEGUN + 100 + number)
+            await _plant(store, name, seed, now - 100 + number)
         yield store
 
 

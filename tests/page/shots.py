@@ -1,48 +1,31 @@
-"""Take a picture of every view: `python -m tests.page.shots [FOLDER]`, into `tests/page/shots` as a rule.
+"""Take the README's picture of the page: `python -m tests.page.shots` (into `docs/images`)."""
 
-`python -m tests.page.shots --readme` takes the one of the README instead.
-"""
-
-import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.page.conftest import CHROMIUM, QUIET
-from tests.page.views import VIEWS, View, seeded_server, settle, shown
+from tests.page.views import VIEWS, seeded_server, settle, shown
 from tests.serving import ROOT
 
-FOLDER = ROOT / "tests/page/shots"
-SHAPES = (("light", 1280, 800), ("dark", 375, 800))
-_LARGE = ("hello", "report", "work")
+PICTURE = ROOT / "docs/images/page.png"
 
 
 def main() -> None:
-    folder = Path(next((word for word in sys.argv[1:] if not word.startswith("-")), FOLDER))
-    folder.mkdir(parents=True, exist_ok=True)
+    PICTURE.parent.mkdir(exist_ok=True)
     expect.set_options(timeout=30_000)
+    view = next(one for one in VIEWS if one.name == "report")
     with tempfile.TemporaryDirectory() as home, seeded_server(Path(home)) as server, sync_playwright() as it:
         browser = it.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=False, args=QUIET)
-        for view in VIEWS:
-            for scheme, width, height in (
-                *SHAPES,
-                *((("light", 3840, 2160),) if view.name in _LARGE else ()),
-            ):
-                path = folder / f"{view.name}-{scheme}-{width}.png"
-                _take(browser, server.url, view, (scheme, width, height), path)
+        page = browser.new_page(
+            locale="en-GB", viewport={"width": 1200, "height": 820}, device_scale_factor=1.3
+        )
+        with shown(page, view, server.url):
+            page.locator(".conversation").evaluate("one => one.scrollTo(0, 0)")
+            settle(page)
+            page.screenshot(path=PICTURE)
         browser.close()
-
-
-def _take(browser: Browser, url: str, view: View, shape: tuple[str, int, int], path: Path) -> None:
-    scheme, width, height = shape
-    context = browser.new_context(locale="en-GB", viewport={"width": width, "height": height})
-    page = context.new_page()
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    with shown(page, view, url):
-        settle(page)
-        page.screenshot(path=path)
-    context.close()
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def _open_work(page: Page) -> None:
 def _open_film(page: Page) -> None:
     expect(page.locator(".standing.completed")).to_be_attached()
     page.locator(".browser-view:not([open]) > summary").click()
-    page.get_by_role("slider").fill("2")
+    page.get_by_role("slider").fill("1")
 
 
 def _edit_plan(page: Page) -> None:
@@ -93,7 +93,7 @@ VIEWS = (
     View("list", "", ".threads li", _list),
     View("choices", "", ".chosen", _choose),
     View("running", "running", ".now"),
-    View("report", "report", ".markdown table"),
+    View("report", "report", ".markdown math"),
     View("reading", "report/read/run-report", ".reading"),
     View("work", "report", ".call pre", _open_work),
     View("browser", "browser", ".stage img", _open_film),
