@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from maniple.agents.wishes import PlanChange
 from maniple.graph.plan import Plan, PlannedStep, Progress
-from maniple.graph.surgery import SKIPPED, changed, edit, fulfilled, redo, reviewed, skip
+from maniple.graph.surgery import MOST_STEPS, SKIPPED, changed, edit, fulfilled, redo, reviewed, skip
 
 TEAM = ("researcher", "coder", "reporter")
 
@@ -25,6 +25,12 @@ PLAN = Plan(
         written("reporter"),
     ],
 )
+
+
+def added(after, **words):
+    """Return the wish for one more step of the coder, which is given all."""
+    words = {"title": "New", "description": "Do it.", "agent_name": "coder", **words}
+    return PlanChange("add", after=after, **words)
 
 
 def worked(plan=PLAN, until=5):
@@ -107,6 +113,16 @@ def test_a_failure_that_the_run_has_gone_on_without_is_not_come_back_to():
         (PlanChange("edit", 1, agent_name="browser"), "browser is not on the team"),
         (PlanChange("edit", 1, agent_name="reporter"), "the last step and no other"),
         (PlanChange("edit", 5, agent_name="coder"), "the last step and no other"),
+        (added(None), "needs `after`"),
+        (added(5), "Nothing comes after the last step"),
+        (added(7), "no step 7 behind which"),
+        (added(1, title=None), "needs a title, a description and an agent_name"),
+        (added(1, description=" "), "description must not be empty"),
+        (added(1, agent_name="browser"), "browser is not on the team"),
+        (added(1, agent_name="reporter"), "the last step and no other"),
+        (PlanChange("move", 5, after=1), "last step cannot be moved"),
+        (PlanChange("move", 1, after=1), "was begun|no step 1 behind which"),
+        (PlanChange("move", 1), "was begun|needs `after`"),
     ],
 )
 def test_what_cannot_be_is_refused_with_words(change, words):
@@ -115,6 +131,46 @@ def test_what_cannot_be_is_refused_with_words(change, words):
     if change.step_id != 9:
         with pytest.raises(ValueError, match=r"no step 0|" + words):
             reviewed(PLAN, change, TEAM)
+
+
+@pytest.mark.parametrize(
+    ("after", "order", "left"),
+    [(0, [6, 1, 2, 3, 4, 5], "---cc-"), (2, [1, 2, 6, 3, 4, 5], "cc-cc-"), (4, [1, 2, 3, 4, 6, 5], "cccc--")],
+)
+def test_a_step_is_added_and_what_is_given_all_results_is_done_again(after, order, left):
+    progress = changed(worked(), added(after), TEAM)
+    assert [step.id for step in progress.steps] == order
+    assert statuses(progress) == left
+    assert progress.current().id == 6
+
+
+def test_a_step_that_is_not_begun_takes_another_place():
+    progress = changed(worked(until=1), PlanChange("move", 4, after=1), TEAM)
+    assert [step.id for step in progress.steps] == [1, 4, 2, 3, 5]
+    assert statuses(progress) == "c----"
+    assert progress.given_to(progress.step(4)) == (), "what it needs comes later now"
+    plan = Plan(title="P", steps=[written("researcher"), written("coder"), written("reporter")])
+    assert statuses(changed(worked(plan, until=1), PlanChange("move", 2, after=0), TEAM)) == "---"
+    with pytest.raises(ValueError, match="was begun"):
+        changed(worked(until=1), PlanChange("move", 1, after=2), TEAM)
+
+
+def test_a_plan_does_not_grow_for_ever():
+    progress = Progress.of(PLAN)
+    while len(progress.steps) < MOST_STEPS:
+        progress = changed(progress, added(0), TEAM)
+    with pytest.raises(ValueError, match="takes no more"):
+        changed(progress, added(0), TEAM)
+
+
+def test_before_the_plan_is_accepted_steps_are_added_and_moved_with_what_they_need():
+    longer = reviewed(PLAN, added(1), TEAM)
+    assert [step.title for step in longer.steps][:3] == ["researcher's", "New", "coder's"]
+    assert [step.needs for step in longer.steps] == [None, None, [1], [], [4], None]
+    moved = reviewed(PLAN, PlanChange("move", 3, after=0), TEAM)
+    assert [step.needs for step in moved.steps] == [[], None, [2], [1], None]
+    later = reviewed(PLAN, PlanChange("move", 1, after=2), TEAM)
+    assert [step.needs for step in later.steps] == [[], None, [], [3], None]
 
 
 def test_each_change_is_applied_once_and_an_impossible_one_is_left_out():
@@ -144,9 +200,12 @@ def test_before_the_plan_is_accepted_a_step_is_taken_out_or_edited():
 
 changes = st.builds(
     PlanChange,
-    action=st.sampled_from(["skip", "redo", "edit"]),
-    step_id=st.integers(1, 5),
+    action=st.sampled_from(["skip", "redo", "edit", "add", "move"]),
+    step_id=st.integers(1, 6),
     title=st.just("new"),
+    description=st.just("new"),
+    agent_name=st.sampled_from(["coder", None]),
+    after=st.integers(0, 6),
 )
 
 
@@ -160,4 +219,6 @@ def test_whatever_is_changed_no_step_keeps_a_result_that_rests_on_another_one_un
             assert all(one.status == "completed" for one in given_to)
         else:
             assert step.result == ""
-    assert [step.id for step in progress.steps] == [1, 2, 3, 4, 5]
+    ids = [step.id for step in progress.steps]
+    assert sorted(ids) == list(range(1, len(ids) + 1))
+    assert ids[-1] == 5

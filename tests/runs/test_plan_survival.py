@@ -1,4 +1,4 @@
-"""A server that is killed while the rest of a plan is written anew goes on there."""
+"""A server that is killed while a plan is changed, or its rest is written anew, goes on there."""
 
 import asyncio
 import json
@@ -54,3 +54,32 @@ async def test_the_steps_that_are_done_stay_done_and_the_planner_is_asked_again(
         (5, "reporter", "completed"),
     ]
     assert events[-1][1][1]["messages"][-1]["content"] == "# Tea"
+
+
+async def test_a_step_that_was_added_and_one_that_was_moved_are_still_so(tmp_path):
+    steps = [
+        step("researcher", "Find"),
+        step("coder", "Compute"),
+        step("researcher", "Check"),
+        step("reporter", "Report"),
+    ]
+    work = {**script(reply(json.dumps(plan(*steps)))), "coder": [reply("done")]}
+    more = {"title": "Look", "description": "Look it up.", "agent_name": "coder"}
+    with serving({**work, "researcher": [{"hang": True}]}) as model:
+        async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
+            async with server.client() as client:
+                run_id = await begun(client)
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("researcher") == 1)
+                path = f"/api/runs/{run_id}/plan"
+                preview = await client.post(path, json={"action": "add", "after": 1, **more})
+                assert [one["id"] for one in preview.json()["steps"]] == [1, 5, 2, 3, 4]
+                preview = await client.post(path, json={"action": "move", "step_id": 3, "after": 1})
+                assert preview.status_code == 202
+            await server.kill()
+            model.reset({**work, "researcher": [reply("found")]})
+            await server.start()
+            async with server.client() as client:
+                events = numbered((await client.get(f"/api/runs/{run_id}/events")).text)
+    told = [content for _, (name, content) in events if name == "plan"][-1]["steps"]
+    assert [one["title"] for one in told] == ["Find", "Check", "Look", "Compute", "Report"]
+    assert {one["status"] for one in told} == {"completed"}

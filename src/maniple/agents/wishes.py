@@ -5,23 +5,25 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast, get_args
 from uuid import uuid4
 
-ChangeAction = Literal["skip", "redo", "edit"]
+ChangeAction = Literal["skip", "redo", "edit", "add", "move"]
 ACTIONS: tuple[ChangeAction, ...] = get_args(ChangeAction)
 _TEXTS = ("title", "description", "agent_name")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """One step to be skipped, done again, or edited; what an edit leaves out stays as it is.
+    """One step to be skipped, done again, edited, added or moved; what an edit leaves out stays as it is.
 
-    The plan remembers the `change_id` of each change that is in it, so that none is applied twice.
+    `after` is the step behind which one that is added or moved goes, 0 for the beginning. The plan remembers
+    the `change_id` of each change that is in it, so that none is applied twice.
     """
 
     action: ChangeAction
-    step_id: int
+    step_id: int = 0
     title: str | None = None
     description: str | None = None
     agent_name: str | None = None
+    after: int | None = None
     change_id: str = field(default_factory=lambda: str(uuid4()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -31,18 +33,20 @@ class PlanChange:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "PlanChange":
         """Read what `to_dict` wrote, or a client's own words; raises `ValueError` with what is wrong."""
-        step_id = data.get("step_id")
+        step_id, after = data.get("step_id", 0), data.get("after")
         action = data.get("action")
         if action not in ACTIONS:
             raise ValueError(f"action must be one of {', '.join(ACTIONS)}")
         if type(step_id) is not int:
             raise ValueError("step_id must be the number of a step of the plan")
+        if after is not None and type(after) is not int:
+            raise ValueError("after must be the number of a step of the plan, or 0")
         texts = {name: data.get(name) for name in _TEXTS}
         for name, text in texts.items():
             if text is not None and not isinstance(text, str):
                 raise ValueError(f"{name} must be text")
         change_id = str(data.get("change_id") or uuid4())
-        return cls(cast("ChangeAction", action), step_id, **texts, change_id=change_id)
+        return cls(cast("ChangeAction", action), step_id, **texts, after=after, change_id=change_id)
 
 
 class Wishes:

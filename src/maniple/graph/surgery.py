@@ -1,19 +1,21 @@
-"""Change one step of a plan that is worked through, and undo only what depends on it.
+"""Change a plan that is worked through step by step, and undo only what depends on what was changed.
 
 A step depends on the earlier ones whose results it was given (`Progress.given_to`), and so on. Mistakes are
 `ValueError`s with words for the user.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from maniple.agents.wishes import PlanChange
-from maniple.graph.plan import DECISIONS_FOR_A_STEP, Plan, PlannedStep, Progress, TrackedStep
+from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, Progress, TrackedStep
 
 S = TypeVar("S", bound=PlannedStep)
 
 SKIPPED = "the user skipped it"
+MOST_STEPS = 100
+"""As many steps as a plan may have by the user's additions."""
 
 
 def fulfilled(progress: Progress, changes: Iterable[PlanChange], members: Sequence[str]) -> Progress:
@@ -39,6 +41,10 @@ def changed(progress: Progress, change: PlanChange, members: Sequence[str]) -> P
             return redo(progress, change.step_id)
         case "edit":
             return edit(progress, change, members)
+        case "add":
+            return add(progress, change, members)
+        case "move":
+            return move(progress, change)
 
 
 def skip(progress: Progress, step_id: int) -> Progress:
@@ -63,9 +69,31 @@ def edit(progress: Progress, change: PlanChange, members: Sequence[str]) -> Prog
     return _begun_anew(progress, step, **_edits(step, change, members))
 
 
+def add(progress: Progress, change: PlanChange, members: Sequence[str]) -> Progress:
+    """Return the plan with one more step; what comes after it and is given all results is done again."""
+    step = _new(change, members, len(progress.steps))
+    new = TrackedStep(id=max(one.id for one in progress.steps) + 1, **step.model_dump())
+    return _placed(progress, new, _place(change, [one.id for one in progress.steps]))
+
+
+def move(progress: Progress, change: PlanChange) -> Progress:
+    """Return the plan in which a step that is not begun has another place."""
+    step = _movable(_known(progress.step(change.step_id), change.step_id), progress.steps)
+    if step.status not in TO_BEGIN:
+        raise ValueError("This step was begun, so its place cannot change. Do it again, or skip it.")
+    others = tuple(one for one in progress.steps if one is not step)
+    place = _place(change, [one.id for one in others])
+    return _placed(progress.model_copy(update={"steps": others}), step, place)
+
+
 def reviewed(plan: Plan, change: PlanChange, members: Sequence[str]) -> Plan:
     """Return a plan that waits for its review with one change; its steps are numbered from 1."""
     number, steps = change.step_id, list(plan.steps)
+    order = list(range(1, len(steps) + 1))
+    if change.action == "add":
+        steps.append(_new(change, members, len(steps)))
+        order.insert(_place(change, order), len(steps))
+        return _reordered(plan, steps, order)
     step = _known(steps[number - 1] if 0 < number <= len(steps) else None, number)
     match change.action:
         case "redo":
@@ -74,8 +102,12 @@ def reviewed(plan: Plan, change: PlanChange, members: Sequence[str]) -> Plan:
             steps[number - 1] = step.model_copy(update=_edits(step, change, members))
         case "skip":
             _skippable(step)
-            steps = [_renumbered(one, number) for one in steps if one is not step]
-    return plan.model_copy(update={"steps": steps})
+            order.remove(number)
+        case "move":
+            _movable(step, steps)
+            order.remove(number)
+            order.insert(_place(change, order), number)
+    return _reordered(plan, steps, order)
 
 
 def _known(step: S | None, step_id: int) -> S:
@@ -88,6 +120,40 @@ def _skippable(step: S) -> S:
     if step.agent_name == "reporter":
         raise ValueError("The report cannot be skipped: it is the answer. Cancel the run instead.")
     return step
+
+
+def _movable(step: S, steps: Sequence[PlannedStep]) -> S:
+    if step is steps[-1]:
+        raise ValueError("The last step cannot be moved: it is the answer.")
+    return step
+
+
+def _place(change: PlanChange, ids: Sequence[int]) -> int:
+    """Return where among the other steps, `ids`, the one that is added or moved goes."""
+    if change.after is None:
+        raise ValueError("It needs `after`: the step behind which it goes, 0 for the beginning.")
+    if change.after != 0 and change.after not in ids:
+        raise ValueError(f"The plan has no step {change.after} behind which it could go.")
+    place = ids.index(change.after) + 1 if change.after else 0
+    if place == len(ids):
+        raise ValueError("Nothing comes after the last step: it is the answer.")
+    return place
+
+
+def _new(change: PlanChange, members: Sequence[str], steps: int) -> PlannedStep:
+    if steps >= MOST_STEPS:
+        raise ValueError(f"A plan of {steps} steps takes no more. Skip some, or ask in a run of its own.")
+    if None in (change.title, change.description, change.agent_name):
+        raise ValueError("A new step needs a title, a description and an agent_name.")
+    blank = PlannedStep(agent_name="", title="?", description="")
+    return blank.model_copy(update=_edits(blank, change, members))
+
+
+def _placed(progress: Progress, step: TrackedStep, place: int) -> Progress:
+    progress = _settled(progress)
+    steps = (*progress.steps[:place], step, *progress.steps[place:])
+    more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
+    return _undone(progress.model_copy(update={"steps": steps, **more}), step.id)
 
 
 def _edits(step: PlannedStep, change: PlanChange, members: Sequence[str]) -> dict[str, Any]:
@@ -143,8 +209,15 @@ def _blank() -> dict[str, Any]:
     return {name: TrackedStep.model_fields[name].default for name in names}
 
 
-def _renumbered(step: PlannedStep, gone: int) -> PlannedStep:
+def _reordered(plan: Plan, steps: Sequence[PlannedStep], order: Sequence[int]) -> Plan:
+    """Return the plan with the steps of these numbers in this order; each needs the earlier ones it did."""
+    numbers = {old: new for new, old in enumerate(order, start=1)}
+    placed = [_needing(steps[old - 1], numbers, numbers[old]) for old in order]
+    return plan.model_copy(update={"steps": placed})
+
+
+def _needing(step: PlannedStep, numbers: Mapping[int, int], own: int) -> PlannedStep:
     if step.needs is None:
         return step
-    needs = [need - (need > gone) for need in step.needs if need != gone]
+    needs = [numbers[need] for need in step.needs if numbers.get(need, own) < own]
     return step.model_copy(update={"needs": needs})

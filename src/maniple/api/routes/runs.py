@@ -110,13 +110,14 @@ async def resume_run(
 @router.post(
     "/api/runs/{run_id}/plan",
     status_code=202,
-    summary="Change a step of the plan",
+    summary="Change the plan",
     responses=problems(404, 409, 429),
 )
 async def change_plan(
     run_id: _RunPath, change: PlanChangeIn, service: ServiceOf, caller: CallerOf
 ) -> PlanView:
-    """Skip a step, do it again, or make it another one; only what was built on it is done again.
+    """Skip a step, do it again, make it another one, add one or move one that is not begun; only what was
+    built on it is done again.
 
     Answered with the plan as it will be. A step under way is not interrupted: its result is dropped when it
     comes. A plan that waits for its review is accepted with the change.

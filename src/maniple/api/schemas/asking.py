@@ -257,18 +257,24 @@ class ThreadChange(BaseModel):
 
 
 class PlanChangeIn(BaseModel):
-    """What is to be changed in the plan: skip a step, do it again, or make it another one."""
+    """What is to be changed in the plan: a step is skipped, done again, made another one, added or moved."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"action": "skip", "step_id": 2}})
 
     action: ChangeAction
-    step_id: Annotated[int, Field(ge=1, le=1_000)]
+    step_id: Annotated[int, Field(ge=0, le=1_000)] = 0
     title: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     description: Annotated[str, Field(max_length=10_000)] | None = None
     agent_name: MemberName | None = None
+    after: Annotated[int, Field(ge=0, le=1_000)] | None = None
 
     def as_change(self) -> PlanChange:
         """Return it in the agents' words."""
         return PlanChange(
-            self.action, self.step_id, whole(self.title), whole(self.description), self.agent_name
+            self.action,
+            self.step_id,
+            whole(self.title),
+            whole(self.description),
+            self.agent_name,
+            self.after,
         )
