@@ -115,7 +115,7 @@ def test_five_thousand_events_come_in_slices_and_all_of_them_are_there(page: Pag
 
 def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer):
     slow = reply("Word by word, " * 22, delay_seconds=0.1)
-    model.reset({**SIMPLE, "coder": [slow, reply("4")]})
+    model.reset({**SIMPLE, "coder": [slow, reply("4"), reply("It is.")]})
     ask(page)
     expect(page.locator(".plan li.in_progress")).to_contain_text("Compute")
     expect(page).to_have_title("● 1+3=? · maniple")
@@ -126,6 +126,7 @@ def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer
     expect(button).to_be_focused()
     button.press("Enter")
     page.keyboard.press("End")
+    page.keyboard.press("ArrowUp")
     expect(page.get_by_role("menuitem", name="Edit")).to_be_focused()
     page.keyboard.press("Enter")
     title = page.get_by_label("Title of the step")
@@ -138,10 +139,18 @@ def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer
     title.press("Enter")
     expect(page.get_by_text("Noted. The plan changes")).to_be_visible()
     expect(button).to_be_focused()
+    button.press("Enter")
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(title).to_be_focused()
+    page.keyboard.type("Look again")
+    page.get_by_label("What to do").fill("Is it 4?")
+    title.press("Enter")
     standing(page, "Done")
-    expect(page.locator(".plan summary").first).to_contain_text("Compute it anew")
+    steps = page.get_by_role("region", name="Plan").locator("li.completed summary")
+    expect(steps).to_contain_text(["Compute it anew", "Look again", "Report"])
     expect(page.get_by_role("button", name="Change this step")).to_have_count(0)
-    assert model.stats["by_role"]["coder"] == 2
+    assert model.stats["by_role"]["coder"] == 3
 
 
 def test_the_focus_goes_with_the_step_that_is_moved(page: Page):

@@ -14,8 +14,10 @@ export interface Acts {
 
 /** What is to be changed in a plan under way, as `POST /api/runs/{run_id}/plan` takes it. */
 export interface PlanChange {
-  action: "skip" | "redo" | "edit";
-  step_id: number;
+  action: "skip" | "redo" | "edit" | "add" | "move";
+  step_id?: number;
+  /** The step behind which one that is added or moved goes, 0 for the beginning. */
+  after?: number;
   title?: string;
   description?: string;
   agent_name?: string;

@@ -169,6 +169,7 @@ export const en = {
     pictures: "Pictures for which there was no room:",
     events: "Events for which there was no room:",
   },
+  addAfter: "Add a step after it",
   status: {
     queued: "Waiting for its turn",
     running: "At work",

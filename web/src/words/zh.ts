@@ -170,6 +170,7 @@ export const zh: typeof en = {
     pictures: "因空间不足而省略的图片:",
     events: "因空间不足而省略的事件:",
   },
+  addAfter: "在其后添加步骤",
   status: {
     queued: "排队中",
     running: "工作中",

@@ -1,0 +1,110 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Step } from "../../events";
+import { words } from "../../words";
+import type { PlanChange } from "../service";
+import { offersFor } from "./changes";
+import { type Draft, StepFields, drafted } from "./StepFields";
+import { StepMenu } from "./StepMenu";
+
+export type Ask = (change: PlanChange) => Promise<boolean>;
+
+const SIGNS: Record<string, string> = {
+  completed: "✓",
+  failed: "✕",
+  skipped: "–",
+  in_progress: "●",
+  blocked: "‖",
+};
+
+interface Shown {
+  steps: Step[];
+  at: number;
+  isOver: boolean;
+  /** Null where nothing can be changed. */
+  ask: Ask | null;
+}
+
+/** One step of a plan, how it stands, and a menu of what can be asked of it. */
+export function StepView({ steps, at, isOver, ask }: Shown) {
+  const step = steps[at]!;
+  const [form, setForm] = useState<"edit" | "add" | null>(null);
+  // What was asked for stands until the plan is told again: the service takes it up between two steps.
+  const [changed, setChanged] = useState<Step | null>(null);
+  const place = useRef<HTMLLIElement>(null);
+  const askNow = async (change: PlanChange) => {
+    const isTaken = ask !== null && (await ask(change));
+    if (isTaken) setChanged(step);
+    return isTaken;
+  };
+  const leave = () => {
+    setForm(null);
+    requestAnimationFrame(() => place.current?.querySelector<HTMLElement>(".menu-button")?.focus());
+  };
+  const choices = offersFor(steps, at).map(({ name, change }) => ({
+    name,
+    act: () => (typeof change === "string" ? setForm(change) : void askNow(change)),
+  }));
+  // A run that was ended leaves the step that it was at as it stood.
+  const status = isOver && step.status === "in_progress" ? "unfinished" : step.status;
+  return (
+    <li class={status} ref={place}>
+      <span class="sign" aria-hidden="true">{SIGNS[status] ?? "○"}</span>
+      {form === "edit" && ask ? (
+        <StepForm step={step} onEnd={leave} onSave={(draft) => askNow(edited(step, draft))} />
+      ) : (
+        <>
+          <details>
+            <summary>
+              {step.title} <span class="who">{step.agent_name}</span>
+              <span class="unseen">, {words.status[status] ?? status}</span>
+            </summary>
+            <p>{step.description}</p>
+          </details>
+          {ask && <StepMenu title={step.title} choices={choices} />}
+        </>
+      )}
+      {form === "add" && ask && (
+        <StepForm
+          step={{ agent_name: step.agent_name, title: "", description: "" }}
+          onEnd={leave}
+          onSave={(draft) => askNow({ action: "add", after: step.id, ...draft })}
+        />
+      )}
+      <p class="change" role="status">{changed === step && !isOver && words.changeTaken}</p>
+      {step.reason && <p class="reason">{step.reason}</p>}
+    </li>
+  );
+}
+
+function edited(step: Step, draft: Draft): PlanChange {
+  const changes = Object.entries(draft).filter(([name, text]) => text !== step[name as keyof Draft]);
+  return { action: "edit", step_id: step.id, ...Object.fromEntries(changes) };
+}
+
+interface Form {
+  step: Draft;
+  onEnd: () => void;
+  /** Says whether it was taken: what was not can be mended. */
+  onSave: (draft: Draft) => Promise<boolean>;
+}
+
+/** The words of a step under way, or of a new one, and who does it. */
+function StepForm({ step, onEnd, onSave }: Form) {
+  const [draft, setDraft] = useState(() => drafted(step));
+  const first = useRef<HTMLInputElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  const isSame = draft.title === step.title && draft.description === step.description && draft.agent_name === step.agent_name;
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (isSame || (await onSave(draft))) onEnd();
+  };
+  return (
+    <form class="step-form" onSubmit={(e) => void save(e)} onKeyDown={(e) => e.key === "Escape" && onEnd()}>
+      <StepFields step={draft} onStep={setDraft} first={first} />
+      <div class="row">
+        <button class="main" disabled={!draft.title.trim() || !draft.description.trim()}>{words.save}</button>
+        <button type="button" onClick={onEnd}>{words.cancelEdit}</button>
+      </div>
+    </form>
+  );
+}

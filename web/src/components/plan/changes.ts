@@ -1,0 +1,31 @@
+import type { Step } from "../../events";
+import { words } from "../../words";
+import type { PlanChange } from "../service";
+
+/** Something that can be asked of a step: a change at once, or a form for one. */
+export interface Offer {
+  name: string;
+  change: PlanChange | "edit" | "add";
+}
+
+/** What can be asked of the step at this place of a plan under way; whether it is done is for the service to say. */
+export function offersFor(steps: readonly Step[], at: number): Offer[] {
+  const { id, status, agent_name } = steps[at]!;
+  const isLast = at === steps.length - 1;
+  const [before, after] = [steps[at - 1], steps[at + 1]];
+  const offers: (Offer | false | undefined)[] = [
+    agent_name !== "reporter" && status !== "skipped" && { name: words.skip, change: { action: "skip", step_id: id } },
+    status !== "not_started" && { name: words.redo, change: { action: "redo", step_id: id } },
+    { name: words.editStep, change: "edit" },
+    isToCome(steps[at]) &&
+      isToCome(before) &&
+      !isLast && { name: words.up, change: { action: "move", step_id: id, after: steps[at - 2]?.id ?? 0 } },
+    isToCome(steps[at]) && after && at < steps.length - 2 && { name: words.down, change: { action: "move", step_id: id, after: after.id } },
+    !isLast && { name: words.addAfter, change: "add" },
+  ];
+  return offers.filter((one) => one !== false && one !== undefined);
+}
+
+function isToCome(step: Step | undefined): boolean {
+  return step?.status === "not_started" || step?.status === "blocked";
+}
