@@ -1,5 +1,6 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Run, runsOf } from "../../ansi";
+import { highlight } from "../../highlight";
 import { words } from "../../words";
 import { Copy } from "./Copy";
 
@@ -19,11 +20,16 @@ interface Given {
 /** A text as it is, to be scrolled, copied, and shown whole when it is long. */
 export function Text({ name, text, kind = "", language = "" }: Given) {
   const [isWhole, setWhole] = useState(false);
+  const place = useRef<HTMLDivElement>(null);
   const shown = text.slice(0, isWhole ? MOST : SHOWN);
+  useEffect(() => {
+    if (language && place.current) void highlight(place.current);
+  }, [shown, language]);
   return (
-    <div class={`text ${kind}`}>
+    <div class={`text ${kind}`} ref={place}>
       <pre tabIndex={0} role="group" aria-label={name}>
-        {language ? <code class={`language-${language}`}>{shown}</code> : <Coloured text={shown} />}
+        {/* Colours take the place of the text in it: another text is another element. */}
+        {language ? <code key={shown} class={`language-${language}`}>{shown}</code> : <Coloured text={shown} />}
         {shown.length < text.length && "…"}
       </pre>
       <Copy text={text} />
