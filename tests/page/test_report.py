@@ -216,8 +216,12 @@ def test_a_report_is_saved_in_each_form_and_a_refusal_says_what_to_do(
     expect(view).to_be_visible()
 
 
-def test_a_diagram_is_drawn_for_the_light_and_for_the_dark(page: Page, model: OpenAIServer, site: str):
-    reported(page, model, site)
+def test_a_long_report_is_laid_out_to_its_end_and_its_diagram_drawn_for_the_light_and_for_the_dark(
+    page: Page, model: OpenAIServer, site: str
+):
+    reported(page, model, site, REPORT + "\n\n".join(["Many words. " * 40] * 150) + "\n\n## The very end\n")
+    expect(page.get_by_role("heading", name="The very end")).to_be_attached()
+    expect(page.get_by_role("link", name="Source 1: The price of tea").first).to_be_attached()
     picture = page.get_by_role("img", name="Diagram: From water to tea")
     expect(picture).to_be_visible()
     assert picture.evaluate("one => one.decode().then(() => one.naturalWidth > one.naturalHeight)")

@@ -4,6 +4,8 @@ import { GrowingText, harmless, isReadable } from "./markdown";
 import { setMath } from "./math";
 import { words } from "./words";
 
+/** As much of a text as is laid out at once, in characters. */
+const SLICE = 20_000;
 /** Of one text at most so many diagrams are drawn. */
 const MOST_DIAGRAMS = 20;
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
@@ -13,17 +15,27 @@ export class Layout {
   #grows = new GrowingText();
   #open: ChildNode[] = [];
   #diagrams = 0;
+  /** How much of the text stands, in characters. */
+  #laid = 0;
 
   constructor(readonly place: HTMLElement) {}
 
-  show(text: string, isWritten: boolean): void {
+  /** Lay out more of `text`, so little at a time that the page stays at hand; says whether all of it stands now. */
+  show(text: string, isWritten: boolean): boolean {
     if (!isReadable(text)) {
       const plain = Object.assign(document.createElement("pre"), { textContent: text, tabIndex: 0 });
       this.place.replaceChildren(plain);
       this.#grows = new GrowingText();
       this.#open = [plain];
-      return;
+      return true;
     }
+    this.#laid = Math.min(text.length, this.#laid + SLICE);
+    const isAll = this.#laid === text.length;
+    this.#lay(text.slice(0, this.#laid), isWritten && isAll);
+    return isAll;
+  }
+
+  #lay(text: string, isWritten: boolean): void {
     const { isAnew, settled, open } = this.#grows.take(text, isWritten);
     if (isAnew) this.place.replaceChildren();
     for (const node of this.#open) node.remove();

@@ -27,7 +27,7 @@ export function reference(place: HTMLElement, known: ReadonlyMap<number, Source>
   const cameFrom = new Map<number, HTMLElement>();
   for (const [number, entry] of entries) settle(entry, number, known.get(number), () => cameFrom.get(number)?.focus());
   for (const citation of place.querySelectorAll<HTMLElement>("span.cite")) {
-    if (citation.closest(".source > .cite")) continue;
+    if (entries.size === 0 || citation.closest(".source > .cite")) continue;
     link(citation, entries, known, cameFrom);
   }
   const marks = place.querySelectorAll<HTMLElement>("span.unverified");

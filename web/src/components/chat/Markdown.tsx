@@ -19,17 +19,19 @@ export function Markdown({ text, isWritten, onWritten = reference }: Shown) {
   const layout = useRef<Layout>(null);
   const restsUntil = useRef(0);
   useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const lay = () => {
       const begun = performance.now();
       layout.current ??= new Layout(place.current!);
-      layout.current.show(text, isWritten);
-      if (isWritten) onWritten(place.current!);
+      const isAll = layout.current.show(text, isWritten);
+      if (!isAll) timer = setTimeout(lay);
+      else if (isWritten) onWritten(place.current!);
       const now = performance.now();
       restsUntil.current = now + REST * (now - begun);
     };
     const rest = restsUntil.current - performance.now();
-    if (isWritten || rest <= 0) return void lay();
-    const timer = setTimeout(lay, rest);
+    if (isWritten || rest <= 0) lay();
+    else timer = setTimeout(lay, rest);
     return () => clearTimeout(timer);
   }, [text, isWritten]);
   return <div class="markdown" ref={place} onClick={copy} />;

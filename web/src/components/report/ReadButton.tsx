@@ -3,7 +3,7 @@ import { words } from "../../words";
 
 export function ReadButton({ runId }: { runId: string }) {
   return (
-    <button class="read" onClick={() => startReading(runId)}>
+    <button class="read-report" onClick={() => startReading(runId)}>
       {words.readReport}
     </button>
   );

@@ -20,16 +20,11 @@ interface Given {
 /** A text as it is, to be scrolled, copied, and shown whole when it is long. */
 export function Text({ name, text, kind = "", language = "" }: Given) {
   const [isWhole, setWhole] = useState(false);
-  const place = useRef<HTMLDivElement>(null);
   const shown = text.slice(0, isWhole ? MOST : SHOWN);
-  useEffect(() => {
-    if (language && place.current) void highlight(place.current);
-  }, [shown, language]);
   return (
-    <div class={`text ${kind}`} ref={place}>
+    <div class={`text ${kind}`}>
       <pre tabIndex={0} role="group" aria-label={name}>
-        {/* Colours take the place of the text in it: another text is another element. */}
-        {language ? <code key={shown} class={`language-${language}`}>{shown}</code> : <Coloured text={shown} />}
+        {language ? <Programme key={shown} text={shown} language={language} /> : <Coloured text={shown} />}
         {shown.length < text.length && "…"}
       </pre>
       <Copy text={text} />
@@ -39,6 +34,17 @@ export function Text({ name, text, kind = "", language = "" }: Given) {
         </button>
       )}
     </div>
+  );
+}
+
+/** A programming text, coloured once that is at hand; another text needs another element. */
+function Programme({ text, language }: { text: string; language: string }) {
+  const code = useRef<HTMLElement>(null);
+  useEffect(() => void highlight(code.current!.closest(".text")!), []);
+  return (
+    <code ref={code} class={`language-${language}`}>
+      {text}
+    </code>
   );
 }
 
