@@ -12,7 +12,12 @@ const katexBeside: Plugin = {
 // What plays a shared run: scripts and a style, which `maniple.replay` writes into each file.
 export default defineConfig({
   define: { "process.env.NODE_ENV": JSON.stringify("production") },
-  resolve: { alias: [{ find: /^katex$/, replacement: "/src/replay/katex.ts" }] },
+  resolve: {
+    alias: [
+      { find: /^katex$/, replacement: "/src/replay/katex.ts" },
+      { find: /^\.\/diagrams$/, replacement: "/src/replay/diagrams.ts" },
+    ],
+  },
   plugins: [katexBeside],
   build: {
     outDir: "../src/maniple/replay/assets",

@@ -8,10 +8,12 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
-from tests.page.test_access import AXE, faults
+from tests.page.test_everybody import _CUT, _FAULTS, AXE, SHOTS
 from tests.page.test_page import HOSTILE, ask, standing
+from tests.page.views import settle
 
 _SEPARATORS = "before\u2028between\u2029after"
+_DIAGRAM = "```mermaid\nflowchart LR\n  A --> B\n```\n"
 _PLOT = """
 import base64
 png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -85,6 +87,11 @@ def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, op
     picture = tab.get_by_role("img", name="figure.png")
     expect(picture).to_be_visible()
     assert picture.evaluate("one => one.decode().then(() => one.naturalWidth)") == 1
+    tab.get_by_role("button", name="Read the report").click()
+    report = tab.get_by_role("dialog")
+    expect(report.locator(".markdown")).to_contain_text("It is 4")
+    tab.keyboard.press("Escape")
+    expect(report).to_have_count(0)
     expect(tab.get_by_role("button", name="Ask again")).to_have_count(0)
     expect(tab.get_by_role("button", name="Share as a file")).to_have_count(0)
 
@@ -127,7 +134,7 @@ def test_a_replay_is_gone_through_by_keyboard(page: Page, opened: Opener, tmp_pa
 def test_what_a_stranger_wrote_does_nothing_in_the_file(
     page: Page, model: OpenAIServer, opened: Opener, tmp_path: Path
 ):
-    words = f"{HOSTILE}\n</script><script>window.evil = 6</script>\n<!-- {_SEPARATORS}\n"
+    words = f"{HOSTILE}\n</script><script>window.evil = 6</script>\n<!-- {_SEPARATORS}\n\n{_DIAGRAM}"
     model.reset({**SIMPLE, "reporter": [reply(words)]})
     ask(page, "</title></script><script>window.evil = 7</script>")
     standing(page, "Done")
@@ -140,7 +147,9 @@ def test_what_a_stranger_wrote_does_nothing_in_the_file(
         answer.locator("script, img, iframe, [onerror], a[href^='javascript'], a[href^='data']").count() == 0
     )
     assert tab.evaluate("window.evil") is None
-    assert tab.locator("script:not([type])").count() == 1
+    # KaTeX and the player.
+    assert tab.locator("script:not([type])").count() == 2
+    expect(answer).to_contain_text("Diagrams are drawn on the page of the service.")
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="bash setup.sh dev installs axe-core")
@@ -148,6 +157,11 @@ def test_a_replay_has_no_serious_fault(page: Page, opened: Opener, tmp_path: Pat
     ask(page)
     standing(page, "Done")
     tab = opened(shared(page, tmp_path)).page
+    SHOTS.mkdir(exist_ok=True)
     # What the file's own policy forbids, a browser's extension may.
     tab.context.new_cdp_session(tab).send("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
-    assert faults(tab, "replay", tmp_path) == {}
+    for width, scheme in ((1280, "light"), (375, "dark"), (320, "light")):
+        tab.set_viewport_size({"width": width, "height": 800})
+        settle(tab, color_scheme=scheme)
+        tab.screenshot(path=SHOTS / f"replay-en-{scheme}-{width}.png")
+        assert (tab.evaluate(_FAULTS, True), tab.evaluate(_CUT)) == ([], [])

@@ -3,7 +3,6 @@ import { now, watchClock } from "./clock";
 import { usualWishes } from "./components/chat/Options";
 import type { Service } from "./components/service";
 import { answer, attempt, changePlan, say } from "./conversation";
-import type { RunModel } from "./run";
 import { save } from "./save";
 
 /** The service that the page came from. */
@@ -11,10 +10,11 @@ export const live: Service = {
   ask,
   has: () => true,
   attempt,
-  acts: { askAgain: (run) => say(run.question, usualWishes(), []), answer, changePlan, share },
+  acts: { askAgain: (run) => say(run.question, usualWishes(), []), answer, changePlan, share: (run) => attempt(() => share(run.runId)) },
   clock: { now, watch: watchClock },
 };
 
-function share(run: RunModel): Promise<boolean> {
-  return attempt(async () => save(await ask(`/api/runs/${run.runId}/replay`), "replay.html"));
+/** Save a run as a file that plays it. */
+export async function share(runId: string): Promise<void> {
+  await save(await ask(`/api/runs/${encodeURIComponent(runId)}/replay`), "replay.html");
 }

@@ -1,14 +1,14 @@
 import { render } from "preact";
-import { lookAtAddress } from "./address";
+import { lookAtAddress, reading } from "./address";
 import { showCards } from "./card";
 import { App } from "./components/App";
 import { Reading } from "./components/report/Reading";
 import { ServiceContext } from "./components/service";
 import { keepAgreeing, open, openId } from "./conversation";
-import { live } from "./live";
+import { live, share } from "./live";
 import { refreshThreads } from "./threads";
 import { keepTitle } from "./title";
-import { language } from "./words";
+import { language, words } from "./words";
 import "./styles/index.css";
 
 /** Read what the page shows; once more after a key was given. */
@@ -28,7 +28,7 @@ window.addEventListener("hashchange", go);
 render(
   <ServiceContext.Provider value={live}>
     <App onKey={load} />
-    <Reading />
+    <Reading more={[{ name: words.share, work: () => share(reading.value ?? "") }]} />
   </ServiceContext.Provider>,
   document.getElementById("page")!,
 );

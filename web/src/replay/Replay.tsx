@@ -1,7 +1,9 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { reading, stopReading } from "../address";
 import { RunView } from "../components/chat/RunView";
 import { useFollowing } from "../components/chat/following";
+import { ReportView } from "../components/report/ReportView";
 import { words } from "../words";
 import { Controls } from "./Controls";
 import type { Player } from "./player";
@@ -28,6 +30,9 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
         </div>
       </main>
       <Controls player={player} />
+      {reading.value === run.runId && run.answer && (
+        <ReportView runId={run.runId} title={run.question} text={run.answer.content} isWritten={run.isTold} onClose={stopReading} />
+      )}
     </div>
   );
 }

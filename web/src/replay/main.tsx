@@ -1,4 +1,6 @@
 import { render } from "preact";
+import { lookAtAddress } from "../address";
+import { showCards } from "../card";
 import { ServiceContext } from "../components/service";
 import { language } from "../words";
 import { Player } from "./player";
@@ -9,6 +11,8 @@ import "./replay.css";
 
 const shared = sharedIn(document);
 document.documentElement.lang = language;
+lookAtAddress();
+window.addEventListener("hashchange", lookAtAddress);
 const player = new Player(shared);
 render(
   <ServiceContext.Provider value={serviceIn(document, player.clock)}>
@@ -16,3 +20,4 @@ render(
   </ServiceContext.Provider>,
   document.getElementById("page")!,
 );
+showCards();
