@@ -24,8 +24,9 @@ lint: setup
 	$(BIN)/lint-imports
 
 # Its packages hold others back: it gets none of those that the tests above run with.
+# It gives way to the tests that run beside it: some of them measure.
 browser-use: setup
-	@bash tests/browser/contract/apart.sh
+	@nice bash tests/browser/contract/apart.sh
 
 # That environment is mostly waited for: it is made beside the other checks.
 browser-use-begun: setup
