@@ -44,6 +44,7 @@ def test_a_question_is_answered_with_its_plan_work_and_report(page: Page):
     page.get_by_text("Work", exact=True).click()
     page.get_by_text("python_repl_tool").click()
     expect(page.get_by_label("Arguments")).to_have_text("print(1+3)")
+    expect(page.locator(".call .hljs-built_in")).to_have_text("print")
     expect(page.get_by_label("Result")).to_contain_text("4")
 
 
