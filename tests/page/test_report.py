@@ -194,14 +194,18 @@ def test_a_report_is_saved_in_each_form_and_a_refusal_says_what_to_do(
         view.locator("summary", has_text="Download").click()
         view.get_by_role("button", name=form, exact=True).click()
 
-    files = {}
-    for form in ("Markdown", "HTML"):
+    files: dict[str, bytes] = {}
+    for form, ending in {"Markdown": ".md", "HTML": ".html", "PDF": ".pdf", "Word (DOCX)": ".docx"}.items():
         with page.expect_download() as saving:
             take(form)
-        files[form] = saving.value.path().read_text(encoding="utf-8")
-    assert files["Markdown"].startswith("# Tea in the office\n")
-    assert "[unverified]" in files["Markdown"]
-    assert "<h1" in files["HTML"]
+        assert saving.value.suggested_filename.endswith(ending)
+        files[form] = saving.value.path().read_bytes()
+    markdown = files["Markdown"].decode()
+    assert markdown.startswith("# Tea in the office\n")
+    assert "[unverified]" in markdown
+    assert b"<h1" in files["HTML"]
+    assert files["PDF"].startswith(b"%PDF-")
+    assert files["Word (DOCX)"].startswith(b"PK")
     sentence = "There is no browser here. Install Chromium, or take another form."
     refusal = json.dumps({"detail": sentence, "code": "no_browser"})
     page.route("**/report?form=pdf*", lambda one: one.fulfill(status=503, body=refusal))
@@ -209,7 +213,7 @@ def test_a_report_is_saved_in_each_form_and_a_refusal_says_what_to_do(
     expect(view.get_by_role("alert")).to_have_text(sentence)
     take("Copy as Markdown")
     expect(view.get_by_role("status")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()").strip() == files["Markdown"].strip()
+    assert page.evaluate("navigator.clipboard.readText()").strip() == markdown.strip()
     view.locator("summary", has_text="Download").press("Enter")
     page.keyboard.press("Escape")
     expect(view.get_by_role("button", name="HTML", exact=True)).to_be_hidden()
