@@ -37,7 +37,10 @@ export class Layout {
 
   #lay(text: string, isWritten: boolean): void {
     const { isAnew, settled, open } = this.#grows.take(text, isWritten);
-    if (isAnew) this.place.replaceChildren();
+    if (isAnew) {
+      this.place.replaceChildren();
+      this.#diagrams = 0;
+    }
     for (const node of this.#open) node.remove();
     if (settled) this.place.append(this.#finished(harmless(settled)));
     const unfinished = framed(harmless(open));
