@@ -1,6 +1,8 @@
 """A run as a file that plays it, over HTTP."""
 
+import base64
 import json
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -11,10 +13,10 @@ from tests.openai_server import SIMPLE, reply
 pytestmark = pytest.mark.anyio
 
 
-def events_in(html: str) -> list[dict[str, object]]:
-    """Return the events that a file holds."""
-    block = html.partition('id="events">\n')[2].partition("</script>")[0]
-    return [json.loads(line) for line in block.splitlines()]
+def lines_in(html: str, block: str) -> list[dict[str, Any]]:
+    """Return what the lines of a data block of a file say."""
+    text = html.partition(f'id="{block}">\n')[2].partition("</script>")[0]
+    return [json.loads(line) for line in text.splitlines()]
 
 
 async def test_a_run_is_had_as_a_file_that_is_saved_and_runs_nothing_here(it: Inside):
@@ -27,7 +29,23 @@ async def test_a_run_is_had_as_a_file_that_is_saved_and_runs_nothing_here(it: In
     assert (disposition, unquote(name)) == ("attachment", "1+3=?.html")
     assert response.headers["content-security-policy"] == "sandbox"
     assert response.headers["cache-control"] == "private, no-store"
-    assert [event["type"] for event in events_in(response.text)] == [name for name, _ in told]
+    assert [event["type"] for event in lines_in(response.text, "events")] == [name for name, _ in told]
+
+
+async def test_the_file_says_what_each_member_used(it: Inside):
+    run = await it.run()
+    await it.told(run["run_id"])
+    path = f"/api/runs/{run['run_id']}"
+    file = (await it.client.get(f"{path}/replay")).text
+    (content,) = [one["content"] for one in lines_in(file, "enclosures") if one["path"] == path]
+    stands = json.loads(base64.b64decode(content.partition(",")[2]))
+    assert stands == {"by_agent": (await it.get(path))["by_agent"]}
+    assert [share["agent_name"] for share in stands["by_agent"]] == [
+        "coordinator",
+        "planner",
+        "coder",
+        "reporter",
+    ]
 
 
 async def test_the_file_is_for_the_key_whose_run_it_was(it: Inside):

@@ -71,7 +71,7 @@ async def file_of(store: Store, *told: tuple[str, Any], run: RunRecord | None = 
     """Return the file of the run after it told this."""
     if told:
         await store.events.append([("r1", events(*told))])
-    replay = await replay_of(store, run or run_record())
+    replay = await replay_of(store, run or run_record(), {"by_agent": []})
     return Document(b"".join([piece async for piece in replay.pieces]).decode())
 
 
@@ -195,10 +195,10 @@ async def test_pictures_and_sources_are_enclosed_and_other_files_are_not(store: 
     await store.evidence("r1").add("https://a.test/", "A", "page", "Words")
     file = await file_of(store, *BROWSED)
     pictures = [f"/api/artifacts/{one.artifact_id}" for one in (newer, older, shot)]
-    assert file.paths() == ["/api/runs/r1/sources", *pictures]
+    assert file.paths() == ["/api/runs/r1", "/api/runs/r1/sources", *pictures]
     contents = [one["content"] for one in file.lines("enclosures")]
-    assert contents[1] == f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
-    sources = json.loads(base64.b64decode(contents[0].partition(",")[2]))["sources"]
+    assert contents[2] == f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    sources = json.loads(base64.b64decode(contents[1].partition(",")[2]))["sources"]
     assert [(one["number"], one["url"], one["title"]) for one in sources] == [(1, "https://a.test/", "A")]
     assert json.loads(file.block("left-out"))["pictures"] == 0
 
@@ -212,7 +212,7 @@ async def test_pictures_beyond_the_bounds_are_counted(store: Store, monkeypatch:
         content = PNG.ljust(size, name[:1].encode())
         names[(await store.artifacts.add(run_record(), name, "image/png", content)).artifact_id] = name
     file = await file_of(store)
-    assert [names[path.rpartition("/")[2]] for path in file.paths()[1:]] == ["first", "second"]
+    assert [names[path.rpartition("/")[2]] for path in file.paths()[2:]] == ["first", "second"]
     assert json.loads(file.block("left-out"))["pictures"] == 2
 
 

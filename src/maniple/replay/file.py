@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +25,11 @@ class Replay:
     pieces: AsyncIterator[bytes]
 
 
-async def replay_of(store: Store, run: RunRecord) -> Replay:
+async def replay_of(store: Store, run: RunRecord, known: Mapping[str, Any]) -> Replay:
     """Return the file that plays a run, however it ended; of one under way, what there is of it so far.
 
-    It holds this run alone, whatever else was said on its thread. Never more than a page of events or one
+    It holds this run alone, whatever else was said on its thread; `known` is what the service says of how it
+    stands, as far as the file is to tell it. Never more than a page of events or one
     picture is in memory.
 
     Raises:
@@ -38,19 +39,21 @@ async def replay_of(store: Store, run: RunRecord) -> Replay:
     question = await _question(store, run, first)
     title = (question.strip().splitlines() or [""])[0][:_LONGEST_TITLE].strip() or "maniple"
     await asyncio.to_thread(player)
-    return Replay(title, _pieces(store, run, title, question))
+    return Replay(title, _pieces(store, run, title, question, known))
 
 
-async def _pieces(store: Store, run: RunRecord, title: str, question: str) -> AsyncIterator[bytes]:
+async def _pieces(
+    store: Store, run: RunRecord, title: str, question: str, known: Mapping[str, Any]
+) -> AsyncIterator[bytes]:
     yield player().begin(title)
-    known = {"run_id": run.run_id, "question": question, "status": run.status, "created_at": run.created_at}
-    yield _block("run", known)
+    stands = {"run_id": run.run_id, "question": question, "status": run.status, "created_at": run.created_at}
+    yield _block("run", stands)
     telling = Telling()
     yield b'<script type="application/x-ndjson" id="events">\n'
     async for events in stored(store.events, run.run_id):
         yield await asyncio.to_thread(telling.lines, events)
     yield b'</script>\n<script type="application/x-ndjson" id="enclosures">\n'
-    enclosures = Enclosures(store, run)
+    enclosures = Enclosures(store, run, known)
     async for line in enclosures.lines():
         yield line
     yield b"</script>\n"

@@ -182,7 +182,9 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
     It holds what the run's events tell, its sources and its pictures, and nothing of other runs of the
     conversation. At any time: of a run that is under way, what there is.
     """
-    replay = await replay_of(service.store, await service.engine.status(run_id, caller.owner))
+    run = await service.engine.status(run_id, caller.owner)
+    used = (await _view(service, run)).model_dump(include={"by_agent"})
+    replay = await replay_of(service.store, run, used)
     headers = {**HEADERS, "content-disposition": called(f"{replay.title}.html")}
     return StreamingResponse(replay.pieces, media_type="text/html", headers=headers)
 
