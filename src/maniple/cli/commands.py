@@ -12,11 +12,12 @@ from maniple.cli.arrival import enter
 from maniple.cli.conversations import Conversation
 from maniple.cli.members import UnknownMember, parse_members
 from maniple.cli.run_pages import write_page
+from maniple.cli.saving import saved_form
 from maniple.cli.session import Session
 from maniple.cli.source_lines import source_lines
 from maniple.cli.untrusted import clean
 from maniple.cli.words import one_line, time_ago
-from maniple.errors import FileError
+from maniple.errors import FileError, ManipleError
 
 KEYS = (
     ("Enter", "sends the message"),
@@ -82,7 +83,9 @@ async def _save(session: Session, rest: str) -> str:
     if not name:
         return "Say where: /save report.md"
     try:
-        path = await asyncio.to_thread(_write, name, clean(session.report).strip("\n") + "\n", replace)
+        path = await asyncio.to_thread(_write, name, await saved_form(session, name), replace)
+    except ManipleError as error:
+        return str(error)
     except FileExistsError:
         return f"{name} exists. To replace it: /save! {name}"
     except (OSError, RuntimeError, ValueError) as error:
@@ -107,11 +110,11 @@ def _file_name(rest: str) -> tuple[str, bool]:
     return name.strip("\"'"), name != words
 
 
-def _write(name: str, text: str, replace: bool) -> Path:
+def _write(name: str, content: bytes, replace: bool) -> Path:
     path = Path(name).expanduser().absolute()
-    with path.open("w" if replace else "x", encoding="utf-8") as file:
+    with path.open("wb" if replace else "xb") as file:
         try:
-            file.write(text)
+            file.write(content)
             file.flush()
         except OSError:
             if not replace:
@@ -200,6 +203,8 @@ COMMANDS: Mapping[str, Command] = {
     "/files": Command("/files", "lists the files of this conversation", _files),
     "/sources": Command("/sources", "lists what the last answer was built on, as it cites it", _sources),
     "/page": Command("/page", "writes the last run's page, with every step, as an HTML file", _page),
-    "/save": Command("/save FILE", "writes the last report as Markdown; /save! FILE replaces a file", _save),
+    "/save": Command(
+        "/save FILE", "writes the last report: .md, .html, .pdf or .docx; /save! FILE replaces a file", _save
+    ),
     "/quit": Command("/quit", "leaves", _quit),
 }

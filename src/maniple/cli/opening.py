@@ -61,6 +61,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             from maniple.cli.conversations import Conversations
             from maniple.cli.session import Session
             from maniple.graph import members_of
+            from maniple.report_files import Press
             from maniple.runs import Workplace, open_engine, recover_run, rules_of
             from maniple.runtime import open_runtime
             from maniple.runtime.toolbox import workspaces_of
@@ -100,6 +101,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
                 _options(choices),
                 settings.team.max_plan_steps,
                 settings.data_dir / "pages",
+                Press(runtime.browser, runtime.missing.get("browser", "")),
             )
     finally:
         progress.close()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
@@ -20,6 +20,9 @@ from maniple.events import Interrupted
 from maniple.graph import RunOptions
 from maniple.runs import Engine, NotWaiting, RunRequest, ThreadBusy
 from maniple.types import Worker
+
+if TYPE_CHECKING:
+    from maniple.report_files import Press
 
 
 def _new_thread() -> str:
@@ -52,6 +55,8 @@ class Session:
     most_steps: int = 12
     pages: Path = Path("pages")
     """Where the pages of runs are written."""
+    press: "Press | None" = None
+    """What makes files of reports."""
     thread_id: str = field(default_factory=_new_thread)
     report: str = ""
     waiting: Waiting | None = None

@@ -7,7 +7,6 @@ from maniple.errors import BrowserError, ManipleError
 from maniple.report_files.document import Report, clean, document_of
 from maniple.report_files.forms import Form
 from maniple.report_files.web import as_page
-from maniple.report_files.word import as_docx
 from maniple.run_page.markup import harmless
 
 _AT_ONCE = 2
@@ -69,6 +68,8 @@ def _html(report: Report) -> bytes:
 
 
 def _docx(report: Report) -> bytes:
+    from maniple.report_files.word import as_docx
+
     return as_docx(document_of(report))
 
 
