@@ -108,6 +108,8 @@ def test_a_refused_upload_says_why_and_nothing_that_was_given_is_lost(tab: Page)
     expect(tab.get_by_role("alert")).to_have_text("The files are larger than 25 MB together.")
     expect(tab.locator(".chosen li")).to_have_count(2)
     expect(tab.get_by_label("Your question")).to_have_value("What is in them?")
+    tab.get_by_role("link", name="New conversation").click()
+    expect(tab.get_by_role("alert")).to_be_hidden()
 
 
 def test_a_browser_that_keeps_nothing_shows_the_page_all_the_same(tab: Page):

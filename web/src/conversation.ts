@@ -81,6 +81,7 @@ export async function open(id: string | null): Promise<void> {
   earlier.value = 0;
   isOffline.value = false;
   isGone.value = false;
+  trouble.value = "";
   openId.value = id;
   changed();
   if (id !== null) await attempt(reload);

@@ -34,8 +34,8 @@ export function Composer() {
     if (!isTaken) setDraft((now) => ({ text: now.text ? `${text}\n${now.text}` : text, files: [...files, ...now.files] }));
   };
   const onKey = (event: KeyboardEvent) => {
-    // Enter also ends a word of an input method, which is no end of the question.
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    // Enter also ends a word of an input method, which is no end of the question; of Safari's only its code (229) tells.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     void ask();
   };

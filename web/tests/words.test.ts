@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { en } from "../src/words/en";
+import { zh } from "../src/words/zh";
+
+interface Words {
+  [name: string]: string | Words | ((...given: never[]) => string);
+}
+
+/** Each text by its path; what takes numbers and names is called with some. */
+function texts(words: Words, path = ""): [string, string][] {
+  return Object.entries(words).flatMap(([name, one]): [string, string][] => {
+    if (typeof one === "string") return [[path + name, one]];
+    if (typeof one === "object") return texts(one, `${path}${name}.`);
+    return [[path + name, (one as (...given: unknown[]) => string)(2, 2, 2)]];
+  });
+}
+
+it("says everything in Chinese, too", () => {
+  const english = new Map(texts(en as Words));
+  const chinese = texts(zh as Words);
+  expect(chinese.map(([path]) => path)).toEqual([...english.keys()]);
+  const left = chinese.filter(([path, text]) => text === english.get(path) || !/\p{Script=Han}/u.test(text));
+  expect(left).toEqual([]);
+});
