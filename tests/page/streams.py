@@ -6,7 +6,7 @@ Random names are replaced by `id1`, `id2`, … in the order of their appearance,
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ async def told(home: Path) -> AsyncIterator[tuple[str, list[Event]]]:
     yield "report", events(enumerate(await worked(), 1))
 
 
-async def _steered(it: Inside, model: OpenAIServer) -> AsyncIterator[tuple[str, list[Event]]]:
+async def _steered(it: Inside, model: OpenAIServer) -> AsyncGenerator[tuple[str, list[Event]]]:
     """Yield what a person takes part in."""
     model.reset(SIMPLE)
     yield "plan-review", await _answered(it, "accept", auto_accepted_plan=False)
