@@ -12,11 +12,10 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
-    SerializerFunctionWrapHandler,
     TypeAdapter,
-    model_serializer,
 )
 
+from maniple.events.parts import ChatMessage, Delta, PlanStepView, TabView
 from maniple.types import RunStatus
 
 
@@ -39,52 +38,6 @@ class _Event(BaseModel):
     def data(self) -> dict[str, Any]:
         """Return the event's data, without its type."""
         return self.model_dump(mode="json", exclude={"type"})
-
-
-class ChatMessage(BaseModel):
-    """One message of the conversation as clients see it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    role: str
-    content: str | list[dict[str, Any]]
-
-
-class PlanStepView(BaseModel):
-    """One step of the plan, with where it stands.
-
-    `reason` says in a line why a step failed, is blocked or was skipped; otherwise the wire does not carry
-    the key.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    id: int
-    agent_name: str
-    title: str
-    description: str
-    status: str
-    reason: str | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_an_empty_reason(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        data = serialize(self)
-        return data if self.reason else {key: value for key, value in data.items() if key != "reason"}
-
-
-class Delta(BaseModel):
-    """A piece of a message: text or reasoning, never both."""
-
-    model_config = ConfigDict(frozen=True)
-
-    content: str | None = None
-    reasoning_content: str | None = None
-
-    @model_serializer
-    def _only_what_is_set(self) -> dict[str, str]:
-        if self.reasoning_content is not None:
-            return {"reasoning_content": self.reasoning_content}
-        return {"content": self.content or ""}
 
 
 class RunStarted(_Event):
@@ -182,17 +135,6 @@ class BrowserStepped(_Event):
     mark: MarkView | None = None
     element: dict[str, str] | None = None
     screenshot: str | None = None
-
-
-class TabView(BaseModel):
-    """A tab of the browser."""
-
-    model_config = ConfigDict(frozen=True)
-
-    tab_id: int
-    url: str
-    title: str
-    is_current: bool
 
 
 class BrowserSeen(_Event):
