@@ -33,9 +33,12 @@ has_browser() {
   compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/ms-playwright/chromium*" >/dev/null
 }
 
+has_cjk_font() { [ -n "$(fc-list ':lang=zh' 2>/dev/null)" ] || dpkg-query -s fonts-wqy-zenhei >/dev/null 2>&1; }
+
 command -v bwrap >/dev/null || want bubblewrap
 command -v make >/dev/null || want make
 has_browser || want chromium-headless-shell
+has_cjk_font || want fonts-wqy-zenhei
 
 is_new() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
@@ -52,6 +55,7 @@ without() {
     bubblewrap) echo "Without it no code is executed. To get it: sudo apt-get install $1" ;;
     chromium*) echo "Without it no page is opened in a browser. To get it: sudo apt-get install $1" \
       "(or .venv/bin/playwright install chromium-headless-shell)" ;;
+    fonts*) echo "Without it Chinese, Japanese and Korean are empty boxes in pictures and PDFs. To get it: sudo apt-get install $1" ;;
     make) echo "\`make test\` needs it. To get it: sudo apt-get install $1" ;;
     *) echo "Python needs it to make .venv." ;;
   esac

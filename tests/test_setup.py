@@ -124,6 +124,7 @@ def clone(tmp_path: Path) -> Clone:
         ("apt-get", APT),
         ("dpkg", APT),
         ("sudo", '#!/bin/bash\nexec "$@"\n'),
+        ("fc-list", "#!/bin/bash\necho /usr/share/fonts/zen.ttc\n"),
     ):
         (programs / name).write_text(text, encoding="utf-8")
         (programs / name).chmod(0o755)
@@ -279,6 +280,12 @@ def test_a_browser_that_cannot_be_installed_is_told_once_and_not_tried_again(clo
     assert any("chromium-headless-shell" in line for line in clone.asked("apt"))
     assert clone.set_up("dev")[0] == 0
     assert clone.asked("apt") == []
+
+
+def test_a_font_for_chinese_is_installed_where_there_is_none(clone: Clone) -> None:
+    (clone.log / "bin/fc-list").write_text("#!/bin/bash\n", encoding="utf-8")
+    assert "installing fonts-wqy-zenhei (Debian packages)" in clone.set_up()[1]
+    assert any("fonts-wqy-zenhei" in line for line in clone.asked("apt"))
 
 
 def test_only_a_terminal_that_is_not_asked_for_none_gets_colours(clone: Clone) -> None:
