@@ -1,4 +1,5 @@
 import type { ArtifactLink, BrowserStep, RunEvent, Step } from "./events";
+import { RUNS_CODE } from "./results";
 
 /** What a member says in one turn of its model. */
 export interface Said {
@@ -164,7 +165,8 @@ export class Turns {
     else {
       call.result = event.tool_result;
       call.ended = event.at ?? null;
-      for (const name of filesOf(call.result)) this.#byFile.set(name, known);
+      // What others return may be a stranger's words.
+      if (RUNS_CODE.has(call.tool)) for (const name of filesOf(call.result)) this.#byFile.set(name, known);
     }
     changed(call, turn);
   }

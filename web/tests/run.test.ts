@@ -141,14 +141,14 @@ describe("a run", () => {
     expect(run.turns.map((turn) => turn.step?.title)).toEqual(["Step 1", "Step 2", "Step 2", "Step 3", undefined]);
   });
 
-  it("puts the files that a call names under it", () => {
+  it("puts the files under the code that made them, whatever else names them", () => {
     const run = new RunModel("id1");
     run.apply({ id: 1, type: "start_of_agent", agent_name: "coder", agent_id: "a" });
     const result = "done\n[figures drawn: plots/a.png]\n[files written: plots/a.png, b.csv and 3 more]";
-    ["1", "2"].forEach((id, at) => {
-      const call = { tool_call_id: id, tool_name: "python_repl_tool" };
+    ["python_repl_tool", "crawl_tool"].forEach((tool_name, at) => {
+      const call = { tool_call_id: tool_name, tool_name };
       run.apply({ id: 2 + 2 * at, type: "tool_call", ...call, tool_input: {} });
-      run.apply({ id: 3 + 2 * at, type: "tool_call_result", ...call, tool_result: at === 0 ? result : "[a.png]" });
+      run.apply({ id: 3 + 2 * at, type: "tool_call_result", ...call, tool_result: at === 0 ? result : "[files written: other.png]" });
     });
     const file = (id: number, name: string) => ({ id, type: "artifact" as const, artifact_id: name, name, media_type: "image/png", size: 1, url: "/u" });
     ["a.png", "other.png", "a.png"].forEach((name, at) => run.apply(file(6 + at, name)));

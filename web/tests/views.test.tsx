@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact-render-to-string";
 import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/events";
+import type { Call } from "../src/turns";
 
 const { RunView } = await import("../src/components/chat/RunView");
 const { ServiceContext } = await import("../src/components/service");
@@ -40,5 +41,14 @@ describe("a run that waits", () => {
   it("says what was asked where nobody can", () => {
     expect(render(view)).toContain("Which one?");
     expect(render(view)).not.toContain("<button");
+  });
+});
+
+describe("a call of an unknown tool", () => {
+  it("is shown whatever it was given", async () => {
+    const { PlainCall } = await import("../src/components/work/calls/PlainCall");
+    const input = JSON.parse('{"a": {"toString": "x", "valueOf": "y"}, "b": null, "constructor": 1}');
+    const call = { tool: "strange", input, result: "done" } as unknown as Call;
+    expect(render(<PlainCall call={call} />)).toContain("toString");
   });
 });

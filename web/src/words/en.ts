@@ -170,6 +170,7 @@ export const en = {
     events: "Events for which there was no room:",
   },
   addAfter: "Add a step after it",
+  notShown: "This cannot be shown.",
   status: {
     queued: "Waiting for its turn",
     running: "At work",

@@ -171,6 +171,7 @@ export const zh: typeof en = {
     events: "因空间不足而省略的事件:",
   },
   addAfter: "在其后添加步骤",
+  notShown: "无法显示此内容。",
   status: {
     queued: "排队中",
     running: "工作中",

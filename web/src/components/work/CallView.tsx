@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { type Outcome, RUNS_CODE, outcomeOf, reasonOf } from "../../results";
 import type { Call } from "../../turns";
 import { words } from "../../words";
+import { Boundary } from "../Boundary";
 import { BrowserSteps } from "./BrowserSteps";
 import { Lasts } from "./Lasts";
 import { CodeCall } from "./calls/CodeCall";
@@ -38,7 +39,9 @@ export const CallView = memo(function CallView({ call, isLive }: Told) {
         <>
           {outcome === "failed" && <p class="notice bad">{reasonOf(call)}</p>}
           {call.steps.length > 0 && <BrowserSteps steps={call.steps} />}
-          <Body call={call} />
+          <Boundary>
+            <Body call={call} />
+          </Boundary>
         </>
       )}
     </details>

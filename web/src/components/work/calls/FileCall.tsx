@@ -3,15 +3,15 @@ import { words } from "../../../words";
 import { Text } from "../Text";
 import { Answer } from "./Answer";
 
-const LANGUAGES: Record<string, string> = {
+const LANGUAGES = new Map(Object.entries({
   py: "python", js: "javascript", ts: "typescript", json: "json", sh: "bash", html: "xml", xml: "xml", css: "css", yaml: "yaml", yml: "yaml", sql: "sql",
-};
+}));
 
 /** A file that was written, changed, read or looked for. */
 export function FileCall({ call }: { call: Call }) {
   const text = (name: string) => (typeof call.input[name] === "string" ? (call.input[name] as string) : "");
   const path = text("path");
-  const language = LANGUAGES[path.slice(path.lastIndexOf(".") + 1)] ?? "";
+  const language = LANGUAGES.get(path.slice(path.lastIndexOf(".") + 1)) ?? "";
   const [gone, come] = [text("old_str"), text("content") || text("file_text") || text("new_str")];
   const rest = Object.entries(call.input).filter(([name, value]) => !SHOWN.has(name) && value !== "" && value !== null);
   return (

@@ -10,7 +10,7 @@ const LONGEST_VALUE = 300;
 /** A tool of which nothing more is known: its arguments, and its result set in order where it is JSON. */
 export function PlainCall({ call }: { call: Call }) {
   const given = Object.entries(call.input);
-  const isSmall = given.length <= MOST_ROWS && given.every(([, value]) => String(value).length <= LONGEST_VALUE && !isDeep(value));
+  const isSmall = given.length <= MOST_ROWS && given.every(([, value]) => !isDeep(value) && String(value).length <= LONGEST_VALUE);
   return (
     <>
       {given.length > 0 && (isSmall ? <Arguments given={given} /> : <Text name={words.argumentsOf} text={pretty(call.input)} language="json" />)}

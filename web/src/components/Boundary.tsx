@@ -1,0 +1,15 @@
+import { Component, type ComponentChildren } from "preact";
+import { words } from "../words";
+
+/** Keeps what cannot be shown from taking along what stands around it. */
+export class Boundary extends Component<{ children: ComponentChildren }, { hasFailed: boolean }> {
+  override state = { hasFailed: false };
+
+  static override getDerivedStateFromError() {
+    return { hasFailed: true };
+  }
+
+  override render() {
+    return this.state.hasFailed ? <p class="notice bad">{words.notShown}</p> : this.props.children;
+  }
+}
