@@ -16,7 +16,15 @@ from maniple.cli.database import database
 from maniple.cli.keys import keys
 from maniple.cli.lookup import search
 from maniple.cli.mcp import mcp
-from maniple.cli.options import ConfigOption, finish, read_settings
+from maniple.cli.options import (
+    ConfigOption,
+    HostOption,
+    InsecureOption,
+    PortOption,
+    finish,
+    read_settings,
+    served_at,
+)
 from maniple.types import GENERAL
 
 app = typer.Typer(
@@ -177,19 +185,15 @@ app.command()(crawl)
 
 @app.command()
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address.  [default: server.host, 127.0.0.1]")] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Port; 0: a free one.  [default: server.port, 8000]"),
-    ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Serve beyond this machine without any API key.")
-    ] = False,
+    host: HostOption = None,
+    port: PortOption = None,
+    insecure: InsecureOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Serve the team over HTTP.
 
-    POST /api/chat/stream and the rest are documented at /docs.
+    People open http://127.0.0.1:8000/ in a browser. POST /api/chat/stream and the rest are
+    documented at /docs.
 
     \b
     Examples:
@@ -210,10 +214,7 @@ def serve(
     settings = read_settings(config)
     from maniple.cli.serve import serve as serve_until_stopped
 
-    options = {"host": host, "port": port, "insecure": insecure or None}
-    given = {name: value for name, value in options.items() if value is not None}
-    settings = settings.model_copy(update={"server": settings.server.model_copy(update=given)})
-    finish(serve_until_stopped(settings))
+    finish(serve_until_stopped(served_at(settings, host, port, insecure)))
 
 
 @app.command()

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maniple.cli.options import ConfigOption, finish, read_settings
+from maniple.cli.options import (
+    ConfigOption,
+    HostOption,
+    InsecureOption,
+    PortOption,
+    finish,
+    read_settings,
+    served_at,
+)
 
 if TYPE_CHECKING:
     from maniple.config import Settings
@@ -13,16 +21,11 @@ if TYPE_CHECKING:
 
 def serve_mcp(
     http: Annotated[
-        bool, typer.Option("--http", help="Serve at an address instead of on input and output.")
+        bool, typer.Option("--http", help="Serve at --host and --port instead of on input and output.")
     ] = False,
-    host: Annotated[str | None, typer.Option(help="With --http.  [default: server.host, 127.0.0.1]")] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="With --http; 0: a free one.  [default: server.port, 8000]"),
-    ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Serve beyond this machine without any API key.")
-    ] = False,
+    host: HostOption = None,
+    port: PortOption = None,
+    insecure: InsecureOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Offer the team to an MCP host, as the tools ask_team, plan and get_run.
@@ -44,9 +47,7 @@ def serve_mcp(
     settings = read_settings(config)
     if not http and (host is not None or port is not None or insecure):
         raise typer.BadParameter("there is no address without it.", param_hint="--http")
-    options = {"host": host, "port": port, "insecure": insecure or None}
-    given = {name: value for name, value in options.items() if value is not None}
-    settings = settings.model_copy(update={"server": settings.server.model_copy(update=given)})
+    settings = served_at(settings, host, port, insecure)
     finish(_at_an_address(settings) if http else _on_stdio(settings))
 
 

@@ -19,6 +19,14 @@ ConfigOption = Annotated[
     ),
 ]
 
+HostOption = Annotated[str | None, typer.Option(help="Address.  [default: server.host, 127.0.0.1]")]
+PortOption = Annotated[
+    int | None, typer.Option(min=0, max=65535, help="Port; 0: a free one.  [default: server.port, 8000]")
+]
+InsecureOption = Annotated[
+    bool, typer.Option("--insecure", help="Serve beyond this machine without any API key.")
+]
+
 
 def settings_files(config: Path | None) -> tuple[Path, Path]:
     """Return the settings file and the `.env` that is read with it, whether they exist or not."""
@@ -39,6 +47,13 @@ def read_settings(config: Path | None) -> "Settings":
 
         typer.secho(clean(str(error)), err=True, fg="red")
         raise typer.Exit(2) from error
+
+
+def served_at(settings: "Settings", host: str | None, port: int | None, insecure: bool) -> "Settings":
+    """Return the settings with what was given of the address in place of theirs."""
+    options = {"host": host, "port": port, "insecure": insecure or None}
+    given = {name: value for name, value in options.items() if value is not None}
+    return settings.model_copy(update={"server": settings.server.model_copy(update=given)})
 
 
 def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
