@@ -1,10 +1,12 @@
 """A keyboard is enough, a screen reader hears what happens, and the page speaks the browser's language."""
 
+import json
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
+from tests.page.seeded import recorded
 from tests.page.test_page import ask, standing
 
 _NAME = """() => {
@@ -106,3 +108,45 @@ def test_the_page_speaks_chinese_where_the_browser_does(page: Page):
     expect(tab.get_by_role("heading", name="团队要做什么?")).to_be_visible()
     assert tab.locator("html").get_attribute("lang") == "zh"
     context.close()
+
+
+def test_what_is_read_stays_in_its_place_when_questions_come_in_before_and_after_it(page: Page):
+    asked = _hold_a_conversation(page, 12)
+    done = page.locator(".standing.completed")
+    expect(done).to_have_count(8)
+    expect(page.get_by_text("Question 11", exact=True)).to_be_in_viewport()
+    page.locator(".conversation").evaluate("one => one.scrollTo(0, 0)")
+    read = page.get_by_text("Question 4", exact=True)
+    expect(read).to_be_in_viewport()
+    was = _top(page, "Question 4")
+    page.get_by_role("button", name="Show earlier questions").click()
+    expect(done).to_have_count(12)
+    assert abs(_top(page, "Question 4") - was) < 40, "only the button above it is gone"
+    asked.append("run-12")
+    page.evaluate("new BroadcastChannel('maniple').postMessage('changed')")
+    expect(done).to_have_count(13)
+    expect(read).to_be_in_viewport()
+
+
+def _top(page: Page, words: str) -> float:
+    return float(page.get_by_text(words, exact=True).evaluate("one => one.getBoundingClientRect().top"))
+
+
+def _hold_a_conversation(page: Page, count: int) -> list[str]:
+    """Open one of so many questions that a server need not answer; returns its runs, oldest first."""
+    runs = [f"run-{number}" for number in range(count)]
+
+    def list_runs(route: Route) -> None:
+        route.fulfill(json={"runs": [{"run_id": one, "status": "completed"} for one in reversed(runs)]})
+
+    def tell(route: Route) -> None:
+        question = "Question " + route.request.url.partition("run-")[2].partition("/")[0]
+        stream = json.loads(json.dumps(recorded("small-talk")).replace("1+3=?", question))
+        frames = [f"id: {one['id']}\nevent: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in stream]
+        route.fulfill(body="".join(frames), content_type="text/event-stream")
+
+    page.route("**/api/threads/long", list_runs)
+    page.route("**/api/runs/*/events*", tell)
+    page.set_viewport_size({"width": 1280, "height": 600})
+    page.goto("/#long")
+    return runs

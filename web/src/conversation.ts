@@ -31,6 +31,8 @@ export const trouble = signal("");
 /** Goes up when any run changed: at most once in a frame of the screen. */
 export const tick = signal(0);
 export const earlier = signal(0);
+/** The run that was asked for last in this tab. */
+export const asked = signal("");
 
 let runs: RunModel[] = [];
 let shown = FIRST_RUNS;
@@ -157,6 +159,7 @@ async function put(thread: string | null, text: string, wishes: Wishes, files: r
   }
   const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...wishes });
   if (openId.value !== id) return;
+  asked.value = accepted.run_id;
   let run = runs.find((one) => one.runId === accepted.run_id);
   if (!run) runs = [...runs, (run = new RunModel(accepted.run_id, text))];
   goOn(run);

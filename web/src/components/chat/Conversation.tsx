@@ -1,16 +1,17 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
+import { asked, earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
 import { words } from "../../words";
 import { Hello } from "./Hello";
 import { RunView } from "./RunView";
-import { useFollowing } from "./following";
+import { useFollowing, useHeld } from "./following";
 
 export function Conversation() {
   const place = useRef<HTMLDivElement>(null);
   void tick.value;
   const runs = openRuns();
-  // Who has just asked wants to see the answer.
-  const note = useFollowing(place, runs.length);
+  // Who has just come wants to see the newest, and who has just asked, the answer.
+  const note = useFollowing(place, asked.value || true);
+  useHeld(place, runs[0]?.runId);
   const hold = useFocusKept(place);
   return (
     <div class="conversation" ref={place} onScroll={note} onFocusIn={hold} tabIndex={0} role="log" aria-live="off" aria-label={words.conversation}>

@@ -28,3 +28,21 @@ export function useFollowing(place: RefObject<HTMLElement | null>, begun: unknow
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END;
   };
 }
+
+/** Keep what the reader sees where it is when something comes in above `first`, the key of what scrolls first. */
+export function useHeld(place: RefObject<HTMLElement | null>, first: string | undefined): void {
+  const held = useRef({ first, top: 0, item: null as Element | null });
+  if (held.current.first !== first) {
+    // Where it is now, before anything above it is there.
+    const item = place.current?.querySelector(".run") ?? null;
+    held.current = { first, item, top: topOf(item) };
+  }
+  useLayoutEffect(() => {
+    const { item, top } = held.current;
+    if (item?.isConnected) place.current?.scrollBy({ top: topOf(item) - top });
+  }, [first]);
+}
+
+function topOf(item: Element | null): number {
+  return item?.getBoundingClientRect().top ?? 0;
+}
