@@ -93,7 +93,7 @@ export class RunModel {
       case "run":
         // What has ended stays so, also while it is told from the beginning.
         if (!this.isOver) this.status = "running";
-        this.waiting = null;
+        this.#goOn();
         this.#since = event.at ?? null;
         break;
       case "start_of_workflow":
@@ -118,6 +118,7 @@ export class RunModel {
         break;
       case "run_status":
         this.status = event.status;
+        if (this.isOver) this.#end();
         this.#worked = this.worked(event.at ?? 0) ?? 0;
         this.#since = null;
         break;
@@ -131,6 +132,17 @@ export class RunModel {
       default:
         this.#work(event);
     }
+  }
+
+  /** What it waited for is part of its work by now. */
+  #goOn(): void {
+    if (this.waiting) this.#turns.waited(this.waiting);
+    this.waiting = null;
+  }
+
+  #end(): void {
+    this.#goOn();
+    this.#turns.end();
   }
 
   #work(event: RunEvent): void {

@@ -1,5 +1,6 @@
-import type { ArtifactLink, BrowserStep, RunEvent, Step } from "./events";
+import type { ArtifactLink, BrowserStep, Interrupt, RunEvent, Step } from "./events";
 import { RUNS_CODE } from "./results";
+import { type Waited, Waits } from "./waits";
 
 /** What a member says in one turn of its model. */
 export interface Said {
@@ -39,7 +40,7 @@ export interface Turn {
   /** What it works at; null for who has no step, such as the planner. */
   step: { id: number; title: string } | null;
   isOpen: boolean;
-  parts: (Said | Call)[];
+  parts: (Said | Call | Waited)[];
   tokens: number;
   seconds: number;
   begun: number | null;
@@ -67,6 +68,7 @@ export class Turns {
   #byFile = new Map<string, { call: Call; turn: Turn }>();
   #begun: { id: number; title: string; agent: string }[] = [];
   #standing = new Map<number, string>();
+  #waits = new Waits();
 
   /** Note which steps were begun: the next turns of their members work at them. */
   plan(steps: readonly Step[]): void {
@@ -82,6 +84,17 @@ export class Turns {
     if (!known || known.call.files.some((one) => one.artifact_id === artifact.artifact_id)) return;
     known.call.files.push(artifact);
     changed(known.call, known.turn);
+  }
+
+  /** Note what the run waited for, which goes on now: who has worked last asked for it. */
+  waited(asked: Interrupt): void {
+    const turn = this.all.at(-1);
+    if (turn) this.#waits.add(turn, asked);
+  }
+
+  /** Note that the run is over: nothing more is called. */
+  end(): void {
+    this.#waits.end(null);
   }
 
   take(event: RunEvent): void {
@@ -101,6 +114,7 @@ export class Turns {
       case "end_of_agent":
         turn.isOpen = false;
         turn.ended = event.at ?? null;
+        this.#waits.end(event.agent_name);
         break;
       case "message":
         this.#say(turn, event.message_id, event.delta);
@@ -152,6 +166,7 @@ export class Turns {
     const none = { printed: [], result: null, ended: null, steps: [], files: [], version: 0 };
     const call: Call = { kind: "call", id, tool, input, begun, ...none };
     turn.parts.push(call);
+    this.#waits.call(tool, input);
     this.calls += 1;
     this.#byId.set(id, { call, turn });
   }

@@ -171,6 +171,15 @@ export const en = {
   },
   addAfter: "Add a step after it",
   notShown: "This cannot be shown.",
+  waited: {
+    approval: "Asked for your approval:",
+    again: "Asked whether to do this again:",
+    review: "Waited for your review of the plan.",
+    question: "Asked you:",
+    made: "It was run.",
+    edited: "It was run as you edited it.",
+    left: "It was not run.",
+  },
   status: {
     queued: "Waiting for its turn",
     running: "At work",

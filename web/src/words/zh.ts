@@ -172,6 +172,15 @@ export const zh: typeof en = {
   },
   addAfter: "在其后添加步骤",
   notShown: "无法显示此内容。",
+  waited: {
+    approval: "曾请求你的批准:",
+    again: "曾询问是否再做一次:",
+    review: "曾等待你审阅计划。",
+    question: "曾向你提问:",
+    made: "已运行。",
+    edited: "已按你的修改运行。",
+    left: "未运行。",
+  },
   status: {
     queued: "排队中",
     running: "工作中",

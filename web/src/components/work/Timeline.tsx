@@ -55,5 +55,5 @@ function Work({ run, version }: Shown) {
 }
 
 function worthTelling(turn: Turn, answer: Said | null): boolean {
-  return turn.parts.some((part) => part !== answer && (turn.agent !== "planner" || part.kind === "call" || part.reasoning));
+  return turn.parts.some((part) => part !== answer && (turn.agent !== "planner" || part.kind !== "said" || part.reasoning));
 }

@@ -5,6 +5,7 @@ import { words } from "../../words";
 import { Markdown } from "../chat/Markdown";
 import { CallView } from "./CallView";
 import { Lasts } from "./Lasts";
+import { WaitedView } from "./WaitedView";
 
 interface Told {
   turn: Turn;
@@ -26,6 +27,7 @@ export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: 
       </h3>
       {turn.parts.slice(0, shown).map((part, index) => {
         if (part.kind === "call") return <CallView key={index} call={part} version={part.version} isLive={isLive} />;
+        if (part.kind === "waited") return <WaitedView key={index} waited={part} version={part.version} />;
         const isResult = part === last && !turn.isOpen;
         return part === answer ? null : (
           <SaidView key={index} said={part} version={part.version} isPlan={turn.agent === "planner"} isResult={isResult} />
