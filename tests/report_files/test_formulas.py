@@ -17,8 +17,14 @@ def body(markdown: str) -> str:
 def test_tex_is_set_as_mathml(tex: str):
     display = "block" if tex[:2] in ("$$", r"\[") else "inline"
     assert f'<math display="{display}"><mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math>' in body(
-        f"So {tex}."
+        f"So it is:\n{tex}."
     )
+
+
+def test_brackets_with_a_backslash_within_a_line_are_brackets():
+    text = body(r"See \[PDF\] Tea.")
+    assert "<math" not in text
+    assert "See [PDF] Tea." in text
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,9 @@ def _as_code(tex: str) -> str:
 def _formula(state: StateInline, silent: bool) -> bool:
     for opening, closing, is_display in _PAIRS:
         if state.src.startswith(opening, state.pos):
+            # In a line brackets with a backslash are brackets: so titles of sources are written.
+            if opening == r"\[" and not _begins_line(state):
+                return False
             return _take(state, opening, closing, is_display=is_display, silent=silent)
     return False
 
@@ -66,6 +69,11 @@ def _take(state: StateInline, opening: str, closing: str, *, is_display: bool, s
         token.content, token.info = tex.strip(), "display" if is_display else ""
     state.pos = end + len(closing)
     return True
+
+
+def _begins_line(state: StateInline) -> bool:
+    before = state.src[max(0, state.pos - 20) : state.pos]
+    return not before.rpartition("\n")[2].strip(" \t")
 
 
 def _is_money(tex: str, following: str) -> bool:
