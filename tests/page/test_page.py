@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.serving import environment, server_process
@@ -105,13 +105,27 @@ def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     expect(page.get_by_label("Result").last).to_contain_text("edited")
 
 
-def test_a_run_is_stopped(page: Page, model: OpenAIServer):
+def test_a_run_is_stopped_and_then_asked_for_no_more(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    # An answer that comes after the stream has told the end.
+    page.route("**/cancel", _late)
     ask(page)
     expect(page.get_by_text("Working: coder")).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
+    followed: list[str] = []
+    page.on("request", lambda request: followed.append(request.url) if "/events" in request.url else None)
+    with page.expect_response("**/cancel"):
+        page.get_by_role("button", name="Stop").click()
     standing(page, "Cancelled")
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    page.evaluate("fetch('/api/threads').then(answer => answer.status)")
+    expect(page.locator(".foot .notice")).to_be_hidden()
+    assert followed == []
+
+
+def _late(route: Route) -> None:
+    answer = route.fetch()
+    expect(route.request.frame.page.locator(".standing.cancelled")).to_be_attached()
+    route.fulfill(response=answer)
 
 
 def test_a_failure_says_why_and_can_be_asked_again(page: Page, model: OpenAIServer):

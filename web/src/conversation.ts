@@ -2,8 +2,8 @@ import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
 import type { PlanChange } from "./components/service";
 import { moveDraft } from "./drafts";
+import { followOne, isFollowed, letGo } from "./followers";
 import { RunModel } from "./run";
-import { follow } from "./stream";
 import { makeThread, refreshThreads, threads } from "./threads";
 import { words } from "./words";
 
@@ -20,10 +20,11 @@ interface Detail {
 
 const FIRST_RUNS = 8;
 const REFRESH_MS = 10_000;
+/** So long after a tab was hidden it lets go of its streams. */
+const HIDDEN_MS = 5_000;
 
 /** The conversation that is open, by its id; null when a new one is about to begin. */
 export const openId = signal<string | null>(null);
-export const isOffline = signal(false);
 /** Whether the conversation that is open is not there, or not any more. */
 export const isGone = signal(false);
 /** What went wrong with the last thing that the person did. */
@@ -36,8 +37,6 @@ export const asked = signal("");
 
 let runs: RunModel[] = [];
 let shown = FIRST_RUNS;
-let leaving = new AbortController();
-const followed = new Set<RunModel>();
 const otherTabs = new BroadcastChannel("maniple");
 
 /** The runs of the open conversation, oldest first. */
@@ -64,9 +63,13 @@ export async function attempt(work: () => Promise<void>): Promise<boolean> {
     await work();
     return true;
   } catch (error) {
-    if (!(error instanceof Refusal) || error.status !== 401) trouble.value = sentence(error);
+    complain(error);
     return false;
   }
+}
+
+function complain(error: unknown): void {
+  if (!(error instanceof Refusal) || error.status !== 401) trouble.value = sentence(error);
 }
 
 function sentence(error: unknown): string {
@@ -75,13 +78,10 @@ function sentence(error: unknown): string {
 }
 
 export async function open(id: string | null): Promise<void> {
-  leaving.abort();
-  leaving = new AbortController();
-  followed.clear();
+  letGo();
   runs = [];
   shown = FIRST_RUNS;
   earlier.value = 0;
-  isOffline.value = false;
   isGone.value = false;
   trouble.value = "";
   openId.value = id;
@@ -99,6 +99,7 @@ function unlessGone(error: unknown, id: string | null): void {
   if (!(error instanceof Refusal) || error.status !== 404) throw error;
   if (openId.value !== id) return;
   isGone.value = true;
+  letGo();
   runs = [];
   changed();
 }
@@ -116,19 +117,29 @@ async function reload(): Promise<void> {
   runs = listed.map((one) => known.get(one.run_id) ?? new RunModel(one.run_id, "", one.status));
   listed.forEach((one, index) => {
     const run = runs[index]!;
-    if (run.isTold && one.status !== run.status) run.reopen();
-    if (!run.isTold) void keepUp(run);
+    if (!isFollowed(run)) run.heard(one.status);
   });
+  keepUp();
   changed();
 }
 
-async function keepUp(run: RunModel): Promise<void> {
-  if (followed.has(run)) return;
-  followed.add(run);
-  const listener = { told: changed, connected: (is: boolean) => (isOffline.value = !is) };
+/** Follow what has an end already, and of what is at work the oldest alone: a browser has six connections for all tabs. */
+function keepUp(): void {
+  const due = runs.filter((run) => !run.isTold);
+  const oldest = due.find((run) => run.isAtWork);
+  for (const run of due) {
+    if (!isFollowed(run) && (!run.isAtWork || (run === oldest && !document.hidden))) void keepUpWith(run);
+  }
+}
+
+async function keepUpWith(run: RunModel): Promise<void> {
   const id = openId.value;
-  await attempt(() => follow(run, listener, leaving.signal).catch((error: unknown) => unlessGone(error, id)));
-  followed.delete(run);
+  try {
+    await followOne(run, changed).catch((error: unknown) => unlessGone(error, id));
+    keepUp();
+  } catch (error) {
+    complain(error);
+  }
   changed();
   await refreshThreads().catch(() => undefined);
 }
@@ -162,21 +173,23 @@ async function put(thread: string | null, text: string, wishes: Wishes, files: r
   asked.value = accepted.run_id;
   let run = runs.find((one) => one.runId === accepted.run_id);
   if (!run) runs = [...runs, (run = new RunModel(accepted.run_id, text))];
-  goOn(run);
+  goOn();
 }
 
 export function answer(run: RunModel, reply: unknown): Promise<boolean> {
   return attempt(async () => {
     const interrupt_id = run.waiting?.interrupt_id ?? "";
     await send("POST", `/api/runs/${run.runId}/resume`, { answer: reply, interrupt_id });
-    goOn(run);
+    run.answered(interrupt_id);
+    goOn();
   });
 }
 
 export function cancel(run: RunModel): Promise<boolean> {
   return attempt(async () => {
-    await send("POST", `/api/runs/${run.runId}/cancel`);
-    goOn(run);
+    const { status } = await send<{ status: string }>("POST", `/api/runs/${run.runId}/cancel`);
+    run.heard(status);
+    goOn();
   });
 }
 
@@ -187,9 +200,8 @@ export function changePlan(run: RunModel, change: PlanChange): Promise<boolean> 
   });
 }
 
-function goOn(run: RunModel): void {
-  run.reopen();
-  void keepUp(run);
+function goOn(): void {
+  keepUp();
   tellTabs();
   changed();
   void refreshThreads().catch(() => undefined);
@@ -201,7 +213,12 @@ export function tellTabs(): void {
 }
 
 async function lookAround(): Promise<void> {
-  if (document.hidden) return;
+  if (document.hidden) {
+    letGo((run) => run.isAtWork);
+    // The name of the tab still tells how its runs stand.
+    if (runs.some((run) => run.isAtWork)) await reload();
+    return;
+  }
   const before = threads.value.find((one) => one.thread_id === openId.value);
   await refreshThreads();
   const now = threads.value.find((one) => one.thread_id === openId.value);
@@ -213,6 +230,11 @@ async function lookAround(): Promise<void> {
 export function keepAgreeing(): void {
   const look = () => void lookAround().catch(() => undefined);
   otherTabs.addEventListener("message", () => void refreshThreads().then(reload, () => undefined));
-  document.addEventListener("visibilitychange", look);
+  let hiding: ReturnType<typeof setTimeout> | undefined;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hiding);
+    if (document.hidden) hiding = setTimeout(look, HIDDEN_MS);
+    else (keepUp(), look());
+  });
   setInterval(look, REFRESH_MS);
 }

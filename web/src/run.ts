@@ -74,10 +74,33 @@ export class RunModel {
     return this.#answer ?? (this.status === "completed" ? this.#lastSaid() : null);
   }
 
-  /** Note that the run was answered or cancelled, so that its stream has more to tell. */
+  /** Note that the stream has more to tell than was told. */
   reopen(): void {
+    if (this.isOver) return;
     this.isTold = false;
     this.version += 1;
+  }
+
+  /** Note that the stream has no more to tell. */
+  close(): void {
+    this.isTold = true;
+    this.version += 1;
+  }
+
+  /** Note that the interrupt was answered, unless the stream was faster to tell of it. */
+  answered(interruptId: string): void {
+    if (this.status !== "interrupted" || this.waiting?.interrupt_id !== interruptId) return;
+    this.status = "queued";
+    this.waiting = null;
+    this.reopen();
+  }
+
+  /** Note how the run stands by another way than its stream. */
+  heard(status: string): void {
+    if (this.isOver || status === this.status) return;
+    this.reopen();
+    // What was heard may be older than the stream, which alone tells that a run that waited goes on.
+    if (this.status !== "interrupted" || ENDED.has(status)) this.status = status;
   }
 
   apply(event: RunEvent): void {

@@ -23,13 +23,17 @@ export async function follow(run: RunModel, listener: Listener, signal: AbortSig
   let wait = FIRST_WAIT_MS;
   while (!signal.aborted) {
     const before = run.lastId;
+    let isWhole = false;
     try {
       await listen(run, listener, signal);
+      isWhole = true;
     } catch (error) {
       if (signal.aborted) return;
       // What the service will say again in a moment is no reason to come back.
       if (error instanceof Refusal && error.status < 500 && error.status !== 429) throw error;
     }
+    // Where the service has no more to tell of what is over or waits, all was told: also what was heard on another way.
+    if (isWhole && run.lastId === before && !run.isAtWork) run.close();
     if (run.isTold || signal.aborted) return;
     if (run.lastId > before) wait = FIRST_WAIT_MS;
     listener.connected(false);

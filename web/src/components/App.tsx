@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { keyWanted } from "../api";
-import { isOffline, openId, trouble } from "../conversation";
+import { openId, trouble } from "../conversation";
+import { isOffline } from "../followers";
 import { words } from "../words";
 import { Announcer } from "./Announcer";
 import { Composer } from "./chat/Composer";

@@ -1,0 +1,41 @@
+import { signal } from "@preact/signals";
+import type { RunModel } from "./run";
+import { follow } from "./stream";
+
+/** Whether the stream of a run that is followed has broken off, and is tried again. */
+export const isOffline = signal(false);
+const followed = new Map<RunModel, AbortController>();
+const cutOff = new Set<RunModel>();
+
+export function isFollowed(run: RunModel): boolean {
+  return followed.has(run);
+}
+
+/** Follow a run until it was told or is let go; `told` is called with each event. Throws `Refusal` as `follow` does. */
+export async function followOne(run: RunModel, told: () => void): Promise<void> {
+  const leaving = new AbortController();
+  followed.set(run, leaving);
+  const connected = (isConnected: boolean) => note(run, !isConnected && !leaving.signal.aborted);
+  try {
+    await follow(run, { told, connected }, leaving.signal);
+  } finally {
+    if (followed.get(run) === leaving) followed.delete(run);
+    note(run, false);
+  }
+}
+
+/** Let go of the runs that `which` says. */
+export function letGo(which: (run: RunModel) => boolean = () => true): void {
+  for (const [run, leaving] of followed) {
+    if (!which(run)) continue;
+    followed.delete(run);
+    leaving.abort();
+    note(run, false);
+  }
+}
+
+function note(run: RunModel, isCutOff: boolean): void {
+  if (isCutOff) cutOff.add(run);
+  else cutOff.delete(run);
+  isOffline.value = cutOff.size > 0;
+}
