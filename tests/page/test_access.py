@@ -128,6 +128,37 @@ def test_what_is_read_stays_in_its_place_when_questions_come_in_before_and_after
     expect(read).to_be_in_viewport()
 
 
+def test_a_new_name_is_kept_when_the_reader_goes_elsewhere_and_dropped_with_escape(page: Page):
+    ask(page, "Which bird is red?")
+    standing(page, "Done")
+    other = page.context.new_page()
+    other.goto(page.url)
+    for name, leave in (("Dropped", "Escape"), ("Robins", "Tab")):
+        page.locator("li.open").hover()
+        page.locator("li.open").get_by_role("button", name="Rename").click()
+        page.keyboard.type(name)
+        page.keyboard.press(leave)
+    for tab in (page, other):
+        expect(tab.get_by_role("link", name="Robins")).to_be_visible()
+    expect(page.get_by_role("link", name="Dropped")).to_have_count(0)
+    other.close()
+
+
+def test_a_list_says_whether_it_is_empty_has_no_such_words_or_cannot_be_read(page: Page):
+    listed = page.get_by_role("navigation", name="Conversations")
+    search = page.get_by_label("Search conversations")
+    search.fill("no such words")
+    expect(listed.get_by_text("No conversation has these words.")).to_be_visible()
+    page.route("**/api/threads?**", lambda route: route.abort())
+    page.reload()
+    expect(listed.get_by_text("The conversations cannot be read right now.")).to_be_visible()
+    expect(listed.get_by_text("Nothing here yet.")).to_have_count(0)
+    page.unroute_all()
+    page.route("**/api/threads?**", lambda route: route.fulfill(json={"threads": [], "next_before": None}))
+    listed.get_by_role("button", name="Try again").click()
+    expect(listed.get_by_text("Nothing here yet.")).to_be_visible()
+
+
 def _top(page: Page, words: str) -> float:
     return float(page.get_by_text(words, exact=True).evaluate("one => one.getBoundingClientRect().top"))
 

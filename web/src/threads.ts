@@ -18,25 +18,42 @@ const PAGE = 30;
 export const threads = signal<Thread[]>([]);
 export const searched = signal("");
 export const hasMore = signal(false);
+/** For which words the list was read; null before it was read at all. */
+export const readFor = signal<string | null>(null);
+/** Whether the list could not be read when it was asked for last. */
+export const isUnread = signal(false);
 let shown = PAGE;
 let asked = 0;
 
 /** Read the list again, as far as it is shown. Of two that overlap the later request counts. */
 export async function refreshThreads(): Promise<void> {
   const turn = ++asked;
+  const sought = searched.value.trim();
+  try {
+    const { found, before } = await list(sought);
+    if (turn !== asked) return;
+    threads.value = found;
+    hasMore.value = before !== null;
+    readFor.value = sought;
+    isUnread.value = false;
+  } catch (error) {
+    if (turn === asked) isUnread.value = true;
+    throw error;
+  }
+}
+
+async function list(sought: string): Promise<{ found: Thread[]; before: number | null }> {
   const found: Thread[] = [];
   let before: number | null = null;
   do {
     const query = new URLSearchParams({ limit: String(PAGE) });
-    if (searched.value.trim()) query.set("q", searched.value.trim());
+    if (sought) query.set("q", sought);
     if (before !== null) query.set("before", String(before));
     const page: Page = await read(`/api/threads?${query}`);
     found.push(...page.threads);
     before = page.next_before;
   } while (before !== null && found.length < shown);
-  if (turn !== asked) return;
-  threads.value = found;
-  hasMore.value = before !== null;
+  return { found, before };
 }
 
 export async function showMore(): Promise<void> {

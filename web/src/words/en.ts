@@ -171,6 +171,9 @@ export const en = {
   },
   addAfter: "Add a step after it",
   notShown: "This cannot be shown.",
+  notFound: "No conversation has these words.",
+  unread: "The conversations cannot be read right now.",
+  tryAgain: "Try again",
   waited: {
     approval: "Asked for your approval:",
     again: "Asked whether to do this again:",

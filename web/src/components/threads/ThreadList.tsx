@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { attempt, openId, tellTabs } from "../../conversation";
-import { type Thread, deleteThread, hasMore, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
+import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
 import { words } from "../../words";
 
 const SEARCH_AFTER_MS = 200;
@@ -33,10 +33,23 @@ export function ThreadList({ onChoice }: { onChoice: () => void }) {
           <Entry key={one.thread_id} thread={one} onChoice={onChoice} />
         ))}
       </ul>
-      {threads.value.length === 0 && <p class="faint">{words.none}</p>}
+      <Empty />
       {hasMore.value && <button onClick={() => void attempt(showMore)}>{words.more}</button>}
     </nav>
   );
+}
+
+/** Why there is nothing in the list, or not what there is by now. */
+function Empty() {
+  if (isUnread.value) {
+    return (
+      <p class="faint" role="status">
+        {words.unread} <button onClick={() => void refreshThreads().catch(() => undefined)}>{words.tryAgain}</button>
+      </p>
+    );
+  }
+  if (threads.value.length > 0 || readFor.value === null) return null;
+  return <p class="faint" role="status">{readFor.value ? words.notFound : words.none}</p>;
 }
 
 function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
@@ -81,21 +94,24 @@ function Naming({ thread, onEnd }: { thread: Thread; onEnd: () => void }) {
   const field = useRef<HTMLInputElement>(null);
   // Before the next key is pressed: it may be the first letter of the new name.
   useLayoutEffect(() => field.current?.select(), []);
-  const keep = (event: Event) => {
-    event.preventDefault();
-    const title = field.current?.value.trim() ?? "";
+  // A field that goes away may say once more that it is left.
+  const isOver = useRef(false);
+  const end = (title: string) => {
+    if (isOver.current) return;
+    isOver.current = true;
     onEnd();
-    if (title !== "") {
-      void attempt(async () => {
-        await renameThread(thread.thread_id, title);
-        await refreshThreads();
-      });
-    }
+    if (title === "" || title === thread.title) return;
+    void attempt(async () => {
+      await renameThread(thread.thread_id, title);
+      tellTabs();
+      await refreshThreads();
+    });
   };
+  const keep = () => end(field.current?.value.trim() ?? "");
   return (
     <li>
-      <form onSubmit={keep} onKeyDown={(e) => e.key === "Escape" && onEnd()}>
-        <input ref={field} aria-label={words.rename} maxLength={200} defaultValue={thread.title} onBlur={onEnd} />
+      <form onSubmit={(e) => (e.preventDefault(), keep())} onKeyDown={(e) => e.key === "Escape" && end("")}>
+        <input ref={field} aria-label={words.rename} maxLength={200} defaultValue={thread.title} onBlur={keep} />
       </form>
     </li>
   );
