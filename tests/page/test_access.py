@@ -159,6 +159,22 @@ def test_a_list_says_whether_it_is_empty_has_no_such_words_or_cannot_be_read(pag
     expect(listed.get_by_text("Nothing here yet.")).to_be_visible()
 
 
+def test_choices_outlive_a_reload_and_the_field_fits_its_text_in_a_window_of_another_width(page: Page):
+    for name in ("Deep thinking", "Review the plan"):
+        page.get_by_role("button", name=name).click()
+    page.locator("summary", has_text="Team").click()
+    page.get_by_label("browser").uncheck()
+    page.reload()
+    pressed = page.locator(".composer [aria-pressed=true]")
+    expect(pressed).to_have_text(["Deep thinking", "Review the plan"])
+    page.locator("summary", has_text="Team").click()
+    expect(page.get_by_label("browser")).not_to_be_checked()
+    field = page.get_by_label("Your question")
+    field.fill("word " * 60)
+    page.set_viewport_size({"width": 375, "height": 900})
+    assert field.evaluate("one => one.clientHeight === one.scrollHeight")
+
+
 def _top(page: Page, words: str) -> float:
     return float(page.get_by_text(words, exact=True).evaluate("one => one.getBoundingClientRect().top"))
 

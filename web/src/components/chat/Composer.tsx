@@ -1,3 +1,4 @@
+import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
 import { cancel, openId, openRuns, say, tick } from "../../conversation";
@@ -23,7 +24,7 @@ export function Composer() {
       () => undefined,
     );
   }, [apiKey.value]);
-  useLayoutEffect(() => grow(field.current), [text]);
+  useGrowing(field, text);
   const ask = async () => {
     if (!text.trim()) return;
     setDraft({ text: "", files: [] });
@@ -90,6 +91,17 @@ function useDraft() {
     setVersion((version) => version + 1);
   };
   return [draftOf(thread), change] as const;
+}
+
+/** Make the field as high as its text where the browser does not do so by itself. */
+function useGrowing(field: RefObject<HTMLTextAreaElement | null>, text: string): void {
+  useLayoutEffect(() => {
+    if (CSS.supports("field-sizing", "content")) return;
+    const fit = () => grow(field.current);
+    fit();
+    addEventListener("resize", fit);
+    return () => removeEventListener("resize", fit);
+  }, [text]);
 }
 
 function grow(field: HTMLTextAreaElement | null): void {

@@ -1,37 +1,48 @@
-import { signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Wishes } from "../../conversation";
+import { keep, kept } from "../../kept";
 import { members } from "../../members";
 import { words } from "../../words";
 import { useDismissed } from "../dismissed";
 
-const isDeep = signal(false);
-const searchesFirst = signal(false);
-const reviews = signal(false);
-const leftOut = signal<ReadonlySet<string>>(new Set());
+const isDeep = chosen("deep");
+const searchesFirst = chosen("search");
+const reviews = chosen("review");
+const leftOut = signal<ReadonlySet<string>>(new Set(kept("maniple.left-out").split("\n").filter(Boolean)));
+
+/** A choice as it was made in this tab, and what keeps it there. */
+function chosen(name: string): { choice: Signal<boolean>; toggle: () => void } {
+  const choice = signal(kept(`maniple.${name}`) !== "");
+  const toggle = () => {
+    choice.value = !choice.value;
+    keep(`maniple.${name}`, choice.value ? "yes" : "");
+  };
+  return { choice, toggle };
+}
 
 /** What the person has chosen for the next question. */
 export function usualWishes(): Wishes {
-  const chosen = members.value.map((one) => one.name).filter((name) => !leftOut.value.has(name));
+  const team = members.value.map((one) => one.name).filter((name) => !leftOut.value.has(name));
   return {
-    deep_thinking_mode: isDeep.value,
-    search_before_planning: searchesFirst.value,
-    auto_accepted_plan: !reviews.value,
-    team_members: leftOut.value.size > 0 ? chosen : null,
+    deep_thinking_mode: isDeep.choice.value,
+    search_before_planning: searchesFirst.choice.value,
+    auto_accepted_plan: !reviews.choice.value,
+    team_members: leftOut.value.size > 0 ? team : null,
   };
 }
 
 /** How the next question is to be worked on. */
 export function Options() {
   const toggles = [
-    { choice: isDeep, name: words.deep },
-    { choice: searchesFirst, name: words.searchFirst },
-    { choice: reviews, name: words.review },
+    { ...isDeep, name: words.deep },
+    { ...searchesFirst, name: words.searchFirst },
+    { ...reviews, name: words.review },
   ];
   return (
     <>
-      {toggles.map(({ choice, name }) => (
-        <button key={name} type="button" class="chip" aria-pressed={choice.value} onClick={() => (choice.value = !choice.value)}>
+      {toggles.map(({ choice, toggle, name }) => (
+        <button key={name} type="button" class="chip" aria-pressed={choice.value} onClick={toggle}>
           {name}
         </button>
       ))}
@@ -65,4 +76,5 @@ function choose(name: string): void {
   const left = new Set(leftOut.value);
   if (!left.delete(name)) left.add(name);
   leftOut.value = left;
+  keep("maniple.left-out", [...left].join("\n"));
 }
