@@ -171,6 +171,7 @@ export const en = {
   },
   addAfter: "Add a step after it",
   notShown: "This cannot be shown.",
+  atLeast: "at least",
   notFound: "No conversation has these words.",
   unread: "The conversations cannot be read right now.",
   tryAgain: "Try again",

@@ -172,6 +172,7 @@ export const zh: typeof en = {
   },
   addAfter: "在其后添加步骤",
   notShown: "无法显示此内容。",
+  atLeast: "至少",
   notFound: "没有包含这些词语的对话。",
   unread: "目前无法读取对话列表。",
   tryAgain: "重试",

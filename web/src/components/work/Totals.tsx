@@ -32,11 +32,10 @@ export function Totals({ run, members, chosen, onChoice }: Told) {
   const isAtWork = run.isAtWork;
   useEffect(() => (isAtWork ? clock.watch() : undefined), [isAtWork, clock]);
   const seconds = run.worked(isAtWork ? clock.now.value : 0);
-  const cost = shares.reduce((sum, one) => sum + (one.cost ?? 0), 0);
   const figures = [
     seconds !== null && lasted(seconds),
     run.tokens > 0 && `${run.tokens.toLocaleString()} ${words.tokens}`,
-    cost > 0 && `${words.cost} ${money(cost)}`,
+    costOf(shares),
     run.calls > 0 && words.calls(run.calls),
   ];
   return (
@@ -83,6 +82,13 @@ function figuresOf(share: Share | undefined): string {
   return `${tokens} ${words.tokens}${share.cost ? ` · ${money(share.cost)}` : ""}`;
 }
 
+/** What all of it cost; at least what is known of it where a price is not. "" where nothing is known. */
+export function costOf(shares: readonly Pick<Share, "cost">[]): string {
+  const cost = shares.reduce((sum, one) => sum + (one.cost ?? 0), 0);
+  if (cost === 0) return "";
+  return [words.cost, shares.some((one) => one.cost === null) && words.atLeast, money(cost)].filter(Boolean).join(" ");
+}
+
 function money(amount: number): string {
-  return amount.toLocaleString(undefined, { maximumSignificantDigits: 2 });
+  return amount.toLocaleString(undefined, amount < 1 ? { maximumSignificantDigits: 2 } : { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 }
