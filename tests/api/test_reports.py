@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from maniple.api.reports import MEDIA_TYPES, NotAcceptable, answer, preferred, report_of
-from maniple.run_page.markup import harmless
+from maniple.run_page.markup import as_html, harmless
 from tests.api.inside import Inside
 from tests.openai_server import SIMPLE, reply
 from tests.report_files.samples import EVIL, page
@@ -90,6 +90,31 @@ def test_markdown_shows_images_as_links_and_html_as_text_and_leaves_code_alone()
     assert "&lt;img src" in text
     assert "`code <b> stays`" in text
     assert "<b>![stays](as it is)</b>" in text
+
+
+@pytest.mark.parametrize(
+    "much", ["x" * 300_000, "x" * 20_001, "[" * 20_001, "([\n" * 20_001, "a\n" * 20_001, "!" * 250_000]
+)
+def test_what_takes_too_long_to_read_is_all_text(much: str):
+    text = harmless(f"```\n<b>\n```\n![a](https://e.test/x)\n{much}")
+    assert text.startswith("```\n&lt;b>\n```\n[a](https://e.test/x)\n")
+    assert as_html(f"*a* {much} <b>").startswith("<pre><code>*a* ")
+    assert as_html(f"*a* {much} <b>").endswith(" &lt;b&gt;</code></pre>")
+
+
+WIDE = "a|" * 1000 + "\n" + "-|" * 1000 + "\n" + "![i](https://e.test/x)<b>|\n" * 20
+
+
+def test_of_very_large_tables_those_beyond_the_budget_are_code():
+    small = "|a|b|\n|-|-|\n|1|2|\n"
+    text = f"{small}\n{WIDE}\n{small}\n"
+    for shown in (as_html(text), page(text)):
+        assert shown.count("<td>") == 2
+        assert shown.count("<pre><code>") == 2
+        assert "![i](https://e.test/x)&lt;b" in shown
+    again = harmless(f"`<i>`\n\n{text}")
+    assert "![i]" not in again
+    assert "<b>" not in again
 
 
 PIECES = [

@@ -9,20 +9,19 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from maniple.report_files.formulas import with_formulas
+from maniple.run_page.bounds import is_readable, with_tables
 
-LONGEST_MARKDOWN = 300_000
-LONGEST_LINE = 20_000
 _SCHEMES = ("http://", "https://", "mailto:")
 _SIDE = re.compile(r"text-align:(center|right)")
 
 
 def tokens_of(markdown: str, labels: Collection[str] = ()) -> list[Token]:
-    """Return what a report consists of; one that is too long, or has a line that is, is one block of code.
+    """Return what a report consists of; one that is not readable (`bounds.is_readable`) is one block of code.
 
     Images are links, links to anything but the web and mail are text, and `labels` in brackets are no
     references, whatever the report defines. Blocks: some seconds for the longest of reports.
     """
-    if len(markdown) > LONGEST_MARKDOWN or any(len(line) > LONGEST_LINE for line in markdown.split("\n")):
+    if not is_readable(markdown):
         return [Token("code_block", "code", 0, content=markdown, block=True)]
     return _parser().parse(markdown, {"labels": labels})
 
@@ -44,8 +43,8 @@ def around(name: str, tag: str, inner: list[Token], **attrs: str) -> list[Token]
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.use(with_formulas)
+    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
+    parser.use(with_tables).use(with_formulas)
     parser.core.ruler.after("block", "labels", _forget_labels)
     parser.core.ruler.push("harmless", _make_harmless)
     return parser

@@ -10,6 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
+from maniple.run_page.bounds import is_readable, is_table, with_tables
+
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
     "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -18,11 +20,16 @@ _ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
 _SCHEMES = {"http", "https", "mailto"}
 _CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^|]+?(?<!`)\1(?!`)")
 _TAG = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>)(?=[A-Za-z/!?])")
-_IMAGE = re.compile(r"!+(?=\[)")
+_IMAGE = re.compile(r"(?<!!)!++(?=\[)")
 
 
 def as_html(markdown: str) -> str:
-    """Return Markdown as a piece of HTML without scripts and without anything that loads by itself."""
+    """Return Markdown as a piece of HTML without scripts and without anything that loads by itself.
+
+    What is not readable (`bounds.is_readable`) is one block of code. Blocks.
+    """
+    if not is_readable(markdown):
+        return f"<pre><code>{html.escape(markdown)}</code></pre>"
     return nh3.clean(
         _parser().render(markdown),
         tags=_TAGS,
@@ -35,16 +42,19 @@ def as_html(markdown: str) -> str:
 def harmless(markdown: str) -> str:
     """Return a report as Markdown whose images are links and whose HTML is text; code stays as it is.
 
-    Where what looks like code within a line may be none, it is treated as text, too.
+    Where what looks like code within a line may be none, it is treated as text, too, and so is all of what is
+    not readable (`bounds.is_readable`). Blocks: some seconds for the longest of reports.
     """
+    if not is_readable(markdown):
+        return _escaped(markdown)
     gentle = _changed(markdown, _escaped_beside_code)
     return gentle if _is_harmless(gentle) else _changed(markdown, _escaped)
 
 
 def _changed(markdown: str, change: Callable[[str], str]) -> str:
     code = set[int]()
-    for token in _parser().parse(markdown):
-        if token.type in ("fence", "code_block") and token.map:
+    for token in _parser().disable("inline").parse(markdown):
+        if token.type in ("fence", "code_block") and token.map and not is_table(token):
             code.update(range(*token.map))
     lines = markdown.split("\n")
     return "\n".join(line if number in code else change(line) for number, line in enumerate(lines))
@@ -65,11 +75,11 @@ def _escaped_beside_code(line: str) -> str:
 def _is_harmless(markdown: str) -> bool:
     tokens = _parser(html=True).parse(markdown)
     every = (one for token in tokens for one in (token, *(token.children or ())))
-    return not any(one.type in ("image", "html_inline", "html_block") for one in every)
+    return not any(one.type in ("image", "html_inline", "html_block") or is_table(one) for one in every)
 
 
 def _parser(*, html: bool = False) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": html}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": html}).enable("strikethrough").use(with_tables)
     parser.add_render_rule("image", _image_as_link)
     return parser
 

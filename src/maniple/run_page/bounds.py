@@ -1,0 +1,57 @@
+"""How much of a report is read as Markdown, which takes far longer than its length tells."""
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
+from markdown_it.token import Token
+
+LONGEST_MARKDOWN = 300_000
+LONGEST_LINE = 20_000
+MOST_LINES = 20_000
+MOST_BRACKETS = 20_000
+"""Behind each the parser looks for a link's end."""
+MOST_CELLS = 20_000
+"""In all tables of a report, with those that rows lack: a few letters may ask for thousands."""
+_KIND, _LEFT = "table", "cells_left"
+
+
+def is_readable(markdown: str) -> bool:
+    """Whether a report is read as Markdown; one that is not is shown letter by letter."""
+    return (
+        len(markdown) <= LONGEST_MARKDOWN
+        and markdown.count("\n") < MOST_LINES
+        and markdown.count("[") <= MOST_BRACKETS
+        and all(len(line) <= LONGEST_LINE for line in markdown.split("\n"))
+    )
+
+
+def with_tables(parser: MarkdownIt) -> None:
+    """Let `parser` read tables, `MOST_CELLS` in all; those beyond are blocks of code."""
+    parser.enable("table")
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+
+
+def is_table(token: Token) -> bool:
+    """Whether a block of code is a table that was too much."""
+    return token.info == _KIND and token.type == "code_block"
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    if not table(state, start, end, True):
+        return False
+    if silent:
+        return True
+    stop, before = start, len(state.tokens)
+    if state.env.setdefault(_LEFT, MOST_CELLS) > 0:
+        table(state, start, end, False)
+        cells = sum(token.type in ("th_open", "td_open") for token in state.tokens[before:])
+        state.env[_LEFT] -= cells
+        if state.env[_LEFT] >= 0:
+            return True
+        del state.tokens[before:]
+        stop = state.line
+    while stop < end and not state.isEmpty(stop) and state.sCount[stop] >= state.blkIndent:
+        stop += 1
+    token = state.push("code_block", "code", 0)
+    token.content = state.getLines(start, stop, state.blkIndent, True)
+    token.map, token.info, state.line = [start, stop], _KIND, stop
+    return True
