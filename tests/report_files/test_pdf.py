@@ -136,6 +136,14 @@ async def test_a_browser_that_takes_too_long_is_told_as_such():
             await Press(browser).made(report(TEA), "pdf")
 
 
+async def test_waiting_for_others_is_not_told_as_printing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("maniple.browser.drivers.printing._AT_ONCE", 0)
+    async with open_browser_if_any(BrowserSettings(timeout_seconds=0.01)) as browser:
+        assert not isinstance(browser, Unavailable)
+        with pytest.raises(NotPrinted, match="Others are being printed"):
+            await Press(browser).made(report(TEA), "pdf")
+
+
 async def test_the_browser_of_a_sandbox_cannot_print():
     settings = BrowserSettings(backend="sandbox", sandbox_url="http://127.0.0.1:1")
     async with open_browser_if_any(settings) as browser:

@@ -1,6 +1,8 @@
 """Printing documents of ours as PDF."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from maniple.browser.drivers.connection import Contexts
@@ -26,7 +28,7 @@ class Printer:
         """See `Browser.print`."""
         error = await asyncio.to_thread(_playwright_error)
         try:
-            async with asyncio.timeout(self._timeout_seconds), self._slots:
+            async with self._slot(), asyncio.timeout(self._timeout_seconds):
                 return await self._printed(html)
         except TimeoutError as late:
             raise BrowserError(
@@ -38,6 +40,19 @@ class Printer:
     async def aclose(self) -> None:
         """Wait until what was opened is closed."""
         await self._visits.aclose()
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """Wait for a place as long as a document may take, which is not time of its own."""
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await self._slots.acquire()
+        except TimeoutError as late:
+            raise BrowserError("Others are being printed. Ask again in a while.") from late
+        try:
+            yield
+        finally:
+            self._slots.release()
 
     async def _printed(self, html: str) -> bytes:
         async with self._visits.page(java_script_enabled=False, offline=True) as page:
