@@ -1,6 +1,5 @@
 """The answer of a run, in the form that is asked for."""
 
-import asyncio
 import re
 from typing import Any, Literal
 from urllib.parse import quote
@@ -13,7 +12,6 @@ from maniple.errors import ManipleError
 from maniple.events import SessionState, read_event
 from maniple.report_files import MEDIA_TYPES as FILE_TYPES
 from maniple.report_files import Press, Report, policy
-from maniple.run_page.markup import harmless
 from maniple.runs import NotFound
 from maniple.store import RunRecord, Store
 
@@ -102,7 +100,7 @@ async def answer(store: Store, press: Press, view: ReportView, form: AnyForm, *,
     if as_file:
         headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(_name(view, form), safe='')}"
     if form == "json":
-        markdown = await asyncio.to_thread(harmless, view.markdown)
+        markdown = (await press.made(Report(view.title, view.markdown), "markdown")).decode()
         return JSONResponse(view.model_copy(update={"markdown": markdown}).model_dump(), headers=headers)
     sources = await store.evidence(view.run_id).sources()
     is_partial = view.status == "budget_exhausted"
