@@ -1,10 +1,11 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { reading, stopReading } from "../../address";
 import { keyWanted } from "../../api";
 import { openId, openRuns, tick } from "../../conversation";
 import { threads } from "../../threads";
+import { words } from "../../words";
 import { useService } from "../service";
-import { ReportView } from "./ReportView";
+import { ReportView, useFocusInside } from "./ReportView";
 import type { Entry } from "./entries";
 
 /** The report that the address names, over the page. */
@@ -26,8 +27,27 @@ function Older({ runId, title, more }: { runId: string; title: string; more: rea
   const [text, setText] = useState("");
   useEffect(() => {
     const path = `/api/runs/${encodeURIComponent(runId)}/report`;
-    void attempt(async () => setText(await (await ask(path, { headers: { accept: "text/markdown" } })).text()));
+    const read = async () => setText(await (await ask(path, { headers: { accept: "text/markdown" } })).text());
+    // What went wrong is told on the page below.
+    void attempt(read).then((isRead) => !isRead && reading.value === runId && stopReading());
   }, [runId]);
-  if (!text) return null;
+  if (!text) return <Awaited title={title} />;
   return <ReportView runId={runId} title={title} text={text} isWritten more={more} onClose={stopReading} />;
+}
+
+/** The frame of a report that is on its way. */
+function Awaited({ title }: { title: string }) {
+  const view = useRef<HTMLElement>(null);
+  useFocusInside(view);
+  const onKey = (event: KeyboardEvent) => event.key === "Escape" && stopReading();
+  return (
+    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={title || words.report} tabIndex={-1} onKeyDown={onKey}>
+      <header class="reading-bar">
+        <button onClick={stopReading}>
+          <span aria-hidden="true">←</span> {words.closeReport}
+        </button>
+        <p class="news" role="status">{words.preparing}</p>
+      </header>
+    </section>
+  );
 }

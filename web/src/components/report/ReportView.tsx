@@ -83,7 +83,7 @@ function useSources(runId: string): ReadonlyMap<number, Source> | null {
 }
 
 /** Take the focus into the view, and all else on the page out of reach; give both back afterwards. */
-function useFocusInside(view: { current: HTMLElement | null }): void {
+export function useFocusInside(view: { current: HTMLElement | null }): void {
   useEffect(() => {
     const before = document.activeElement;
     const others = [...(view.current?.parentElement?.children ?? [])].filter((one) => one !== view.current);
