@@ -4,8 +4,10 @@ import type { MarkdownIt, Token } from "markdown-it";
 export const MARK = "[unverified]";
 /** Most numbers in one pair of brackets that are read. */
 const MOST = 30;
+/** The number of a source; what may be a year is none. */
+const NUMBER = /\^?(?!(?:1[89]|20)\d\d(?!\d))\d{1,4}/.source;
 /** `[3]`, `[1, 2]`, `[4–6]`, `【3】`: how a report cites its sources. */
-const CITATION = /[[【［] ?\^?\d{1,3}(?: ?[,;、，–-] ?\^?\d{1,3}){0,29} ?[\]】］]/;
+const CITATION = new RegExp(`[[【［] ?${NUMBER}(?: ?[,;、，–-] ?${NUMBER}){0,29} ?[\\]】］]`);
 
 /** Let Markdown keep citations in `span.cite` and marks in `span.unverified`, but not in code or links. */
 export function withEvidence(markdown: MarkdownIt): void {

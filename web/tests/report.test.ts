@@ -87,9 +87,9 @@ describe("a text that grows", () => {
 
 describe("what a report says of its sources", () => {
   it("is kept as citations and marks", () => {
-    const html = whole("A [1], B [2, 3], 丙【4】, D [^5] [unverified].");
+    const html = whole("A [1], B [2, 3], 丙【4】, D [^5], E [1234], F [12345] [unverified].");
     expect(html.match(/<span class="cite">.*?<\/span>/g)?.join()).toBe(
-      ["[1]", "[2, 3]", "【4】", "[^5]"].map((one) => `<span class="cite">${one}</span>`).join(),
+      ["[1]", "[2, 3]", "【4】", "[^5]", "[1234]"].map((one) => `<span class="cite">${one}</span>`).join(),
     );
     expect(html).toContain('<span class="unverified">unverified</span>.');
   });
