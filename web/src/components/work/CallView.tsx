@@ -6,6 +6,7 @@ import { words } from "../../words";
 import { Boundary } from "../Boundary";
 import { BrowserSteps } from "./BrowserSteps";
 import { Lasts } from "./Lasts";
+import { SHOWN } from "./Text";
 import { CodeCall } from "./calls/CodeCall";
 import { FileCall } from "./calls/FileCall";
 import { PageCall } from "./calls/PageCall";
@@ -37,7 +38,7 @@ export const CallView = memo(function CallView({ call, isLive }: Told) {
       </summary>
       {isOpen && (
         <>
-          {outcome === "failed" && <p class="notice bad">{reasonOf(call)}</p>}
+          {outcome === "failed" && !isShown(call) && <p class="notice bad">{reasonOf(call)}</p>}
           {call.steps.length > 0 && <BrowserSteps steps={call.steps} />}
           <Boundary>
             <Body call={call} />
@@ -47,6 +48,11 @@ export const CallView = memo(function CallView({ call, isLive }: Told) {
     </details>
   );
 });
+
+/** Whether all of what code came to stands in its terminal, and so why it failed, too. */
+function isShown({ tool, result }: Call): boolean {
+  return RUNS_CODE.has(tool) && (result ?? "").length <= SHOWN;
+}
 
 function Body({ call }: { call: Call }) {
   if (RUNS_CODE.has(call.tool)) return <CodeCall call={call} />;

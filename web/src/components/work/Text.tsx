@@ -5,7 +5,7 @@ import { words } from "../../words";
 import { Copy } from "./Copy";
 
 /** As much of a text as is shown at once, and when all of it is wanted, in characters. */
-const SHOWN = 20_000;
+export const SHOWN = 20_000;
 const MOST = 1_000_000;
 
 interface Given {
