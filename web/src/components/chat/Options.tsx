@@ -28,7 +28,7 @@ export function usualWishes(): Wishes {
     deep_thinking_mode: isDeep.choice.value,
     search_before_planning: searchesFirst.choice.value,
     auto_accepted_plan: !reviews.choice.value,
-    team_members: leftOut.value.size > 0 ? team : null,
+    team_members: leftOut.value.size > 0 && team.length > 0 ? team : null,
   };
 }
 
