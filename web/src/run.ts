@@ -11,6 +11,8 @@ export interface Problem {
 
 /** Who speaks to the person; what the others say belongs to the work. */
 const SPEAKERS = new Set(["coordinator", "reporter"]);
+/** What tells that somebody is at work. */
+const BEGINS = new Set(["start_of_workflow", "start_of_agent"]);
 const ENDED = new Set(["completed", "failed", "cancelled", "budget_exhausted"]);
 
 /**
@@ -91,7 +93,6 @@ export class RunModel {
   answered(interruptId: string): void {
     if (this.status !== "interrupted" || this.waiting?.interrupt_id !== interruptId) return;
     this.status = "queued";
-    this.waiting = null;
     this.reopen();
   }
 
@@ -112,10 +113,12 @@ export class RunModel {
   }
 
   #take(event: RunEvent): void {
+    // What has ended stays so, also while it is told from the beginning.
+    if (BEGINS.has(event.type) && !this.isOver) this.status = "running";
     switch (event.type) {
       case "run":
-        // What has ended stays so, also while it is told from the beginning.
-        if (!this.isOver) this.status = "running";
+        // Also a run that waits for another one has begun to tell.
+        if (this.status === "interrupted") this.status = "queued";
         this.#goOn();
         this.#since = event.at ?? null;
         break;

@@ -67,7 +67,7 @@ describe("a player", () => {
   it("plays from the beginning to the end, and then rests", () => {
     const player = new Player(shared(TALK));
     player.play();
-    expect([player.run.status, player.run.answer]).toEqual(["running", null]);
+    expect([player.run.status, player.run.answer]).toEqual(["queued", null]);
     pass(440);
     expect(player.run.answer?.content).toBe("Hel");
     pass(1_000);

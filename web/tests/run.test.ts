@@ -54,6 +54,21 @@ describe("a run", () => {
     expect(calls[0]?.result).toBeTruthy();
   });
 
+  it("is at work once somebody works, not while it waits for another run", () => {
+    const begun = streams["workflow"]!.findIndex((event) => event.type === "start_of_agent");
+    expect([told("workflow", begun).status, told("workflow", begun + 1).status]).toEqual(["queued", "running"]);
+  });
+
+  it("takes what is heard of it for no end of what its stream told, nor for a new beginning", () => {
+    const over = told("cancelled");
+    over.heard("running");
+    expect([over.status, over.isTold]).toEqual(["cancelled", true]);
+    const paused = streams["plan-review"]!.findIndex((event) => event.type === "final_session_state") + 1;
+    const waits = told("plan-review", paused);
+    waits.heard("running");
+    expect([waits.status, waits.isTold]).toEqual(["interrupted", false]);
+  });
+
   it("waits for its review and goes on as the same run", () => {
     const paused = streams["plan-review"]!.findIndex((event) => event.type === "final_session_state") + 1;
     const run = told("plan-review", paused);

@@ -11,7 +11,7 @@ const { RunModel } = await import("../src/run");
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 
 const taken = () => Promise.resolve(true);
-const acts = { askAgain: taken, answer: taken, changePlan: taken, share: taken };
+const acts = { askAgain: taken, answer: taken, cancel: taken, changePlan: taken, share: taken };
 const clock = { now: signal(0), watch: () => () => undefined };
 const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 
@@ -24,6 +24,15 @@ describe.each(Object.entries(streams))("%s", (_, events) => {
       expect(render(view)).toContain('class="standing');
       expect(render(<ServiceContext.Provider value={service}>{view}</ServiceContext.Provider>)).toContain('class="standing');
     }
+  });
+});
+
+describe("a run without its budget", () => {
+  it("says what can be done, and can be asked again", () => {
+    const run = new RunModel("id1", "1+3=?", "budget_exhausted");
+    const shown = render(<ServiceContext.Provider value={service}><RunView run={run} version={run.version} /></ServiceContext.Provider>);
+    expect(shown).toContain("reached its budget");
+    expect(shown).toContain("Ask again</button>");
   });
 });
 

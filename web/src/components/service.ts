@@ -7,6 +7,7 @@ import type { RunModel } from "../run";
 export interface Acts {
   askAgain(run: RunModel): Promise<boolean>;
   answer(run: RunModel, reply: unknown): Promise<boolean>;
+  cancel(run: RunModel): Promise<boolean>;
   changePlan(run: RunModel, change: PlanChange): Promise<boolean>;
   /** Save a run as a file that plays it. */
   share(run: RunModel): Promise<boolean>;

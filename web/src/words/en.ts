@@ -184,6 +184,10 @@ export const en = {
     edited: "It was run as you edited it.",
     left: "It was not run.",
   },
+  cancelRun: "Cancel",
+  whyNot: "Why not? (optional)",
+  answeredElsewhere: "It was answered elsewhere.",
+  budgetUsed: "The run reached its budget; what was done is kept. Ask again with a higher `runs.budget`, or ask for less.",
   status: {
     queued: "Waiting for its turn",
     running: "At work",

@@ -185,6 +185,10 @@ export const zh: typeof en = {
     edited: "已按你的修改运行。",
     left: "未运行。",
   },
+  cancelRun: "取消",
+  whyNot: "为什么拒绝?(可选)",
+  answeredElsewhere: "已在别处答复。",
+  budgetUsed: "运行已用尽预算;已完成的内容保留。请提高 `runs.budget` 后再问,或缩小问题范围。",
   status: {
     queued: "排队中",
     running: "工作中",

@@ -7,6 +7,7 @@ import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
 import { PlanList } from "../plan/PlanList";
 import { Question } from "./Question";
+import { Act } from "../Act";
 import { useService } from "../service";
 import { BrowserView } from "../work/BrowserView";
 import { Timeline } from "../work/Timeline";
@@ -33,6 +34,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
           {one.message}
         </p>
       ))}
+      {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{words.budgetUsed}</p>}
       {run.waiting && run.status === "interrupted" && (
         <InterruptForm key={run.waiting.interrupt_id} run={run} waiting={run.waiting} />
       )}
@@ -64,8 +66,9 @@ function Standing({ run }: Shown) {
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
       {run.calls > 0 && <span>{words.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{words.share}</button>}
-      {acts && run.status === "failed" && run.question && (
-        <button onClick={() => void acts.askAgain(run)}>{words.askAgain}</button>
+      {acts && run.isAtWork && <Act act={() => acts.cancel(run)}>{words.cancelRun}</Act>}
+      {acts && run.isOver && run.status !== "completed" && run.question && (
+        <Act act={() => acts.askAgain(run)}>{words.askAgain}</Act>
       )}
     </footer>
   );

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Interrupt } from "../../events";
 import type { RunModel } from "../../run";
 import { words } from "../../words";
+import { useOnce } from "../Act";
 import { type Acts, useService } from "../service";
 import { PlanEditor } from "./PlanEditor";
 
@@ -19,8 +20,23 @@ export function InterruptForm({ run, waiting }: Omit<Waits, "answer">) {
     <section class="interrupt" aria-label={titleOf(waiting)}>
       <h2>{titleOf(waiting)}</h2>
       {typeof error === "string" && <p class="notice bad">{error}</p>}
-      {acts ? <Form run={run} waiting={waiting} answer={acts.answer} /> : <Asked waiting={waiting} />}
+      {acts ? <Answering run={run} waiting={waiting} answer={acts.answer} /> : <Asked waiting={waiting} />}
     </section>
+  );
+}
+
+/** A form that takes one answer at a time. */
+function Answering({ run, waiting, answer }: Waits) {
+  const [isUnderWay, once] = useOnce();
+  const give: Waits["answer"] = async (of, reply) => {
+    let isTaken = false;
+    await once(async () => (isTaken = await answer(of, reply)));
+    return isTaken;
+  };
+  return (
+    <fieldset disabled={isUnderWay}>
+      <Form run={run} waiting={waiting} answer={give} />
+    </fieldset>
   );
 }
 
@@ -89,12 +105,13 @@ function Approval({ run, waiting, answer }: Waits) {
             <button onClick={() => void answer(run, "skip")}>{words.skip}</button>
           </>
         ) : (
-          <>
-            <button class="main" onClick={approve}>{text === given ? words.approve : words.edit}</button>
-            <button onClick={() => void answer(run, words.reject)}>{words.reject}</button>
-          </>
+          <button class="main" onClick={approve}>{text === given ? words.approve : words.edit}</button>
         )}
       </div>
+      {/* With a word before it no reason can be taken for an approval. */}
+      {!isUnknown && (
+        <Words label={words.whyNot} act={words.reject} isOptional onWords={(why) => answer(run, why ? `${words.reject}: ${why}` : words.reject)} />
+      )}
     </>
   );
 }
@@ -123,11 +140,18 @@ function Question({ run, waiting, answer }: Waits) {
   );
 }
 
-function Words({ label, act, onWords }: { label: string; act: string; onWords: (text: string) => unknown }) {
+interface Asks {
+  label: string;
+  act: string;
+  isOptional?: boolean;
+  onWords: (text: string) => unknown;
+}
+
+function Words({ label, act, isOptional = false, onWords }: Asks) {
   const [text, setText] = useState("");
   const give = (event: Event) => {
     event.preventDefault();
-    if (text.trim()) onWords(text.trim());
+    if (isOptional || text.trim()) onWords(text.trim());
   };
   return (
     <form class="words" onSubmit={give}>
@@ -135,7 +159,7 @@ function Words({ label, act, onWords }: { label: string; act: string; onWords: (
         {label}
         <input value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
-      <button disabled={!text.trim()}>{act}</button>
+      <button disabled={!isOptional && !text.trim()}>{act}</button>
     </form>
   );
 }
