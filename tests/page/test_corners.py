@@ -1,10 +1,12 @@
 """The page where something is missing, gone, refused, or written from right to left."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_page import ask, standing
 from tests.page.views import refused
 from tests.serving import ServerProcess
@@ -19,6 +21,10 @@ _GIVE = """kind => {
         ? new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })
         : new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
     document.querySelector("#question").dispatchEvent(event);
+}"""
+_HIDE = """isHidden => {
+    Object.defineProperty(document, "hidden", { get: () => isHidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
 }"""
 _RIGHTMOST = """one => {
     const range = document.createRange();
@@ -147,6 +153,96 @@ def test_two_questions_at_once_begin_one_conversation(page: Page):
     expect(page.locator(".question")).to_have_text(["Which is the first?", "Which is the second?"])
     standing(page, "Done")
     expect(page.get_by_role("navigation").get_by_role("listitem")).to_have_count(1)
+
+
+def test_seven_questions_leave_room_to_stop_and_to_take_one_back(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    questions = [f"Which is number {number}?" for number in range(7)]
+    for question in questions:
+        ask(page, question)
+    expect(page.locator(".standing.queued")).to_have_count(6)
+    page.locator(".standing").last.get_by_role("button", name="Cancel").click()
+    standing(page, "Cancelled")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".standing").first.get_by_role("status")).to_have_text("Cancelled")
+    expect(page.locator(".standing").nth(1).get_by_role("status")).to_have_text("At work")
+    for at in (5, 4, 3, 2, 1):
+        page.locator(".standing").nth(at).get_by_role("button", name="Cancel").click()
+        expect(page.locator(".standing.cancelled")).to_have_count(8 - at)
+    expect(page.locator(".foot .notice")).to_be_hidden()
+
+
+def test_a_hidden_tab_lets_its_stream_go_and_goes_on_when_it_is_shown(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    page.clock.install()
+    page.reload()
+    ask(page)
+    expect(page.get_by_text("Working: coder")).to_be_visible()
+    with page.expect_event("requestfailed", lambda request: "/events" in request.url):
+        page.evaluate(_HIDE, True)
+        page.clock.fast_forward(6_000)
+    page.request.post(f"/api/runs/{_only_run(page)}/cancel", data={})
+    page.clock.fast_forward(11_000)
+    expect(page).to_have_title(re.compile("^[^●]"))
+    page.evaluate(_HIDE, False)
+    standing(page, "Cancelled")
+    expect(page.locator(".foot .notice")).to_be_hidden()
+
+
+def _only_run(page: Page) -> str:
+    thread = page.request.get(f"/api/threads/{page.url.rpartition('#')[2]}").json()
+    return thread["runs"][0]["run_id"]
+
+
+def test_who_goes_elsewhere_while_a_conversation_is_made_stays_there(page: Page):
+    ask(page, "What was here before?")
+    standing(page, "Done")
+    before = page.url
+    page.get_by_role("link", name="New conversation").first.click()
+    held: list[Route] = []
+    page.route("**/api/threads", lambda route: held.append(route))
+    with page.expect_request(lambda request: request.method == "POST" and request.url.endswith("/threads")):
+        ask(page, "Which is new?")
+    page.go_back()
+    page.get_by_label("Your question").fill("And what")
+    expect(page.locator(".question")).to_have_text("What was here before?")
+    with page.expect_response("**/runs"):
+        held[0].continue_()
+    assert page.url == before
+    expect(page.get_by_label("Your question")).to_have_value("And what")
+    expect(page.locator(".question")).to_have_text("What was here before?")
+
+
+def test_a_question_is_asked_again_once_however_often_it_is_clicked(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "reporter": [{"status": 400, "error": "broken"}]})
+    ask(page)
+    standing(page, "Failed")
+    model.reset(SIMPLE)
+    page.get_by_role("button", name="Ask again").dblclick()
+    standing(page, "Done")
+    expect(page.locator(".question")).to_have_count(2)
+
+
+def test_a_plan_that_was_accepted_elsewhere_is_said_so_and_its_form_goes(page: Page, model: OpenAIServer):
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    standing(page, "Waits for you")
+    model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    page.request.post(f"/api/runs/{_only_run(page)}/resume", data={"answer": "accept"})
+    page.get_by_role("button", name="Accept the plan").dblclick()
+    expect(page.locator(".foot").get_by_role("alert")).to_have_text("It was answered elsewhere.")
+    expect(page.get_by_role("button", name="Accept the plan")).to_be_hidden()
+    page.get_by_role("button", name="Stop").click()
+    standing(page, "Cancelled")
+
+
+def test_a_call_is_rejected_with_a_reason_that_is_never_an_approval(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo done"), reply("Then not.")]})
+    ask(page)
+    page.get_by_label("Why not?").fill("approve")
+    page.get_by_role("button", name="Reject").click()
+    standing(page, "Done")
+    assert any("Reject: approve" in str(one) for one in model.requests)
 
 
 def test_a_long_question_is_folded(page: Page):

@@ -35,6 +35,7 @@ export const earlier = signal(0);
 /** The run that was asked for last in this tab. */
 export const asked = signal("");
 
+let place: Place = { from: null, id: null };
 let runs: RunModel[] = [];
 let shown = FIRST_RUNS;
 const otherTabs = new BroadcastChannel("maniple");
@@ -85,6 +86,7 @@ export async function open(id: string | null): Promise<void> {
   isGone.value = false;
   trouble.value = "";
   openId.value = id;
+  place = { from: id, id };
   changed();
   if (id !== null) await attempt(reload);
 }
@@ -99,6 +101,7 @@ function unlessGone(error: unknown, id: string | null): void {
   if (!(error instanceof Refusal) || error.status !== 404) throw error;
   if (openId.value !== id) return;
   isGone.value = true;
+  place.id = null;
   letGo();
   runs = [];
   changed();
@@ -144,24 +147,29 @@ async function keepUpWith(run: RunModel): Promise<void> {
   await refreshThreads().catch(() => undefined);
 }
 
+/** Where a question goes: to the conversation with the `id`, or to a new one. */
+interface Place {
+  readonly from: string | null;
+  id: string | null;
+}
+
+/** The place that is open. */
+export function here(): Place {
+  return place;
+}
+
 let asking: Promise<unknown> = Promise.resolve();
 
 /** Ask in the open conversation. Questions go one after another: the first of a new one makes it. */
 export function say(text: string, wishes: Wishes, files: readonly File[]): Promise<boolean> {
-  const thread = isGone.value ? null : openId.value;
-  const turn = asking.then(() => attempt(() => put(thread ?? (isGone.value ? null : openId.value), text, wishes, files)));
+  const to = place;
+  const turn = asking.then(() => attempt(() => put(to, text, wishes, files)));
   asking = turn;
   return turn;
 }
 
-async function put(thread: string | null, text: string, wishes: Wishes, files: readonly File[]): Promise<void> {
-  let id = thread;
-  if (id === null) {
-    id = await makeThread();
-    moveDraft(openId.value, id);
-    await open(id);
-    history.replaceState(null, "", `#${encodeURIComponent(id)}`);
-  }
+async function put(to: Place, text: string, wishes: Wishes, files: readonly File[]): Promise<void> {
+  const id = to.id ?? (await begin(to));
   const path = `/api/threads/${encodeURIComponent(id)}`;
   if (files.length > 0) {
     const body = new FormData();
@@ -169,20 +177,41 @@ async function put(thread: string | null, text: string, wishes: Wishes, files: r
     await ask(`${path}/files`, { method: "POST", body });
   }
   const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...wishes });
-  if (openId.value !== id) return;
+  if (openId.value !== id) return tellTabs();
   asked.value = accepted.run_id;
   let run = runs.find((one) => one.runId === accepted.run_id);
   if (!run) runs = [...runs, (run = new RunModel(accepted.run_id, text))];
   goOn();
 }
 
+/** Make the conversation that a question begins, and open it unless the person has gone elsewhere. */
+async function begin(to: Place): Promise<string> {
+  const id = await makeThread();
+  to.id = id;
+  // What was typed meanwhile in a third one that is about to begin stays there.
+  if (place === to || openId.value !== to.from) moveDraft(to.from, id);
+  if (place === to) {
+    await open(id);
+    history.replaceState(null, "", `#${encodeURIComponent(id)}`);
+  }
+  return id;
+}
+
 export function answer(run: RunModel, reply: unknown): Promise<boolean> {
   return attempt(async () => {
     const interrupt_id = run.waiting?.interrupt_id ?? "";
-    await send("POST", `/api/runs/${run.runId}/resume`, { answer: reply, interrupt_id });
+    await send("POST", `/api/runs/${run.runId}/resume`, { answer: reply, interrupt_id }).catch((error: unknown) => unlessAnswered(error, run));
     run.answered(interrupt_id);
     goOn();
   });
+}
+
+/** When somebody else was faster, learn what came of it, and say so. */
+async function unlessAnswered(error: unknown, run: RunModel): Promise<never> {
+  if (!(error instanceof Refusal) || error.code !== "not_waiting") throw error;
+  run.reopen();
+  await reload();
+  throw new Refusal(error.status, error.code, words.answeredElsewhere, error.told);
 }
 
 export function cancel(run: RunModel): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
-import { cancel, openId, openRuns, say, tick } from "../../conversation";
+import { cancel, here, openId, openRuns, say, tick } from "../../conversation";
 import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
 import { words } from "../../words";
@@ -29,10 +29,11 @@ export function Composer() {
     if (!text.trim()) return;
     setDraft({ text: "", files: [] });
     setSending((count) => count + 1);
+    const asked = here();
     const isTaken = await say(text.trim(), usualWishes(), files);
     setSending((count) => count - 1);
     // What was typed meanwhile is not lost for what was refused.
-    if (!isTaken) setDraft((now) => ({ text: now.text ? `${text}\n${now.text}` : text, files: [...files, ...now.files] }));
+    if (!isTaken) setDraft((now) => ({ text: now.text ? `${text}\n${now.text}` : text, files: [...files, ...now.files] }), asked.id ?? asked.from);
   };
   const onKey = (event: KeyboardEvent) => {
     // Enter also ends a word of an input method, which is no end of the question; of Safari's only its code (229) tells.
@@ -85,8 +86,7 @@ export function Composer() {
 function useDraft() {
   const thread = openId.value;
   const [, setVersion] = useState(0);
-  const change = (to: Draft | ((now: Draft) => Draft)) => {
-    const now = openId.value;
+  const change = (to: Draft | ((now: Draft) => Draft), now = openId.value) => {
     keepDraft(now, typeof to === "function" ? to(draftOf(now)) : to);
     setVersion((version) => version + 1);
   };
