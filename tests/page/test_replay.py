@@ -111,7 +111,7 @@ def test_a_replay_is_gone_through_by_keyboard(page: Page, opened: Opener, tmp_pa
     tab = replay.page
     replay.moment.focus()
     tab.keyboard.press("Home")
-    standing(tab, "At work")
+    standing(tab, "Waiting for its turn")
     expect(tab.get_by_role("region", name="Plan")).to_have_count(0)
     tab.keyboard.press("ArrowRight")
     expect(replay.moment).to_have_value("500")

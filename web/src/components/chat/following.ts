@@ -24,7 +24,9 @@ export function useFollowing(place: RefObject<HTMLElement | null>, begun: unknow
     return () => watcher.disconnect();
   }, []);
   return () => {
-    const { scrollHeight, scrollTop, clientHeight } = place.current!;
+    // A scroll is told a moment later, when the place may be gone.
+    if (!place.current) return;
+    const { scrollHeight, scrollTop, clientHeight } = place.current;
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END;
   };
 }
