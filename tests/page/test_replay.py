@@ -95,9 +95,10 @@ def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, op
     expect(tab.get_by_role("button", name="Ask again")).to_have_count(0)
     expect(tab.get_by_role("button", name="Share as a file")).to_have_count(0)
 
+    replay.moment.press("Home")
+    expect(tab.locator(".run > .markdown")).to_have_count(0)
     tab.get_by_role("button", name="16×").click()
     tab.get_by_role("button", name="Play").click()
-    expect(tab.locator(".run > .markdown")).to_have_count(0)
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
     standing(tab, "Done")
     expect(tab.get_by_role("heading", name="coder")).to_be_visible()
