@@ -1,13 +1,13 @@
 """What plays a run in its file: the build of `web/src/replay`, and the policy that lets nothing else run."""
 
-import base64
-import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
+
+from maniple.run_page.packaged import digest_of
 
 ASSETS = Path(__file__).parent / "assets"
 _HEAD = """\
@@ -43,9 +43,9 @@ class Player:
     @property
     def policy(self) -> str:
         """The file's content security policy: its own scripts and style, pictures within it, nothing else."""
-        scripts = f"{_digest(self.script)} {_digest(self.katex)}"
+        scripts = f"{digest_of(self.script)} {digest_of(self.katex)}"
         return (
-            f"default-src 'none'; script-src {scripts}; style-src {_digest(self.style)}; "
+            f"default-src 'none'; script-src {scripts}; style-src {digest_of(self.style)}; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         )
 
@@ -69,7 +69,3 @@ def player() -> Player:
         (ASSETS / name).read_text(encoding="utf-8") for name in ("player.js", "player.css", "katex.js")
     )
     return Player(_MARKUP.sub(r"\\x3c", script), style, _MARKUP.sub(r"\\x3c", katex))
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

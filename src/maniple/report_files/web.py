@@ -1,15 +1,12 @@
 """A report as one HTML file that holds all it shows, runs nothing and loads nothing."""
 
-import base64
-import hashlib
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import nh3
-from jinja2 import Environment, FunctionLoader, Template
+from jinja2 import Template, Undefined
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -18,7 +15,9 @@ from markupsafe import Markup
 from maniple.report_files.document import Document
 from maniple.report_files.formulas import TOKEN, Setter
 from maniple.report_files.markdown import around
+from maniple.run_page.packaged import digest_of, style_of, templates_of
 
+_PACKAGE = __name__.rpartition(".")[0]
 _TEXT = (
     "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr li mark ol p pre s small span strong table tbody "
     "td th thead tr ul"
@@ -57,8 +56,7 @@ def as_page(document: Document) -> str:
 
 def policy() -> str:
     """Return the page's content security policy: its own style and nothing else."""
-    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src {digest_of(_style())}; base-uri 'none'; form-action 'none'"
 
 
 def _body(document: Document) -> str:
@@ -95,18 +93,10 @@ def _with_room(tokens: Sequence[Token]) -> list[Token]:
     return room
 
 
-@cache
 def _style() -> str:
-    return (files(__name__.rpartition(".")[0]) / "document.css").read_text(encoding="utf-8")
+    return style_of(_PACKAGE, "document.css")
 
 
 @cache
 def _template() -> Template:
-    folder = files(__name__.rpartition(".")[0])
-    environment = Environment(
-        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("document.html")
+    return templates_of(_PACKAGE, Undefined).get_template("document.html")

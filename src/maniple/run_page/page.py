@@ -1,25 +1,25 @@
 """The page of a run: one HTML file that holds all it shows, runs nothing and loads nothing."""
 
 import asyncio
-import base64
-import hashlib
 from collections.abc import Collection
 from functools import cache
-from importlib.resources import files
 from urllib.parse import urlsplit
 
-from jinja2 import ChainableUndefined, Environment, FunctionLoader, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 from maniple.run_page.facts import as_data, by_tool
 from maniple.run_page.ledger import enter_times
 from maniple.run_page.markup import as_html
+from maniple.run_page.packaged import digest_of, style_of, templates_of
 from maniple.run_page.pictures import Pictures, pictures_of
 from maniple.run_page.story import Story
 from maniple.run_page.tree import tree_of
 from maniple.run_page.wording import duration, moment, size
 from maniple.store import Artifact, RunRecord, Store
 from maniple.store.reading import stored
+
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 async def page_of(store: Store, run: RunRecord) -> str:
@@ -60,9 +60,9 @@ def render(story: Story, run: RunRecord, artifacts: Collection[Artifact], pictur
 
 def policy() -> str:
     """Return the page's content security policy: its own style, pictures within it, and nothing else."""
-    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {digest_of(_style())}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -74,20 +74,12 @@ def _web_address(url: str) -> str:
         return ""
 
 
-@cache
 def _style() -> str:
-    return (files(__name__.rpartition(".")[0]) / "page.css").read_text(encoding="utf-8")
+    return style_of(_PACKAGE, "page.css")
 
 
 @cache
 def _template() -> Template:
-    folder = files(__name__.rpartition(".")[0])
-    environment = Environment(
-        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=ChainableUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of(_PACKAGE)
     environment.filters |= {"duration": duration, "moment": moment, "size": size, "web_address": _web_address}
     return environment.get_template("page.html")
