@@ -1,9 +1,7 @@
 """/cancel on a conversation whose run was cut off."""
 
-import asyncio
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,7 @@ from maniple.cli.session import Session
 from maniple.runs import recover_run
 from maniple.sandbox import Workspaces
 from tests.openai_server import serving
-from tests.runs.test_recovery import left_behind, process
+from tests.runs.test_recovery import cut_off
 
 pytestmark = pytest.mark.anyio
 
@@ -24,20 +22,7 @@ async def test_a_run_that_was_cut_off_asks_no_model_when_it_is_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving({"coordinator": [{"hang": True}]}) as server:
-        run_id = await left_behind(tmp_path, server, "coordinator")
-        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
-        server.reset()
-        async with process(tmp_path, server, kind="chat") as (engine, store):
-            get = store.runs.get
-
-            async def slow(*arguments: Any) -> Any:
-                # As slow as it takes the run to come to its model, or to its end.
-                async with asyncio.timeout(10):
-                    while engine.driven and not server.stats["calls"]:  # noqa: ASYNC110 - neither tells
-                        await asyncio.sleep(0.001)
-                return await get(*arguments)
-
-            monkeypatch.setattr(store.runs, "get", slow)
+        async with cut_off(tmp_path, server, monkeypatch) as (run_id, engine, store):
             session = Session(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),

@@ -242,21 +242,32 @@ def _said(text: str, **options: Any) -> RunRequest:
     return RunRequest([HumanMessage(text)], thread_id="t", **options)
 
 
+@asynccontextmanager
+async def cut_off(
+    folder: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[str, InProcessEngine, Store]]:
+    """Open the terminal's engine over a run that another process left behind while it asked its model.
+
+    Runs are read as slowly as it takes one that is gone on with to come to its model, or to its end.
+    """
+    run_id = await left_behind(folder, server, "coordinator")
+    await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
+    server.reset()
+    async with process(folder, server, kind="chat") as (engine, store):
+        get = store.runs.get
+
+        async def slow(*arguments: Any) -> Any:
+            async with asyncio.timeout(10):
+                while engine.driven and not server.stats["calls"]:  # noqa: ASYNC110 - neither tells
+                    await asyncio.sleep(0.001)
+            return await get(*arguments)
+
+        monkeypatch.setattr(store.runs, "get", slow)
+        yield run_id, engine, store
+
+
 async def test_a_run_that_is_cancelled_instead_of_gone_on_with_asks_no_model(tmp_path, monkeypatch):
     with serving({"coordinator": [{"hang": True}]}) as server:
-        run_id = await left_behind(tmp_path, server, "coordinator")
-        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
-        server.reset()
-        async with process(tmp_path, server, kind="chat") as (engine, store):
-            get = store.runs.get
-
-            async def slow(*arguments: Any) -> Any:
-                # As slow as it takes the run to come to its model, or to its end.
-                async with asyncio.timeout(10):
-                    while engine.driven and not server.stats["calls"]:  # noqa: ASYNC110 - neither tells
-                        await asyncio.sleep(0.001)
-                return await get(*arguments)
-
-            monkeypatch.setattr(store.runs, "get", slow)
+        async with cut_off(tmp_path, server, monkeypatch) as (run_id, engine, _):
             assert (await engine.cancel(run_id)).status == "cancelled"
         assert server.stats["calls"] == 0
