@@ -49,9 +49,9 @@ def test_every_public_name_is_there():
     assert [name for name in maniple.__all__ if getattr(maniple, name, None) is None] == []
 
 
-def test_no_file_is_longer_than_300_lines():
+def test_no_module_is_longer_than_800_lines():
     sizes = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in SOURCE.rglob("*.py")}
-    assert {str(path): size for path, size in sizes.items() if size > 300} == {}
+    assert {str(path): size for path, size in sizes.items() if size > 800} == {}
 
 
 def test_every_module_says_what_it_is_for():
