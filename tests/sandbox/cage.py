@@ -3,10 +3,11 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from maniple.sandbox.programs import find_python
 
 _VIEW = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm")
 _RUN = ("--unshare-all", "--die-with-parent", *_VIEW)
@@ -22,8 +23,10 @@ def caged(code: str, workspace: Path, *, nested: bool = False) -> Iterator[subpr
     assert bwrap, "The tests need bubblewrap."
     outside = [bwrap, "--unshare-pid", "--die-with-parent", "--dev-bind", "/", "/", "--"] if nested else []
     inside = [bwrap, *_RUN, "--bind", str(workspace), "/mnt", "--chdir", "/mnt", "--"]
-    python = getattr(sys, "_base_executable", sys.executable)
-    command = [*outside, *inside, python, "-u", "-c", code]
+    # That of the tests may lie in a home that only root can enter.
+    python = find_python(None)
+    assert isinstance(python, Path), str(python)
+    command = [*outside, *inside, str(python), "-u", "-c", code]
     env = {"PATH": os.defpath}
     with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:

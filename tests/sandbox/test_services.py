@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import venv
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,15 @@ print(json.dumps([os.getcwd(), os.environ["HOME"], sorted(os.listdir({str(tmp_pa
 async def test_what_it_writes_into_its_folder_is_kept(services: Services, tmp_path: Path):
     await answer(await services.start(service(tmp_path, "open('a', 'w').write('kept'); print(1)")))
     assert await answer(await services.start(service(tmp_path, "print(open('a').read())"))) == "kept\n"
+
+
+async def test_a_program_of_a_virtual_environment_finds_its_python(services: Services, tmp_path: Path):
+    # The Python of these tests: often under a home that only its owner can enter.
+    environment = tmp_path / "environment"
+    venv.create(environment, symlinks=True)
+    argv = [str(environment / "bin" / "python"), "-c", "import json, sys; print(sys.prefix)"]
+    program = await services.start(Service(argv, tmp_path / "home", {}))
+    assert await answer(program) == f"{environment}\n"
 
 
 async def test_its_variables_are_those_of_the_settings_and_stand_in_no_command_line(

@@ -1,14 +1,14 @@
 """The walls that bubblewrap builds: what a sandbox sees of this machine, and as whom."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
 from maniple.sandbox.account import sandbox_account
-from maniple.sandbox.programs import Programs
+from maniple.sandbox.programs import Programs, python_prefixes
 
 WORKSPACE = "/workspace"
 """Where a sandbox sees its own folder."""
@@ -52,14 +52,15 @@ class Isolation:
 
     def __init__(self, programs: Programs) -> None:
         self._programs = programs
-        self._system_mounts = tuple(_system_mounts(programs.python_prefixes()))
+        self._system_mounts = tuple(_system_mounts())
+        self._python = tuple((str(prefix), str(prefix)) for prefix in python_prefixes(Path(programs.python)))
 
     def argv(self, place: Place) -> list[str]:
         """Return bwrap's command up to where more of its options may follow; it begins in the folder."""
         programs = self._programs
         account = sandbox_account()
         argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
-        shown = [(one, "--ro-bind") for one in place.read_only]
+        shown = [(one, "--ro-bind") for one in (*self._python, *place.read_only)]
         shown += [(one, "--bind") for one in (*place.writable, (str(place.folder), WORKSPACE))]
         if account is not None:
             # With a process namespace of its own: a root without capabilities, as bwrap's is, may not
@@ -108,8 +109,8 @@ def _private_mounts(memory_mb: int) -> list[str]:
     return ["--proc", "/proc", "--remount-ro", "/proc", *shared, "--size", size, "--tmpfs", "/tmp"]
 
 
-def _system_mounts(python_prefixes: Iterable[str]) -> Iterator[str]:
-    """Read-only: /usr, what stands beside it for older paths, a few harmless files of /etc, Python."""
+def _system_mounts() -> Iterator[str]:
+    """Read-only: /usr, what stands beside it for older paths, a few harmless files of /etc."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in _SYSTEM_DIRECTORIES:
         path = Path("/", name)
@@ -117,5 +118,5 @@ def _system_mounts(python_prefixes: Iterable[str]) -> Iterator[str]:
             yield from ("--symlink", str(path.readlink()), str(path))
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
-    for path in (*_SYSTEM_FILES, *python_prefixes):
+    for path in _SYSTEM_FILES:
         yield from ("--ro-bind-try", path, path)

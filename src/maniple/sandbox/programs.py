@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from maniple.sandbox.account import sandbox_account
 from maniple.types import Unavailable
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -48,11 +47,14 @@ class Programs:
     bash: str
     python: str
 
-    def python_prefixes(self) -> Iterator[str]:
-        """Directories outside /usr that this Python needs: its environment and its base."""
-        for python in dict.fromkeys((Path(self.python), Path(self.python).resolve())):
-            if not python.is_relative_to("/usr"):
-                yield str(python.parent.parent)
+
+def python_prefixes(python: Path) -> Iterator[Path]:
+    """Yield the directories outside /usr that this interpreter needs: its environment and its base."""
+    for path in dict.fromkeys((python, python.resolve())):
+        prefix = path.parent.parent
+        # /bin is a link to /usr/bin, or shown itself; the directory above it is the whole machine.
+        if not prefix.is_relative_to("/usr") and prefix != Path("/"):
+            yield prefix
 
 
 def find_programs(python: Path | None, search_path: str | None = None) -> Programs | Unavailable:
@@ -74,11 +76,8 @@ def find_python(configured: Path | None) -> Path | Unavailable:
     if configured is not None:
         if not configured.is_file():
             return Unavailable(f"`sandbox.python` names {configured}, which is no file.", "correct it.")
-        if sandbox_account() is not None and not _open_to_all(configured):
-            reason = f"`sandbox.python` names {configured}, which only its owner can reach."
-            return Unavailable(reason, "install it where every user can run it, or do not be root.")
         return configured.absolute()
-    # One under a home directory is no choice: the sandbox's user cannot reach it, and must not.
+    # One under a home directory is shown to sandboxed code only if the settings name it.
     base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
     if base.is_relative_to("/usr") and base.is_file():
         return base
@@ -86,9 +85,3 @@ def find_python(configured: Path | None) -> Path | Unavailable:
     if found is None:
         return Unavailable("There is no system-wide Python for sandboxed code.", "apt-get install -y python3")
     return Path(found)
-
-
-def _open_to_all(python: Path) -> bool:
-    """Whether every directory on the way to it, and to what it links to, can be entered by anyone."""
-    directories = (*python.absolute().parents, *python.resolve().parents)
-    return all(directory.stat().st_mode & 0o001 for directory in directories)

@@ -25,7 +25,7 @@ from maniple.sandbox.isolation import OWN_FILES, WORKSPACE, Isolation, Place, da
 from maniple.sandbox.limits import Limits
 from maniple.sandbox.network import CERTIFICATES, INNER_FORWARDER, INNER_SOCKET, WayOut, forwarder_program
 from maniple.sandbox.pipes import PipedProgram, open_pipes
-from maniple.sandbox.programs import SYSTEM_PATH, Programs, find_programs
+from maniple.sandbox.programs import SYSTEM_PATH, Programs, find_programs, python_prefixes
 from maniple.sandbox.seccomp import filter_program
 from maniple.sandbox.watchdog import Watchdog
 from maniple.types import Unavailable
@@ -189,8 +189,9 @@ def _seen(service: Service) -> list[Path]:
     program = Path(service.argv[0])
     if program.is_absolute() and not program.is_relative_to("/usr"):
         home = program.parent.parent
-        # A program of a virtual environment needs its packages.
-        seen.append(home if (home / "pyvenv.cfg").is_file() else program)
+        # A program of a virtual environment needs its packages, and the Python that it was made with.
+        has_environment = (home / "pyvenv.cfg").is_file()
+        seen += python_prefixes(home / "bin" / "python") if has_environment else [program]
     writable = [*service.writes]
     if service.cwd is not None and not any(service.cwd.is_relative_to(one) for one in (*seen, *writable)):
         seen.append(service.cwd)
