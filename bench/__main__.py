@@ -12,7 +12,6 @@ from bench import (
     extraction,
     framework,
     page,
-    persistence,
     replay,
     sandbox,
     server,
@@ -25,7 +24,6 @@ AT_MOST = {
     "ratio": 1.5,
     "ready_s": 4,
     "memory_ready_mb": 160,
-    "persistence_ratio": 1.15,
     "growth_mb_in_50_runs": 5,
     "sandbox_start_ratio": 3,
     "sandbox_first_answer_ratio": 3,
@@ -59,7 +57,7 @@ def main() -> int:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as model:
         try:
             base_url = (model.stdout.readline() if model.stdout else "").strip()
-            figures = server.measure(base_url) | persistence.measure(base_url)
+            figures = server.measure(base_url)
             figures |= asyncio.run(_measure(base_url))
             figures |= extraction.measure()
         finally:

@@ -12,8 +12,7 @@ from maniple.cli.commands import obey
 from maniple.cli.plain import PlainView
 from maniple.cli.session import Session
 from maniple.sandbox import Workspaces
-from maniple.store import RunRecord, Store, Thread
-from maniple.store.memory import open_memory
+from maniple.store import RunRecord, Store, Thread, open_store
 from maniple.types import WORKERS
 from tests.cli.events import small_talk
 from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
@@ -31,7 +30,7 @@ def session_over(store: Store, pages: Path) -> Session:
 
 
 async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_path: Path) -> None:
-    async with open_memory(tmp_path / "artifacts") as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         await store.threads.create(Thread("t", "", "T", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")
@@ -48,7 +47,7 @@ async def test_a_page_that_cannot_be_written_is_said_and_no_link_is_followed(tmp
     victim.write_text("mine")
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "1.html").symlink_to(victim)
-    async with open_memory(tmp_path / "artifacts") as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         await store.threads.create(Thread("t", "", "T", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")

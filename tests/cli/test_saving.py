@@ -8,15 +8,14 @@ import pytest
 
 from maniple.cli.commands import obey
 from maniple.report_files import Press
-from maniple.store import RunRecord, Thread
-from maniple.store.memory import open_memory
+from maniple.store import RunRecord, Thread, open_store
 from tests.cli.test_run_pages import session_over
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_the_end_of_the_name_says_which_form_a_report_is_saved_in(tmp_path: Path) -> None:
-    async with open_memory(tmp_path / "artifacts") as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         await store.threads.create(Thread("t", "", "A question", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")

@@ -25,7 +25,7 @@ NOTHING = "Nothing was searched or opened for the last answer here."
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(None, tmp_path / "artifacts", server=False) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=False) as store:
         yield store
 
 

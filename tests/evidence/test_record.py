@@ -21,14 +21,13 @@ def most_characters(request, monkeypatch):
             monkeypatch.setattr(f"{module}.MOST_CHARACTERS", asked)
 
 
-@pytest.fixture(params=["memory", "memory store", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite"])
 async def evidence(request, tmp_path, most_characters):
     """The record of one run, beside that of another one which has read the same."""
     if request.param == "memory":
         yield MemoryEvidence()
         return
-    path = tmp_path / "maniple.db" if request.param == "sqlite" else None
-    async with open_store(path, tmp_path / "artifacts", server=True) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         ours, other = await stored_run(store), await stored_run(store)
         await store.evidence(other.run_id).add("https://other.test/", "Other", "page", "same words")
         yield store.evidence(ours.run_id)

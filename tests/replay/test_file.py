@@ -12,8 +12,7 @@ import pytest
 
 from maniple.replay import enclosures, replay_of, telling
 from maniple.replay.player import player
-from maniple.store import EventRecord, RunRecord, Store, Thread
-from maniple.store.memory import open_memory
+from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
 from tests.run_page.telling import BROWSED, events, run_record
 from tests.run_page.test_malformed import EVIL
 
@@ -61,7 +60,7 @@ class Document(HTMLParser):
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     """A store with one run, which told nothing yet."""
-    async with open_memory(tmp_path / "artifacts") as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         await store.threads.create(Thread("t1", "", "T", 1.0, 1.0))
         await store.runs.add(run_record())
         yield store

@@ -133,7 +133,7 @@ async def test_a_run_that_is_cancelled_has_its_recording_so_far(tmp_path):
 
 
 async def test_a_run_keeps_so_many_files_and_no_more(tmp_path):
-    async with open_store(None, tmp_path, server=True) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path, server=True) as store:
         keep = Keeping(store, await stored_run(store))
         assert await keep("a.jpg", "image/jpeg", b"x" * (MOST_BYTES + 1)) is None
         kept = [await keep("a.jpg", "image/jpeg", b"x") for _ in range(MOST_FILES + 1)]

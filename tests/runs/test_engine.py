@@ -56,19 +56,14 @@ class Opened:
         await asyncio.to_thread(self.it.server.wait_for, lambda stats: stats["active"] == number)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def where(request, tmp_path):
-    return tmp_path / "maniple.db" if request.param == "sqlite" else None
-
-
 @pytest.fixture
-def opening(where, tmp_path):
+def opening(tmp_path):
     @asynccontextmanager
     async def opened(
         script: dict[str, Any], rules: Rules | None = None, **team: Any
     ) -> AsyncIterator[Opened]:
         async with (
-            open_store(where, tmp_path / "artifacts", server=True) as store,
+            open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
             scripted_team(script, checkpointer=store.checkpointer, **team) as it,
             open_engine(it.team, store, kind="server", rules=rules or Rules(drain_seconds=0.1)) as engine,
         ):

@@ -75,7 +75,7 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts
     # The model never answers what the last call gave: nothing but the files can be told after it.
     script = {**SIMPLE, "coder": [*(call("bash_tool", cmd=word) for word in _WORDS), {"hang": True}]}
     async with (
-        open_store(None, tmp_path / "artifacts", server=True) as store,
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(script, checkpointer=store.checkpointer, toolbox=Toolbox({"coder": [bash_tool]})) as it,
         open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
     ):
@@ -100,7 +100,7 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts
 
 async def test_what_a_run_keeps_while_it_goes_on_has_a_bound(tmp_path):
     workspaces = Workspaces(tmp_path / "workspaces")
-    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         outputs, run = Outputs(store, workspaces, Redactor()), await stored_run(store)
         share, kept = Share(files=3, bytes=10), []
         for number, content in enumerate((b"1234", b"56", b"too many bytes", b"7", b"too many files")):
@@ -111,7 +111,7 @@ async def test_what_a_run_keeps_while_it_goes_on_has_a_bound(tmp_path):
 
 async def test_drafts_leave_room_for_what_is_there_at_the_end(tmp_path):
     workspaces, share = Workspaces(tmp_path / "workspaces"), Share.half()
-    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         outputs, run = Outputs(store, workspaces, Redactor()), await stored_run(store)
         made = []
         for round_ in range(2):
@@ -124,7 +124,7 @@ async def test_drafts_leave_room_for_what_is_there_at_the_end(tmp_path):
 
 async def test_of_many_runs_one_file_at_a_time_is_in_memory(tmp_path):
     workspaces, size = Workspaces(tmp_path / "workspaces"), 5_000_000
-    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         outputs, runs = Outputs(store, workspaces, Redactor()), [await stored_run(store) for _ in range(6)]
         for run in runs:
             workspaces.open(run.thread_id).write("large", b"x" * size)
@@ -147,7 +147,7 @@ async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):
     (tmp_path / "secret").write_text("private")
     (workspaces.open("t").path / "link").symlink_to(tmp_path / "secret")
     async with (
-        open_store(None, tmp_path / "artifacts", server=True) as store,
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
         open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
     ):
@@ -165,7 +165,7 @@ async def test_many_uploads_and_one_bad_name_hide_nothing_that_was_made(tmp_path
     workspace.write("005", b"taken")  # as long as it was
     (workspace.path / "bad\udcff").write_bytes(b"x")
     async with (
-        open_store(None, tmp_path / "artifacts", server=True) as store,
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
         open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
     ):
@@ -180,7 +180,7 @@ async def test_of_many_files_the_newest_are_kept(tmp_path):
     for number in range(150):
         workspace.write(f"{number:03}", str(number).encode())
     async with (
-        open_store(None, tmp_path / "artifacts", server=True) as store,
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
         open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
     ):

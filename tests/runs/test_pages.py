@@ -17,7 +17,7 @@ URL = "https://e.test/tea"
 
 @pytest.fixture
 async def store(tmp_path):
-    async with open_store(None, tmp_path / "artifacts", server=True) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         yield store
 
 

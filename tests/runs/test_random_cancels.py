@@ -91,7 +91,7 @@ async def test_two_hundred_runs_cancelled_at_random_leave_no_process_and_no_file
     with as_process_one() as children:
         async with (
             open_sandbox(SandboxSettings(timeout_seconds=60)) as sandbox,
-            open_store(None, tmp_path / "artifacts", server=True) as store,
+            open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         ):
             assert not isinstance(sandbox, Unavailable), str(sandbox)
             toolbox = Toolbox({"coder": code_tools(sandbox, workspaces)})

@@ -31,7 +31,7 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
     workspaces = Workspaces(tmp_path / "workspaces")
     async with (
         opened_sandbox(Tenure(rest_seconds=300, patience_seconds=300), concurrent=1) as sandbox,
-        open_store(None, tmp_path / "artifacts", server=True) as store,
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(
             SCRIPT,
             checkpointer=store.checkpointer,

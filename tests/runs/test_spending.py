@@ -86,7 +86,7 @@ async def test_only_so_many_runs_are_kept_in_mind_and_the_others_are_read_again(
 
 async def test_what_a_recovered_run_had_used_is_what_its_members_had(tmp_path: Path):
     calls = [call("coder", "dear-2026-01-31", -5, 7), call("reporter", "dear", 10**12, 1)]
-    async with open_store(None, tmp_path, server=True) as store:
+    async with open_store(tmp_path / "maniple.db", tmp_path, server=True) as store:
         run = await stored_run(store)
         records = [EventRecord(n, one.type, as_json(one)) for n, one in enumerate(calls, start=1)]
         await store.events.append([(run.run_id, records)])

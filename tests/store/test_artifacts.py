@@ -15,27 +15,27 @@ from tests.store.samples import a_run, a_thread, stored_run
 pytestmark = pytest.mark.anyio
 
 
-async def test_content_comes_back_with_its_size_and_digest(any_store, tmp_path):
-    run = await stored_run(any_store)
+async def test_content_comes_back_with_its_size_and_digest(store, tmp_path):
+    run = await stored_run(store)
     content = os.urandom(3_000_000)
     file = tmp_path / "plot.png"
     file.write_bytes(content)
     for data in (content, file, io.BytesIO(content)):
-        artifact = await any_store.artifacts.add(run, "plot.png", "image/png", data)
+        artifact = await store.artifacts.add(run, "plot.png", "image/png", data)
         assert (artifact.size, artifact.sha256) == (3_000_000, hashlib.sha256(content).hexdigest())
-        path = await any_store.artifacts.open(artifact)
+        path = await store.artifacts.open(artifact)
         assert path.read_bytes() == content
         assert path.name == artifact.artifact_id
         assert path.stat().st_mode & 0o077 == 0
-    assert len(await any_store.artifacts.of_run(run.run_id)) == 3
+    assert len(await store.artifacts.of_run(run.run_id)) == 3
 
 
-async def test_an_artifact_is_found_by_its_owner_only(any_store):
-    thread = await any_store.threads.create(a_thread("ann"))
-    run = await any_store.runs.add(a_run(thread))
-    artifact = await any_store.artifacts.add(run, "a.txt", "text/plain", b"")
-    assert await any_store.artifacts.get(artifact.artifact_id, "ann") == artifact
-    assert await any_store.artifacts.get(artifact.artifact_id, "bob") is None
+async def test_an_artifact_is_found_by_its_owner_only(store):
+    thread = await store.threads.create(a_thread("ann"))
+    run = await store.runs.add(a_run(thread))
+    artifact = await store.artifacts.add(run, "a.txt", "text/plain", b"")
+    assert await store.artifacts.get(artifact.artifact_id, "ann") == artifact
+    assert await store.artifacts.get(artifact.artifact_id, "bob") is None
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ async def test_an_artifact_is_found_by_its_owner_only(any_store):
         ("é" * 300, "é" * 100),
     ],
 )
-async def test_a_name_never_leads_anywhere(any_store, tmp_path, name, kept):
-    run = await stored_run(any_store)
-    artifact = await any_store.artifacts.add(run, name, "text/plain", b"content")
+async def test_a_name_never_leads_anywhere(store, tmp_path, name, kept):
+    run = await stored_run(store)
+    artifact = await store.artifacts.add(run, name, "text/plain", b"content")
     assert artifact.name == kept
-    assert (await any_store.artifacts.open(artifact)).parent == tmp_path / "artifacts"
+    assert (await store.artifacts.open(artifact)).parent == tmp_path / "artifacts"
 
 
 def files_in(folder):
@@ -86,32 +86,32 @@ def planted(tmp_path):
 @pytest.mark.parametrize(
     "name", ["link", "folder/key", "second name", "pipe", "folder", ".", "../secret/key", "missing"]
 )
-async def test_nothing_but_an_ordinary_file_is_kept(any_store, tmp_path, planted, name):
-    run = await stored_run(any_store)
+async def test_nothing_but_an_ordinary_file_is_kept(store, tmp_path, planted, name):
+    run = await stored_run(store)
     with pytest.raises(FileError):
-        await any_store.artifacts.add(run, "a", "text/plain", planted / name)
-    assert await any_store.artifacts.of_run(run.run_id) == []
+        await store.artifacts.add(run, "a", "text/plain", planted / name)
+    assert await store.artifacts.of_run(run.run_id) == []
     assert files_in(tmp_path / "artifacts") == []
 
 
-async def test_content_that_was_swapped_on_disk_is_not_opened(any_store, tmp_path):
-    run = await stored_run(any_store)
-    artifact = await any_store.artifacts.add(run, "a", "text/plain", b"content")
-    path = await any_store.artifacts.open(artifact)
+async def test_content_that_was_swapped_on_disk_is_not_opened(store, tmp_path):
+    run = await stored_run(store)
+    artifact = await store.artifacts.add(run, "a", "text/plain", b"content")
+    path = await store.artifacts.open(artifact)
     (tmp_path / "other").write_bytes(b"another")
     for swap in (lambda: path.symlink_to(tmp_path / "other"), lambda: path.write_bytes(b"longer content")):
         path.unlink()
         swap()
         with pytest.raises(FileError):
-            await any_store.artifacts.open(artifact)
-        assert any(artifact.artifact_id in problem for problem in await any_store.check())
+            await store.artifacts.open(artifact)
+        assert any(artifact.artifact_id in problem for problem in await store.check())
 
 
-async def test_an_artifact_of_a_deleted_run_leaves_nothing(any_store, tmp_path):
-    run = await stored_run(any_store)
-    await any_store.threads.delete(run.thread_id)
+async def test_an_artifact_of_a_deleted_run_leaves_nothing(store, tmp_path):
+    run = await stored_run(store)
+    await store.threads.delete(run.thread_id)
     with pytest.raises(StoreError):
-        await any_store.artifacts.add(run, "a", "text/plain", b"content")
+        await store.artifacts.add(run, "a", "text/plain", b"content")
     assert files_in(tmp_path / "artifacts") == []
 
 

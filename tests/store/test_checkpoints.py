@@ -60,36 +60,36 @@ async def kept(store, thread_id):
     return [one async for one in store.checkpointer.alist({"configurable": {"thread_id": thread_id}})]
 
 
-async def test_pruning_keeps_what_the_next_turn_needs_and_nothing_else(any_store):
-    graph = graph_on(any_store)
+async def test_pruning_keeps_what_the_next_turn_needs_and_nothing_else(store):
+    graph = graph_on(store)
     for text in ("one", "two"):
         await turn(graph, "t", text)
         await turn(graph, "other", text)
     before = await words(graph, "t")
-    untouched = len(await kept(any_store, "other"))
-    await any_store.checkpoints.prune("t")
-    assert len(await kept(any_store, "t")) == 1
-    assert len(await kept(any_store, "other")) == untouched
+    untouched = len(await kept(store, "other"))
+    await store.checkpoints.prune("t")
+    assert len(await kept(store, "t")) == 1
+    assert len(await kept(store, "other")) == untouched
     assert await words(graph, "t") == before
     await turn(graph, "t", "three")
     assert await words(graph, "t") == [*before, "three", "turn 5"]
-    await any_store.checkpoints.prune("nowhere")
+    await store.checkpoints.prune("nowhere")
 
 
-async def test_rolling_back_undoes_what_came_after(any_store):
-    graph = graph_on(any_store)
+async def test_rolling_back_undoes_what_came_after(store):
+    graph = graph_on(store)
     await turn(graph, "t", "one")
     before = await words(graph, "t")
     base = (await graph.aget_state(on("t"))).config["configurable"]["checkpoint_id"]
-    count = len(await kept(any_store, "t"))
+    count = len(await kept(store, "t"))
     await turn(graph, "t", "two")
-    await any_store.checkpoints.rollback("t", base)
+    await store.checkpoints.rollback("t", base)
     assert await words(graph, "t") == before
-    assert len(await kept(any_store, "t")) == count
+    assert len(await kept(store, "t")) == count
     await turn(graph, "t", "again")
     assert await words(graph, "t") == [*before, "again", "turn 3"]
-    await any_store.checkpoints.rollback("t", None)
-    assert await kept(any_store, "t") == []
+    await store.checkpoints.rollback("t", None)
+    assert await kept(store, "t") == []
     assert await words(graph, "t") == []
 
 
@@ -139,11 +139,11 @@ async def test_a_checkpoint_cancelled_at_any_moment_locks_nobody_out(store):
     assert await store.check() == []
 
 
-async def test_deleting_a_thread_deletes_its_checkpoints(any_store):
-    run = await stored_run(any_store)
-    await turn(graph_on(any_store), run.thread_id, "one")
-    await any_store.threads.delete(run.thread_id)
-    assert await kept(any_store, run.thread_id) == []
+async def test_deleting_a_thread_deletes_its_checkpoints(store):
+    run = await stored_run(store)
+    await turn(graph_on(store), run.thread_id, "one")
+    await store.threads.delete(run.thread_id)
+    assert await kept(store, run.thread_id) == []
 
 
 async def test_a_class_that_no_graph_declares_is_not_made_from_a_checkpoint(store):

@@ -1,6 +1,7 @@
 """Where the files of a database lie: two databases may share a data directory."""
 
 import os
+import time
 
 import pytest
 
@@ -9,6 +10,7 @@ from maniple.config.run_settings import StoreSettings
 from maniple.runtime.toolbox import workspaces_of
 from maniple.store import open_store
 from maniple.store.configured import ARTIFACTS, open_configured_store, place_of
+from maniple.store.open import TEMPORARY_PREFIX, open_temporary_store
 from tests.store.samples import stored_run
 
 pytestmark = pytest.mark.anyio
@@ -46,13 +48,32 @@ async def test_a_vacuum_deletes_nothing_of_another_database_of_the_same_data_dir
         assert await store.check() == []
 
 
-async def test_what_is_kept_in_memory_is_not_swept_by_a_database(tmp_path):
-    async with open_configured_store(settings_of(tmp_path, backend="memory"), server=True) as store:
+async def test_backend_memory_writes_to_a_temporary_folder_and_deletes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    data = tmp_path / "data"
+    async with open_configured_store(settings_of(data, backend="memory"), server=True) as store:
         _, path = await kept(store, b"a")
-        async with open_configured_store(settings_of(tmp_path), server=True) as beside:
-            await kept(beside, b"b")
-            await beside.vacuum()
-        assert path.exists()
+        (home,) = tmp_path.glob(f"{TEMPORARY_PREFIX}*")
+        assert path.is_relative_to(home)
+        assert home.stat().st_mode & 0o777 == 0o700
+        async with open_configured_store(settings_of(data, backend="memory"), server=True) as other:
+            assert not await other.threads.list(None)
+    assert [*tmp_path.iterdir()] == []
+
+
+async def test_a_temporary_store_of_a_killed_process_is_deleted_by_the_next_one(tmp_path):
+    hour_ago = time.time() - 3600
+    left = tmp_path / f"{TEMPORARY_PREFIX}left"
+    left.mkdir()
+    (left / "store.db").write_text("rows")
+    async with open_temporary_store(tmp_path) as running:
+        (living,) = set(tmp_path.iterdir()) - {left}
+        for home in (left, living):
+            os.utime(home, (hour_ago, hour_ago))
+        async with open_temporary_store(tmp_path):
+            assert not left.exists()
+            assert living.exists()
+        await stored_run(running)
 
 
 def test_the_usual_database_is_known_by_any_name(tmp_path):

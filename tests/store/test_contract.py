@@ -12,297 +12,297 @@ from tests.store.samples import a_run, a_thread, some_events, stored_run
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_thread_is_found_by_its_owner_only(any_store):
-    thread = await any_store.threads.create(a_thread("ann"))
-    assert await any_store.threads.get(thread.thread_id, "ann") == thread
-    assert await any_store.threads.get(thread.thread_id, None) == thread
-    assert await any_store.threads.get(thread.thread_id, "bob") is None
-    assert await any_store.threads.get("nowhere", "ann") is None
+async def test_a_thread_is_found_by_its_owner_only(store):
+    thread = await store.threads.create(a_thread("ann"))
+    assert await store.threads.get(thread.thread_id, "ann") == thread
+    assert await store.threads.get(thread.thread_id, None) == thread
+    assert await store.threads.get(thread.thread_id, "bob") is None
+    assert await store.threads.get("nowhere", "ann") is None
 
 
-async def test_a_thread_is_not_made_twice(any_store):
-    thread = await any_store.threads.create(a_thread())
+async def test_a_thread_is_not_made_twice(store):
+    thread = await store.threads.create(a_thread())
     with pytest.raises(StoreError):
-        await any_store.threads.create(thread)
+        await store.threads.create(thread)
 
 
-async def test_lists_come_in_pages_newest_first_though_times_are_equal(any_store):
-    made = [await any_store.threads.create(a_thread("ann", at=1000.0)) for _ in range(7)]
-    await any_store.threads.create(a_thread("bob", at=1000.0))
+async def test_lists_come_in_pages_newest_first_though_times_are_equal(store):
+    made = [await store.threads.create(a_thread("ann", at=1000.0)) for _ in range(7)]
+    await store.threads.create(a_thread("bob", at=1000.0))
     listed, before = [], None
     for _ in range(4):
-        page = await any_store.threads.list("ann", 2, before)
+        page = await store.threads.list("ann", 2, before)
         listed += page
         before = page[-1].created_at
     assert listed == made[::-1]
-    assert not await any_store.threads.list("ann", 2, before)
-    assert len(await any_store.threads.list(None)) == 8
-    assert not await any_store.threads.list(None, -1)
+    assert not await store.threads.list("ann", 2, before)
+    assert len(await store.threads.list(None)) == 8
+    assert not await store.threads.list(None, -1)
 
 
-async def test_the_order_of_lists_is_that_of_arrival_whatever_the_clock_does(any_store):
-    thread = await any_store.threads.create(a_thread())
+async def test_the_order_of_lists_is_that_of_arrival_whatever_the_clock_does(store):
+    thread = await store.threads.create(a_thread())
     times = [5000.0, 5001.0, 4000.0, 4001.0, 4000.0, 5000.0]
-    made = [await any_store.runs.add(a_run(thread, at=at)) for at in times]
+    made = [await store.runs.add(a_run(thread, at=at)) for at in times]
     listed, before = [], None
     for _ in range(len(times)):
-        (run,) = await any_store.runs.list("", 1, before)
+        (run,) = await store.runs.list("", 1, before)
         listed.append(run)
         before = run.created_at
     assert listed == made[::-1]
 
 
-async def test_a_page_may_follow_a_deleted_record(any_store):
-    made = [await any_store.threads.create(a_thread(at=1000.0 + n)) for n in range(4)]
-    await any_store.threads.delete(made[2].thread_id)
-    page = await any_store.threads.list("", 5, made[2].created_at)
+async def test_a_page_may_follow_a_deleted_record(store):
+    made = [await store.threads.create(a_thread(at=1000.0 + n)) for n in range(4)]
+    await store.threads.delete(made[2].thread_id)
+    page = await store.threads.list("", 5, made[2].created_at)
     assert page == [made[1], made[0]]
 
 
-async def test_touching_renames_and_dates_a_thread(any_store):
-    thread = await any_store.threads.create(a_thread(at=1.0))
-    await any_store.threads.touch(thread.thread_id)
-    touched = await any_store.threads.get(thread.thread_id, "")
+async def test_touching_renames_and_dates_a_thread(store):
+    thread = await store.threads.create(a_thread(at=1.0))
+    await store.threads.touch(thread.thread_id)
+    touched = await store.threads.get(thread.thread_id, "")
     assert touched.updated_at > 1.0
     assert touched.title == thread.title
-    await any_store.threads.touch(thread.thread_id, "Another \ud800")
-    assert (await any_store.threads.get(thread.thread_id, "")).title == "Another �"
+    await store.threads.touch(thread.thread_id, "Another \ud800")
+    assert (await store.threads.get(thread.thread_id, "")).title == "Another �"
 
 
-async def test_a_run_changes_field_by_field(any_store):
-    run = await stored_run(any_store)
+async def test_a_run_changes_field_by_field(store):
+    run = await stored_run(store)
     usage = Usage(1, 2, 3, 4, 5.5, 0.25)
-    changed = await any_store.runs.change(run.run_id, status="running", started_at=7.0, usage=usage)
+    changed = await store.runs.change(run.run_id, status="running", started_at=7.0, usage=usage)
     assert changed == replace(run, status="running", started_at=7.0, usage=usage)
-    assert await any_store.runs.get(run.run_id) == changed
-    assert await any_store.runs.get(run.run_id, "bob") is None
-    assert await any_store.runs.change("nowhere", status="failed") is None
+    assert await store.runs.get(run.run_id) == changed
+    assert await store.runs.get(run.run_id, "bob") is None
+    assert await store.runs.change("nowhere", status="failed") is None
     with pytest.raises(TypeError):
-        await any_store.runs.change(run.run_id, owner="bob")
+        await store.runs.change(run.run_id, owner="bob")
 
 
-async def test_threads_are_found_by_words_of_their_titles(any_store):
+async def test_threads_are_found_by_words_of_their_titles(store):
     for title in ("Sums of 100%", "Sums of 1000"):
-        await any_store.threads.create(a_thread(title=title))
+        await store.threads.create(a_thread(title=title))
     for words, titles in {"SUMS": ["Sums of 1000", "Sums of 100%"], "0%": ["Sums of 100%"], "_": []}.items():
-        assert [one.title for one in await any_store.threads.list(None, titled=words)] == titles
+        assert [one.title for one in await store.threads.list(None, titled=words)] == titles
 
 
-async def test_a_run_needs_a_thread(any_store):
+async def test_a_run_needs_a_thread(store):
     with pytest.raises(StoreError):
-        await any_store.runs.add(a_run(a_thread()))
+        await store.runs.add(a_run(a_thread()))
 
 
-async def test_runs_are_listed_by_thread(any_store):
-    first, second = await stored_run(any_store), await stored_run(any_store)
-    assert await any_store.runs.of_thread(first.thread_id) == [first]
-    assert await any_store.runs.list("") == [second, first]
+async def test_runs_are_listed_by_thread(store):
+    first, second = await stored_run(store), await stored_run(store)
+    assert await store.runs.of_thread(first.thread_id) == [first]
+    assert await store.runs.list("") == [second, first]
 
 
-async def test_what_was_not_started_is_unfinished_and_can_be_claimed(any_store):
-    run = await stored_run(any_store)
-    await stored_run(any_store, kind="chat")
-    await stored_run(any_store, status="completed")
-    assert await any_store.runs.unfinished("server") == [run]
-    claimed = await any_store.runs.claim(run)
+async def test_what_was_not_started_is_unfinished_and_can_be_claimed(store):
+    run = await stored_run(store)
+    await stored_run(store, kind="chat")
+    await stored_run(store, status="completed")
+    assert await store.runs.unfinished("server") == [run]
+    claimed = await store.runs.claim(run)
     assert claimed is not None
     assert claimed.recoveries == 1
-    await any_store.runs.change(run.run_id, status="completed")
-    assert await any_store.runs.claim(run) is None
+    await store.runs.change(run.run_id, status="completed")
+    assert await store.runs.claim(run) is None
 
 
-async def test_what_this_process_drives_is_not_left_behind(any_store):
-    first, second = await stored_run(any_store), await stored_run(any_store, kind="chat")
-    begun = await any_store.runs.begin(first.run_id, started_at=5.0)
+async def test_what_this_process_drives_is_not_left_behind(store):
+    first, second = await stored_run(store), await stored_run(store, kind="chat")
+    begun = await store.runs.begin(first.run_id, started_at=5.0)
     assert (begun.status, begun.started_at) == ("running", 5.0)
-    assert await any_store.runs.unfinished(None, [first.run_id]) == [second]
-    assert await any_store.runs.unfinished(None, thread_id=first.thread_id) == [begun]
-    assert await any_store.runs.elsewhere(first.thread_id) == []
-    assert await any_store.runs.begin("nobody") is None
+    assert await store.runs.unfinished(None, [first.run_id]) == [second]
+    assert await store.runs.unfinished(None, thread_id=first.thread_id) == [begun]
+    assert await store.runs.elsewhere(first.thread_id) == []
+    assert await store.runs.begin("nobody") is None
 
 
-async def test_usage_adds_up_over_the_runs_of_an_owner(any_store):
-    thread = await any_store.threads.create(a_thread("ann"))
+async def test_usage_adds_up_over_the_runs_of_an_owner(store):
+    thread = await store.threads.create(a_thread("ann"))
     for at in (10.0, 20.0, 30.0):
-        run = await any_store.runs.add(a_run(thread, at=at))
-        await any_store.runs.change(run.run_id, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
-    assert await any_store.runs.used("ann", 15.0, 40.0) == Usage(2, 4, 6, 8, 1.0, 0.5)
-    assert await any_store.runs.used("ann", 15.0, 25.0) == Usage(1, 2, 3, 4, 0.5, 0.25)
-    assert await any_store.runs.used("bob", 0.0, 40.0) == Usage()
+        run = await store.runs.add(a_run(thread, at=at))
+        await store.runs.change(run.run_id, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
+    assert await store.runs.used("ann", 15.0, 40.0) == Usage(2, 4, 6, 8, 1.0, 0.5)
+    assert await store.runs.used("ann", 15.0, 25.0) == Usage(1, 2, 3, 4, 0.5, 0.25)
+    assert await store.runs.used("bob", 0.0, 40.0) == Usage()
 
 
-async def test_what_began_before_a_window_and_ended_in_it_counts(any_store):
-    thread = await any_store.threads.create(a_thread("ann"))
-    run = await any_store.runs.add(a_run(thread, at=10.0, usage=Usage(1)))
-    assert await any_store.runs.used("ann", 20.0, 40.0) == Usage()
-    await any_store.runs.change(run.run_id, usage=Usage(5), ended_at=30.0)
-    assert await any_store.runs.used("ann", 20.0, 40.0) == Usage(5)
-    assert await any_store.runs.used("ann", 0.0, 40.0) == Usage(5), "once, though it began there, too"
+async def test_what_began_before_a_window_and_ended_in_it_counts(store):
+    thread = await store.threads.create(a_thread("ann"))
+    run = await store.runs.add(a_run(thread, at=10.0, usage=Usage(1)))
+    assert await store.runs.used("ann", 20.0, 40.0) == Usage()
+    await store.runs.change(run.run_id, usage=Usage(5), ended_at=30.0)
+    assert await store.runs.used("ann", 20.0, 40.0) == Usage(5)
+    assert await store.runs.used("ann", 0.0, 40.0) == Usage(5), "once, though it began there, too"
 
 
-async def test_what_deleted_runs_used_stays_used(any_store):
+async def test_what_deleted_runs_used_stays_used(store):
     now = time.time()
-    thread, other = [await any_store.threads.create(a_thread("ann")) for _ in range(2)]
+    thread, other = [await store.threads.create(a_thread("ann")) for _ in range(2)]
     ended = a_run(thread, at=now - 60, ended_at=now, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
     for run in (ended, a_run(thread, at=now - 50)):
-        await any_store.runs.add(run)
-    await any_store.runs.add(a_run(other, at=now - 40, usage=Usage(10)))
-    before = await any_store.runs.used("ann", now - 90, now)
-    assert await any_store.threads.delete(thread.thread_id)
-    assert not await any_store.threads.delete(thread.thread_id)
-    assert await any_store.runs.used("ann", now - 90, now) == before == Usage(11, 2, 3, 4, 0.5, 0.25)
-    assert await any_store.runs.used("ann", now - 45, now) == before, "it ended in that window"
-    assert await any_store.runs.used("ann", now - 90, now - 55) == Usage(1, 2, 3, 4, 0.5, 0.25)
-    assert await any_store.runs.used("bob", now - 90, now) == Usage()
+        await store.runs.add(run)
+    await store.runs.add(a_run(other, at=now - 40, usage=Usage(10)))
+    before = await store.runs.used("ann", now - 90, now)
+    assert await store.threads.delete(thread.thread_id)
+    assert not await store.threads.delete(thread.thread_id)
+    assert await store.runs.used("ann", now - 90, now) == before == Usage(11, 2, 3, 4, 0.5, 0.25)
+    assert await store.runs.used("ann", now - 45, now) == before, "it ended in that window"
+    assert await store.runs.used("ann", now - 90, now - 55) == Usage(1, 2, 3, 4, 0.5, 0.25)
+    assert await store.runs.used("bob", now - 90, now) == Usage()
 
 
-async def test_what_deleted_runs_used_is_forgotten_when_no_window_reaches_it(any_store):
+async def test_what_deleted_runs_used_is_forgotten_when_no_window_reaches_it(store):
     now = time.time()
-    thread = await any_store.threads.create(a_thread("ann"))
+    thread = await store.threads.create(a_thread("ann"))
     for days in (-30, -3, -1, 1, 30):  # a clock that was ahead dates later than now
-        await any_store.runs.add(a_run(thread, at=now + days * 86_400, usage=Usage(1)))
-    await any_store.threads.delete(thread.thread_id)
-    assert await any_store.runs.used("ann", 0.0, 2 * now) == Usage(2)
+        await store.runs.add(a_run(thread, at=now + days * 86_400, usage=Usage(1)))
+    await store.threads.delete(thread.thread_id)
+    assert await store.runs.used("ann", 0.0, 2 * now) == Usage(2)
 
 
-async def test_what_a_run_used_before_it_waits_counts_from_then_on_and_when_it_is_deleted(any_store):
+async def test_what_a_run_used_before_it_waits_counts_from_then_on_and_when_it_is_deleted(store):
     day, now = 24 * 3600.0, time.time()
-    thread = await any_store.threads.create(a_thread("ann", at=now - 2 * day))
-    run = await any_store.runs.add(a_run(thread, at=now - 2 * day))
+    thread = await store.threads.create(a_thread("ann", at=now - 2 * day))
+    run = await store.runs.add(a_run(thread, at=now - 2 * day))
     used = Usage(1, 2, 3, 4, 0.5, 0.25)
-    await any_store.runs.change(run.run_id, usage=used, status="interrupted")
-    assert await any_store.runs.used("ann", now - day, now + 60) == Usage()
-    await any_store.threads.touch(thread.thread_id)
-    assert await any_store.runs.used("ann", now - day, now + 60) == used
-    await any_store.threads.delete(thread.thread_id)
-    assert await any_store.runs.used("ann", now - day, now + 60) == used
+    await store.runs.change(run.run_id, usage=used, status="interrupted")
+    assert await store.runs.used("ann", now - day, now + 60) == Usage()
+    await store.threads.touch(thread.thread_id)
+    assert await store.runs.used("ann", now - day, now + 60) == used
+    await store.threads.delete(thread.thread_id)
+    assert await store.runs.used("ann", now - day, now + 60) == used
 
 
-async def test_events_are_read_back_from_anywhere(any_store):
-    run, other = await stored_run(any_store), await stored_run(any_store)
-    await any_store.events.append([(run.run_id, some_events(1, 3)), (other.run_id, some_events(1, 1))])
-    await any_store.events.append([(run.run_id, some_events(4, 8)), (run.run_id, some_events(9, 10))])
-    read = any_store.events.read
+async def test_events_are_read_back_from_anywhere(store):
+    run, other = await stored_run(store), await stored_run(store)
+    await store.events.append([(run.run_id, some_events(1, 3)), (other.run_id, some_events(1, 1))])
+    await store.events.append([(run.run_id, some_events(4, 8)), (run.run_id, some_events(9, 10))])
+    read = store.events.read
     assert await read(run.run_id) == some_events(1, 10)
     assert await read(run.run_id, 2, 4) == some_events(3, 6)
     assert await read(run.run_id, 10) == []
     assert await read(run.run_id, 0, 0) == []
-    assert await any_store.events.last(run.run_id) == some_events(10, 10)[0]
-    assert await any_store.events.last("nowhere") is None
+    assert await store.events.last(run.run_id) == some_events(10, 10)[0]
+    assert await store.events.last("nowhere") is None
 
 
-async def test_event_data_comes_back_as_it_was(any_store):
-    run = await stored_run(any_store)
+async def test_event_data_comes_back_as_it_was(store):
+    run = await stored_run(store)
     data = '{"delta": "\u2028 \x85 \x0b 𝄞 a b"}'
-    await any_store.events.append([(run.run_id, [EventRecord(1, "message", data)])])
-    assert (await any_store.events.last(run.run_id)).data == data
+    await store.events.append([(run.run_id, [EventRecord(1, "message", data)])])
+    assert (await store.events.last(run.run_id)).data == data
 
 
 @pytest.mark.parametrize("first", [2, 5])
-async def test_events_that_do_not_follow_are_refused_and_nothing_of_them_is_kept(any_store, first):
-    run, other = await stored_run(any_store), await stored_run(any_store)
-    await any_store.events.append([(run.run_id, some_events(1, 2))])
+async def test_events_that_do_not_follow_are_refused_and_nothing_of_them_is_kept(store, first):
+    run, other = await stored_run(store), await stored_run(store)
+    await store.events.append([(run.run_id, some_events(1, 2))])
     with pytest.raises(StoreError):
-        await any_store.events.append(
+        await store.events.append(
             [(other.run_id, some_events(1, 2)), (run.run_id, some_events(first, first))]
         )
-    assert await any_store.events.read(other.run_id) == []
-    assert await any_store.events.read(run.run_id) == some_events(1, 2)
+    assert await store.events.read(other.run_id) == []
+    assert await store.events.read(run.run_id) == some_events(1, 2)
 
 
-async def test_events_of_a_deleted_run_do_not_keep_others_from_being_stored(any_store):
-    gone, run = await stored_run(any_store), await stored_run(any_store)
-    await any_store.events.append([(gone.run_id, some_events(1, 2))])
-    await any_store.threads.delete(gone.thread_id)
-    await any_store.events.append([(gone.run_id, some_events(3, 4)), (run.run_id, some_events(1, 2))])
-    assert await any_store.events.read(gone.run_id) == []
-    assert await any_store.events.read(run.run_id) == some_events(1, 2)
+async def test_events_of_a_deleted_run_do_not_keep_others_from_being_stored(store):
+    gone, run = await stored_run(store), await stored_run(store)
+    await store.events.append([(gone.run_id, some_events(1, 2))])
+    await store.threads.delete(gone.thread_id)
+    await store.events.append([(gone.run_id, some_events(3, 4)), (run.run_id, some_events(1, 2))])
+    assert await store.events.read(gone.run_id) == []
+    assert await store.events.read(run.run_id) == some_events(1, 2)
 
 
-async def test_a_tool_call_begun_again_shows_what_is_known_of_it(any_store):
-    run = await stored_run(any_store)
-    call = await any_store.ledger.begin(run.run_id, "c1", "bash_tool", '{"cmd": "ls"}')
+async def test_a_tool_call_begun_again_shows_what_is_known_of_it(store):
+    run = await stored_run(store)
+    call = await store.ledger.begin(run.run_id, "c1", "bash_tool", '{"cmd": "ls"}')
     assert (call.attempts, call.result) == (1, None)
-    assert (await any_store.ledger.begin(run.run_id, "c1", "bash_tool", "{}")).attempts == 2
-    await any_store.ledger.end(run.run_id, "c1", '"done"')
-    await any_store.ledger.end(run.run_id, "c1", '"done twice"')
-    again = await any_store.ledger.begin(run.run_id, "c1", "bash_tool", "{}")
+    assert (await store.ledger.begin(run.run_id, "c1", "bash_tool", "{}")).attempts == 2
+    await store.ledger.end(run.run_id, "c1", '"done"')
+    await store.ledger.end(run.run_id, "c1", '"done twice"')
+    again = await store.ledger.begin(run.run_id, "c1", "bash_tool", "{}")
     assert (again.result, again.arguments, again.begun_at) == ('"done"', '{"cmd": "ls"}', call.begun_at)
-    await any_store.ledger.begin(run.run_id, "c2", "crawl_tool", "{}")
-    assert [one.tool_call_id for one in await any_store.ledger.of_run(run.run_id)] == ["c1", "c2"]
+    await store.ledger.begin(run.run_id, "c2", "crawl_tool", "{}")
+    assert [one.tool_call_id for one in await store.ledger.of_run(run.run_id)] == ["c1", "c2"]
 
 
-async def test_a_key_is_found_by_its_secret_until_it_is_revoked(any_store):
-    key, secret = await any_store.keys.add("front end", KeyLimits(max_runs=3, daily_tokens=10_000))
-    other, _ = await any_store.keys.add("other")
+async def test_a_key_is_found_by_its_secret_until_it_is_revoked(store):
+    key, secret = await store.keys.add("front end", KeyLimits(max_runs=3, daily_tokens=10_000))
+    other, _ = await store.keys.add("other")
     assert secret.startswith("mk_")
     assert len(secret) == 3 + 43
     assert secret not in str(key)
-    assert await any_store.keys.find(secret) == key
-    assert await any_store.keys.find(secret[:-1]) is None
-    assert await any_store.keys.find("\ud800") is None
-    assert await any_store.keys.get(key.key_id) == key
-    assert await any_store.keys.get(other.name) is None
-    assert await any_store.keys.revoke(key.key_id)
-    assert not await any_store.keys.revoke(key.key_id)
-    assert await any_store.keys.find(secret) is None
-    assert (await any_store.keys.get(key.key_id)).limits == key.limits, "its runs may still be under way"
-    assert [one.key_id for one in await any_store.keys.list()] == [key.key_id, other.key_id]
+    assert await store.keys.find(secret) == key
+    assert await store.keys.find(secret[:-1]) is None
+    assert await store.keys.find("\ud800") is None
+    assert await store.keys.get(key.key_id) == key
+    assert await store.keys.get(other.name) is None
+    assert await store.keys.revoke(key.key_id)
+    assert not await store.keys.revoke(key.key_id)
+    assert await store.keys.find(secret) is None
+    assert (await store.keys.get(key.key_id)).limits == key.limits, "its runs may still be under way"
+    assert [one.key_id for one in await store.keys.list()] == [key.key_id, other.key_id]
 
 
-async def test_keys_are_forgotten_together_and_only_when_none_is_valid(any_store):
-    keys = [(await any_store.keys.add(name))[0] for name in ("one", "two")]
-    await any_store.keys.revoke(keys[0].key_id)
-    assert await any_store.keys.forget() == 0
-    assert [one.key_id for one in await any_store.keys.list()] == [key.key_id for key in keys]
-    await any_store.keys.revoke(keys[1].key_id)
-    assert await any_store.keys.forget() == 2
-    assert await any_store.keys.list() == []
-    assert await any_store.keys.forget() == 0
+async def test_keys_are_forgotten_together_and_only_when_none_is_valid(store):
+    keys = [(await store.keys.add(name))[0] for name in ("one", "two")]
+    await store.keys.revoke(keys[0].key_id)
+    assert await store.keys.forget() == 0
+    assert [one.key_id for one in await store.keys.list()] == [key.key_id for key in keys]
+    await store.keys.revoke(keys[1].key_id)
+    assert await store.keys.forget() == 2
+    assert await store.keys.list() == []
+    assert await store.keys.forget() == 0
 
 
-async def test_deleting_a_thread_deletes_all_that_belongs_to_it(any_store):
-    run, other = await stored_run(any_store), await stored_run(any_store)
+async def test_deleting_a_thread_deletes_all_that_belongs_to_it(store):
+    run, other = await stored_run(store), await stored_run(store)
     for one in (run, other):
-        await any_store.events.append([(one.run_id, some_events(1, 2))])
-        await any_store.ledger.begin(one.run_id, "c", "bash_tool", "{}")
-    artifact = await any_store.artifacts.add(run, "a.txt", "text/plain", b"a")
-    kept = await any_store.artifacts.add(other, "b.txt", "text/plain", b"b")
-    path = await any_store.artifacts.open(artifact)
-    assert await any_store.threads.delete(run.thread_id)
-    assert not await any_store.threads.delete(run.thread_id)
-    assert await any_store.runs.get(run.run_id) is None
-    assert await any_store.events.last(run.run_id) is None
-    assert await any_store.ledger.of_run(run.run_id) == []
-    assert await any_store.artifacts.get(artifact.artifact_id, None) is None
+        await store.events.append([(one.run_id, some_events(1, 2))])
+        await store.ledger.begin(one.run_id, "c", "bash_tool", "{}")
+    artifact = await store.artifacts.add(run, "a.txt", "text/plain", b"a")
+    kept = await store.artifacts.add(other, "b.txt", "text/plain", b"b")
+    path = await store.artifacts.open(artifact)
+    assert await store.threads.delete(run.thread_id)
+    assert not await store.threads.delete(run.thread_id)
+    assert await store.runs.get(run.run_id) is None
+    assert await store.events.last(run.run_id) is None
+    assert await store.ledger.of_run(run.run_id) == []
+    assert await store.artifacts.get(artifact.artifact_id, None) is None
     assert not path.exists()
-    assert (await any_store.artifacts.open(kept)).read_bytes() == b"b"
-    assert len(await any_store.ledger.of_run(other.run_id)) == 1
+    assert (await store.artifacts.open(kept)).read_bytes() == b"b"
+    assert len(await store.ledger.of_run(other.run_id)) == 1
 
 
-async def test_a_healthy_store_has_no_problems(any_store):
-    await stored_run(any_store)
-    await any_store.vacuum()
-    assert await any_store.check() == []
+async def test_a_healthy_store_has_no_problems(store):
+    await stored_run(store)
+    await store.vacuum()
+    assert await store.check() == []
 
 
-async def test_the_runs_of_a_thread_that_wait_are_found_among_all(any_store):
-    thread, other = [await any_store.threads.create(a_thread()) for _ in range(2)]
+async def test_the_runs_of_a_thread_that_wait_are_found_among_all(store):
+    thread, other = [await store.threads.create(a_thread()) for _ in range(2)]
     for on, status in (
         (thread, "interrupted"),
         (thread, "completed"),
         (thread, "interrupted"),
         (other, "interrupted"),
     ):
-        await any_store.runs.add(a_run(on, status=status))
-    waiting = await any_store.runs.waiting(thread.thread_id)
+        await store.runs.add(a_run(on, status=status))
+    waiting = await store.runs.waiting(thread.thread_id)
     assert [(run.thread_id, run.status) for run in waiting] == [(thread.thread_id, "interrupted")] * 2
     assert waiting[0].created_at > waiting[1].created_at
 
 
-async def test_the_artifacts_of_a_thread_are_those_of_its_runs(any_store):
-    run, again = await stored_run(any_store), await stored_run(any_store)
-    made = [await any_store.artifacts.add(run, name, "text/plain", b"x") for name in ("a", "b")]
-    await any_store.artifacts.add(again, "c", "text/plain", b"x")
-    assert await any_store.artifacts.of_thread(run.thread_id) == made
-    assert await any_store.artifacts.of_thread("nowhere") == []
+async def test_the_artifacts_of_a_thread_are_those_of_its_runs(store):
+    run, again = await stored_run(store), await stored_run(store)
+    made = [await store.artifacts.add(run, name, "text/plain", b"x") for name in ("a", "b")]
+    await store.artifacts.add(again, "c", "text/plain", b"x")
+    assert await store.artifacts.of_thread(run.thread_id) == made
+    assert await store.artifacts.of_thread("nowhere") == []

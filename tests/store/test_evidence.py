@@ -13,16 +13,16 @@ from tests.store.samples import stored_run
 pytestmark = pytest.mark.anyio
 
 
-async def test_it_is_deleted_with_the_thread(any_store):
-    run = await stored_run(any_store)
-    evidence = any_store.evidence(run.run_id)
+async def test_it_is_deleted_with_the_thread(store):
+    run = await stored_run(store)
+    evidence = store.evidence(run.run_id)
     await evidence.add("https://e.test/", "A", "page", "text")
-    await any_store.threads.delete(run.thread_id)
+    await store.threads.delete(run.thread_id)
     assert await evidence.sources() == []
     assert await evidence.texts(1) == []
     with pytest.raises(StoreError, match="deleted"):
         await evidence.add("https://e.test/", "A", "page", "text")
-    assert await any_store.check() == []
+    assert await store.check() == []
 
 
 async def test_it_is_there_when_the_file_is_opened_again(tmp_path):
@@ -50,8 +50,8 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
     assert again.also == ("https://sho.rt/1",)
 
 
-async def test_calls_at_once_get_numbers_of_their_own(any_store):
-    evidence = any_store.evidence((await stored_run(any_store)).run_id)
+async def test_calls_at_once_get_numbers_of_their_own(store):
+    evidence = store.evidence((await stored_run(store)).run_id)
     calls = [evidence.add(f"https://e.test/{n % 20}", f"{n}", "result", f"{n}") for n in range(40)]
     numbers = [source.number for source in await asyncio.gather(*calls)]
     assert numbers[:20] == numbers[20:]

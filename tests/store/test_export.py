@@ -11,16 +11,16 @@ from tests.store.samples import some_events, stored_run
 pytestmark = pytest.mark.anyio
 
 
-async def test_everything_of_a_thread_is_exported_but_secrets(any_store):
-    run, other = await stored_run(any_store, request='{"messages": ["é"]}'), await stored_run(any_store)
-    await any_store.events.append(
+async def test_everything_of_a_thread_is_exported_but_secrets(store):
+    run, other = await stored_run(store, request='{"messages": ["é"]}'), await stored_run(store)
+    await store.events.append(
         [(run.run_id, [*some_events(1, 1199), replace(*some_events(1200, 1200), at=12.5)])]
     )
-    await any_store.ledger.begin(run.run_id, "c", "bash_tool", '{"cmd": "ls"}')
-    await any_store.evidence(run.run_id).add("https://e.test/a", "A page", "page", "What it says")
-    artifact = await any_store.artifacts.add(run, "a.txt", "text/plain", b"content")
-    await any_store.keys.add("key", KeyLimits())
-    lines = [json.loads(line) async for line in export(any_store, run.thread_id)]
+    await store.ledger.begin(run.run_id, "c", "bash_tool", '{"cmd": "ls"}')
+    await store.evidence(run.run_id).add("https://e.test/a", "A page", "page", "What it says")
+    artifact = await store.artifacts.add(run, "a.txt", "text/plain", b"content")
+    await store.keys.add("key", KeyLimits())
+    lines = [json.loads(line) async for line in export(store, run.thread_id)]
     kinds = [line.pop("record") for line in lines]
     assert kinds == ["thread", "run", *["event"] * 1200, "tool_call", "source", "artifact"]
     assert lines[1]["request"] == {"messages": ["é"]}
@@ -30,11 +30,11 @@ async def test_everything_of_a_thread_is_exported_but_secrets(any_store):
     assert (lines[-2]["run_id"], lines[-2]["url"]) == (run.run_id, "https://e.test/a")
     assert "What it says" not in str(lines)
     assert lines[-1]["sha256"] == artifact.sha256
-    everything = [json.loads(line) async for line in export(any_store)]
+    everything = [json.loads(line) async for line in export(store)]
     assert len(everything) == len(lines) + 2
     assert other.thread_id in {line.get("thread_id") for line in everything}
 
 
-async def test_a_thread_that_is_not_there_cannot_be_exported(any_store):
+async def test_a_thread_that_is_not_there_cannot_be_exported(store):
     with pytest.raises(LookupError, match="nowhere"):
-        [line async for line in export(any_store, "nowhere")]
+        [line async for line in export(store, "nowhere")]

@@ -7,8 +7,8 @@ from tests.store.samples import a_run, a_thread
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_newest_run_of_each_thread_and_all_that_have_not_ended_are_told_newest_first(any_store):
-    first, second, third, empty = [await any_store.threads.create(a_thread()) for _ in range(4)]
+async def test_the_newest_run_of_each_thread_and_all_that_have_not_ended_are_told_newest_first(store):
+    first, second, third, empty = [await store.threads.create(a_thread()) for _ in range(4)]
     for thread, status in [
         (first, "failed"),
         (second, "running"),
@@ -18,13 +18,13 @@ async def test_the_newest_run_of_each_thread_and_all_that_have_not_ended_are_tol
         (third, "completed"),
         *((first, "cancelled") for _ in range(8)),
     ]:
-        await any_store.runs.add(a_run(thread, status=status))
+        await store.runs.add(a_run(thread, status=status))
     asked = [one.thread_id for one in (first, second, third, empty)]
-    assert await any_store.runs.statuses(asked) == {
+    assert await store.runs.statuses(asked) == {
         first.thread_id: ["cancelled", "interrupted"],
         second.thread_id: ["queued", "running"],
         third.thread_id: ["completed"],
         empty.thread_id: [],
     }
-    assert await any_store.runs.statuses([]) == {}
-    assert await any_store.runs.statuses(["nowhere", 'a"b']) == {"nowhere": [], 'a"b': []}
+    assert await store.runs.statuses([]) == {}
+    assert await store.runs.statuses(["nowhere", 'a"b']) == {"nowhere": [], 'a"b': []}

@@ -8,17 +8,17 @@ from tests.store.samples import stored_run
 pytestmark = pytest.mark.anyio
 
 
-async def test_events_come_back_with_the_times_at_which_they_happened(any_store):
-    run = await stored_run(any_store)
+async def test_events_come_back_with_the_times_at_which_they_happened(store):
+    run = await stored_run(store)
     times = [1795390512.347, 1795390511.0, None, 0.0]
     told = [EventRecord(n, "message", '{"delta": "1.5 word"}', at) for n, at in enumerate(times, start=1)]
-    await any_store.events.append([(run.run_id, told)])
-    assert await any_store.events.read(run.run_id) == told
-    assert await any_store.events.last(run.run_id) == told[-1]
+    await store.events.append([(run.run_id, told)])
+    assert await store.events.read(run.run_id) == told
+    assert await store.events.last(run.run_id) == told[-1]
 
 
-async def test_an_event_whose_name_would_be_read_as_a_time_is_not_stored(any_store):
-    run = await stored_run(any_store)
+async def test_an_event_whose_name_would_be_read_as_a_time_is_not_stored(store):
+    run = await stored_run(store)
     with pytest.raises(ValueError, match="cannot be stored"):
-        await any_store.events.append([(run.run_id, [EventRecord(1, "1795390512.347", "{}")])])
-    assert await any_store.events.read(run.run_id) == []
+        await store.events.append([(run.run_id, [EventRecord(1, "1795390512.347", "{}")])])
+    assert await store.events.read(run.run_id) == []

@@ -42,6 +42,7 @@ class StoreSettings(Section):
     """Where threads, runs, their events and checkpoints are kept."""
 
     backend: Literal["sqlite", "memory"] = "sqlite"
+    """`memory` uses a database in a temporary folder, which is deleted at exit."""
     path: UserPath | None = None
     """The SQLite file; without one, `maniple.db` in the data directory."""
 

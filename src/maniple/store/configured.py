@@ -8,7 +8,7 @@ from pathlib import Path
 
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
-from maniple.store.open import open_store
+from maniple.store.open import open_store, open_temporary_store
 from maniple.store.protocols import Store
 from maniple.store.redacting_serde import RedactingSerializer
 
@@ -47,9 +47,12 @@ async def open_configured_store(settings: Settings, *, server: bool) -> AsyncIte
 
     Raises `StoreError` with what to do.
     """
-    database, place = database_of(settings), await asyncio.to_thread(place_of, settings, ARTIFACTS)
-    # What is gone with the process is not put where a database keeps, and sweeps, its own.
-    folder = place.folder if database is not None else settings.data_dir / f"{ARTIFACTS}.memory"
-    async with open_store(database, folder, server=server, earlier=place.earlier) as store:
+    database = database_of(settings)
+    if database is None:
+        opened = open_temporary_store()
+    else:
+        place = await asyncio.to_thread(place_of, settings, ARTIFACTS)
+        opened = open_store(database, place.folder, server=server, earlier=place.earlier)
+    async with opened as store:
         store.checkpointer.serde = RedactingSerializer(redactor_of(settings))
         yield store

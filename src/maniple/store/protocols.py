@@ -43,7 +43,7 @@ class Threads(Protocol):
     ) -> Sequence[Thread]:
         """Return the owner's threads; those whose title has these words, if any are given.
 
-        The case of letters does not count (in a file, that of ASCII ones).
+        The case of ASCII letters does not count.
         """
         ...
 

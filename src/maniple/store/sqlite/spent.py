@@ -5,8 +5,9 @@ import time
 from dataclasses import fields
 
 from maniple.store.records import Usage
-from maniple.store.spent import KEPT_SECONDS
 
+RETENTION_SECONDS = 2 * 24 * 3600.0
+"""How long the usage of a deleted run is stored: longer than the daily window of a quota."""
 USAGE = tuple(field.name for field in fields(Usage))
 """The columns of a usage, in the order of its fields."""
 _COLUMNS = ", ".join(("owner", "created_at", "ended_at", *USAGE))
@@ -37,5 +38,5 @@ def keep_used(connection: sqlite3.Connection, thread_id: str) -> None:
     now = time.time()
     connection.execute(
         "DELETE FROM spent WHERE coalesce(ended_at, created_at) NOT BETWEEN ? AND ?",
-        (now - KEPT_SECONDS, now + KEPT_SECONDS),
+        (now - RETENTION_SECONDS, now + RETENTION_SECONDS),
     )
