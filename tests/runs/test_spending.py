@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from maniple.agents.budget import Prices
-from maniple.events import Usage, as_json
+from maniple.events import Usage, UsageTotals, as_json
 from maniple.runs import Spending
-from maniple.runs.spending import KEPT
-from maniple.runs.usage import used_by
+from maniple.runs.spending import CACHED_RUNS
+from maniple.runs.usage import usage_of_run
 from maniple.store import EventRecord, open_store
 from tests.store.samples import some_events, stored_run
 
@@ -48,7 +48,7 @@ async def shares(spending: Spending, run_id: str = "r") -> list[tuple[str, int, 
     return [(one.agent_name, one.model_calls, one.cost, one.is_priced) for one in told]
 
 
-async def test_each_member_has_its_calls_and_their_cost_and_no_cost_is_known_of_a_model_without_a_price():
+async def test_each_member_has_its_calls_and_their_cost_and_no_cost_is_cache_of_a_model_without_a_price():
     events = Read()
     events.tell(call("coder", "dear"), call("planner", "local"), call("coder", "dear-2026-01-31"))
     events.tell(call("reporter", "dear"), call("reporter", "somebody else's"))
@@ -76,11 +76,11 @@ async def test_only_so_many_runs_are_kept_in_mind_and_the_others_are_read_again(
     events = Read()
     spending = over(events)
     events.tell(call("coder", "dear"))
-    for number in range(KEPT + 1):
+    for number in range(CACHED_RUNS + 1):
         await spending.of_run(f"r{number}")
-    assert len(spending._known) == KEPT
+    assert len(spending._cache) == CACHED_RUNS
     before = events.count
-    assert await shares(spending, f"r{KEPT}") == await shares(spending, "r0")
+    assert await shares(spending, f"r{CACHED_RUNS}") == await shares(spending, "r0")
     assert events.count == before + len(events.records)
 
 
@@ -91,7 +91,10 @@ async def test_what_a_recovered_run_had_used_is_what_its_members_had(tmp_path: P
         records = [EventRecord(n, one.type, as_json(one)) for n, one in enumerate(calls, start=1)]
         await store.events.append([(run.run_id, records)])
         told = await over(store.events).of_run(run.run_id)
-    used = used_by(calls, PRICES)
+    totals = UsageTotals()
+    for one in calls:
+        totals.apply(one)
+    used = usage_of_run(totals, PRICES)
     assert used.model_calls == len(told) == 2
     assert (used.input_tokens, used.output_tokens) == (1_000_000_000, 8)
     assert used.cost == sum(one.cost for one in told) > 2_000

@@ -1,36 +1,26 @@
-"""How a stream ends whose run does not: the client must be able to go on with what it has."""
+"""The events that end a stream before its run has ended."""
 
 from contextlib import suppress
 
 from maniple.errors import ManipleError, StoreError
-from maniple.events import (
-    ChatMessage,
-    Event,
-    Failed,
-    SessionState,
-    Told,
-    WorkflowEnded,
-    WorkflowStarted,
-    read_event,
-)
-from maniple.store import EventTable, stored
+from maniple.events import Event, Failed, RunView, SessionState, WorkflowEnded, load_run_view
+from maniple.store import EventTable
 
 
-async def farewell(stored_events: EventTable, run_id: str, why: ManipleError) -> list[Event]:
-    """Return what closes the stream of a run that goes on later, or could not be recorded.
+async def closing_events(stored_events: EventTable, run_id: str, reason: ManipleError) -> list[Event]:
+    """Return the events that close the stream of a run that continues later, or could not be recorded.
 
-    Only what is stored is read: the run itself may still be going on. The old client forgets the conversation
-    when `end_of_workflow` is missing (`docs/wire.md`).
+    They are made from the stored events alone: the run itself may still be going on. The LangManus client
+    drops the conversation when `end_of_workflow` is missing (`docs/wire.md`).
     """
-    events: list[Event] = []
+    view = RunView()
     with suppress(StoreError):
-        async for page in stored(stored_events, run_id):
-            events += [read_event(record.type, record.data) for record in page]
-    told = Told.of(events)
-    started = [event for event in events if isinstance(event, WorkflowStarted)]
-    messages: list[ChatMessage] = started[-1].input if started else []
-    closing: list[Event] = list(told.closing())
-    closing.append(Failed(code=why.code, message=str(why), agent_name=None, retryable=why.retryable))
-    if told.workflow_started:
-        closing.append(WorkflowEnded(workflow_id=run_id, messages=messages))
-    return [*closing, SessionState(messages=messages)]
+        view = await load_run_view(stored_events, run_id)
+    messages = view.workflow_input
+    events = [
+        *view.stream.closing_events(),
+        Failed(code=reason.code, message=str(reason), agent_name=None, retryable=reason.retryable),
+    ]
+    if view.stream.has_workflow_started:
+        events.append(WorkflowEnded(workflow_id=run_id, messages=messages))
+    return [*events, SessionState(messages=messages)]

@@ -9,7 +9,7 @@ from sse_starlette import EventSourceResponse
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
-from maniple.api.farewell import farewell
+from maniple.api.farewell import closing_events
 from maniple.api.revocation import KeyRevoked
 from maniple.api.state import Service
 from maniple.errors import ManipleError, StoreError
@@ -111,7 +111,7 @@ async def _told(
     if cut is None and is_answer and newest != LAST_EVENT:
         cut = Stopping("The service is stopping. The run goes on when it is back; follow it by its run_id.")
     if cut is not None:
-        for event in await farewell(service.store.events, run.run_id, cut):
+        for event in await closing_events(service.store.events, run.run_id, cut):
             data = _dated(as_json(event), round(event.at, 3)) if timed else as_json(event)
             # Without a number: it is no part of the run's record.
             yield f"event: {event.type}\ndata: {data}\n\n".encode()

@@ -1,4 +1,3 @@
-from maniple.events.cut import Told
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
@@ -29,9 +28,18 @@ from maniple.events.model import (
     read_event,
 )
 from maniple.events.redact import EventRedactor
+from maniple.events.run_view import (
+    ANSWERING_AGENTS,
+    PlanUpdate,
+    RunView,
+    StreamState,
+    UsageTotals,
+    load_run_view,
+)
 from maniple.events.translate import Translator, translate
 
 __all__ = [
+    "ANSWERING_AGENTS",
     "AgentEnded",
     "AgentStarted",
     "ArtifactMade",
@@ -48,19 +56,23 @@ __all__ = [
     "ModelStarted",
     "PlanChanged",
     "PlanStepView",
+    "PlanUpdate",
     "RunStarted",
     "RunStatusChanged",
+    "RunView",
     "SessionState",
+    "StreamState",
     "TabView",
-    "Told",
     "ToolCalled",
     "ToolPrinted",
     "ToolReturned",
     "Translator",
     "Usage",
+    "UsageTotals",
     "WorkflowEnded",
     "WorkflowStarted",
     "as_json",
+    "load_run_view",
     "read_event",
     "translate",
 ]

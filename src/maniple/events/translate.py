@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from maniple.errors import ManipleError, failure_words
 from maniple.events.conversation import as_chat_message
-from maniple.events.cut import Told
 from maniple.events.lane import Lane
 from maniple.events.model import (
     BrowserSeen,
@@ -28,6 +27,7 @@ from maniple.events.model import (
 )
 from maniple.events.pauses import interrupted
 from maniple.events.raw import agent_of, is_node, plain, result, update_of
+from maniple.events.run_view import StreamState
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
 from maniple.types import BROWSER_STATE, BROWSER_STEP, TOOL_OUTPUT, UNSPOKEN, RunStatus
@@ -39,14 +39,14 @@ class Translator:
     """Translates the raw events of one run; feed it each, then close it once.
 
     `run_id` becomes the workflow's id. `messages` are the conversation that the run was given; what the
-    team remembers beyond it is told, too, once a node of the outermost graph has shown its state. `told` is
-    what clients have heard already, when the run goes on after a crash.
+    team remembers beyond it is sent, too, once a node of the outermost graph has shown its state. `stream` is
+    the state of the stream so far, when the run continues after a crash.
     """
 
     def __init__(
-        self, run_id: str, thread_id: str, messages: Sequence[BaseMessage], told: Told | None = None
+        self, run_id: str, thread_id: str, messages: Sequence[BaseMessage], stream: StreamState | None = None
     ) -> None:
-        self._told = told = told or Told()
+        self._stream = stream = stream or StreamState()
         self._run_id = run_id
         self._thread_id = thread_id
         self._input = [as_chat_message(message) for message in messages]
@@ -54,17 +54,17 @@ class Translator:
         self.knows_conversation = False
         """Whether the messages come from the state of the graph."""
         self._sequencer = Sequencer()
-        self._workflow_started = told.workflow_started
-        self._plan: PlanChanged | None = told.plan
+        self._workflow_started = stream.has_workflow_started
+        self._plan: PlanChanged | None = stream.plan
         self._running: dict[str, str] = {}
-        self._agent_ids: Counter[str] = Counter(told.agents)
+        self._agent_ids: Counter[str] = Counter(stream.turn_counts)
         self._clock: dict[str, float] = {}
         self._pauses: dict[str, Any] = {}
 
     def open(self) -> Iterator[Event]:
         """Yield the first event of every stream, or the ends of what a crash cut off."""
-        if self._told.begun:
-            yield from self._told.closing()
+        if self._stream.has_started:
+            yield from self._stream.closing_events()
         else:
             yield RunStarted(run_id=self._run_id, thread_id=self._thread_id)
 
@@ -95,10 +95,10 @@ class Translator:
         """
         agent = self._sequencer.speaking() or next(reversed(self._running.values()), None)
         yield from self._sequencer.close_all()
-        if self._told.status is None:
+        if self._stream.status is None:
             yield from self._outcome(status, error, agent)
         told = [as_chat_message(message) for message in self._messages]
-        if self._workflow_started and not self._told.workflow_ended:
+        if self._workflow_started and not self._stream.has_workflow_ended:
             yield WorkflowEnded(workflow_id=self._run_id, messages=told)
         yield SessionState(messages=told)
 

@@ -1,41 +1,44 @@
-"""What a client that waits is told meanwhile: a line for each thing that begins."""
+"""The progress messages of a call: one line for each agent, tool call and change of the plan."""
 
-from maniple.events import AgentStarted, Event, PlanChanged, ToolCalled, read_event
+from maniple.events import AgentStarted, Event, PlanChanged, PlanUpdate, RunView, ToolCalled, read_event
 from maniple.store import EventRecord
 
-TOLD = frozenset(one.model_fields["type"].default for one in (AgentStarted, PlanChanged, ToolCalled))
-_LONGEST_TITLE = 200
+REPORTED_TYPES = frozenset(
+    one.model_fields["type"].default for one in (AgentStarted, PlanChanged, ToolCalled)
+)
+_TITLE_CHARACTERS = 200
 
 
-class Progress:
-    """The events of one run, in words."""
+class ProgressLines:
+    """Turns the events of one run into lines."""
 
     def __init__(self) -> None:
-        self._statuses: dict[int, str] = {}
+        self._view = RunView()
 
     def lines(self, record: EventRecord) -> list[str]:
-        """Return what is new in an event; for most there is nothing."""
-        return self._told(read_event(record.type, record.data)) if record.type in TOLD else []
+        """Return the lines for a stored event; most events have none."""
+        if record.type not in REPORTED_TYPES:
+            return []
+        event = read_event(record.type, record.data)
+        self._view.apply(event)
+        return self._lines(event)
 
-    def _told(self, event: Event) -> list[str]:
+    def _lines(self, event: Event) -> list[str]:
         match event:
             case AgentStarted():
                 return [f"{event.agent_name} begins"]
             case ToolCalled():
                 return [f"calls {event.tool_name}"]
-            case PlanChanged():
-                return self._changed(event)
             case _:
-                return []
+                return _plan_lines(self._view.plan_update) if self._view.plan_update else []
 
-    def _changed(self, plan: PlanChanged) -> list[str]:
-        """Name the plan when it is new, and afterwards the steps that stand otherwise than before."""
-        before, self._statuses = self._statuses, {step.id: step.status for step in plan.steps}
-        if before.keys() != self._statuses.keys():
-            return [f"plan: {plan.title[:_LONGEST_TITLE]} ({len(plan.steps)} steps)"]
-        return [
-            f"step {step.id} of {len(plan.steps)}, {step.agent_name}: {step.title[:_LONGEST_TITLE]} "
-            f"({step.status})"
-            for step in plan.steps
-            if before[step.id] != step.status
-        ]
+
+def _plan_lines(update: PlanUpdate) -> list[str]:
+    """Return the title of a plan with other steps than before, or else the steps whose status has changed."""
+    plan, count = update.plan, len(update.plan.steps)
+    if update.is_new or update.has_added_steps:
+        return [f"plan: {plan.title[:_TITLE_CHARACTERS]} ({count} steps)"]
+    return [
+        f"step {step.id} of {count}, {step.agent_name}: {step.title[:_TITLE_CHARACTERS]} ({step.status})"
+        for step in update.changed_steps
+    ]

@@ -1,7 +1,6 @@
 """What the tools answer: how a run stands, as data and in words."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 
 from pydantic import BaseModel, Field
@@ -10,14 +9,13 @@ from maniple.api.reports import NoReport, NotFinished, report_of
 from maniple.api.schemas import ErrorView, InterruptView, PlanView, UsageView
 from maniple.api.state import Service
 from maniple.api.waiting import waits_for
-from maniple.events import PlanChanged
+from maniple.events import PlanChanged, load_run_view
 from maniple.mcp_server.pauses import asked
 from maniple.run_page.markup import harmless
-from maniple.store import RunRecord, Store, stored
+from maniple.store import RunRecord, Store
 from maniple.types import RunState
 
 MOST_SOURCES = 200
-_PLAN = PlanChanged.model_fields["type"].default
 
 
 class Source(BaseModel):
@@ -95,7 +93,5 @@ async def _answer(store: Store, run: RunRecord) -> str:
 
 
 async def _newest_plan(store: Store, run_id: str) -> PlanView | None:
-    newest = None
-    async for page in stored(store.events, run_id):
-        newest = next((one.data for one in reversed(page) if one.type == _PLAN), newest)
-    return PlanView.model_validate(json.loads(newest)) if newest is not None else None
+    view = await load_run_view(store.events, run_id, [PlanChanged])
+    return PlanView.model_validate(view.plan.data()) if view.plan is not None else None

@@ -10,7 +10,7 @@ import anyio
 from maniple.api.state import Service
 from maniple.api.threads import id_for
 from maniple.mcp_server.arguments import AskTeam, GetRun, MakePlan, WrongArguments
-from maniple.mcp_server.progress import Progress
+from maniple.mcp_server.progress import ProgressLines
 from maniple.mcp_server.results import RunResult, result_of
 from maniple.runs import Accepted
 
@@ -87,7 +87,7 @@ class Team:
 
     async def _watch(self, accepted: Accepted, caller: Caller) -> None:
         """Tell what the run tells, until it ends or waits; raises `KeyRevoked`."""
-        progress, service = Progress(), await self._service()
+        progress, service = ProgressLines(), await self._service()
         events = service.engine.events(accepted.run.run_id, accepted.after)
         async with aclosing(service.key_watch.pages(caller.owner, events)) as pages:
             async for page in pages:

@@ -15,10 +15,11 @@ from maniple.runs.recovery import recover_run
 from maniple.runs.request import Accepted, DoubleTexting, RunRequest
 from maniple.runs.rules import Limits, Rules, Telemetry, Workplace, rules_of
 from maniple.runs.spending import Spending
-from maniple.runs.usage import Share
+from maniple.runs.usage import AgentUsage
 
 __all__ = [
     "Accepted",
+    "AgentUsage",
     "DailyLimit",
     "DoubleTexting",
     "Engine",
@@ -29,7 +30,6 @@ __all__ = [
     "PlanNotOpen",
     "Rules",
     "RunRequest",
-    "Share",
     "Spending",
     "Stopping",
     "Telemetry",

@@ -9,7 +9,7 @@ from langgraph.runtime import RunControl
 
 from maniple.agents.meter import Meter
 from maniple.agents.wishes import Wishes
-from maniple.events import Event, EventRedactor, Failed, RunStatusChanged, SessionState, Told
+from maniple.events import Event, EventRedactor, Failed, RunStatusChanged, SessionState, StreamState
 from maniple.runs.live import LiveLog
 from maniple.runs.recorder import Recorder
 from maniple.runs.request import RunRequest
@@ -67,9 +67,10 @@ class ActiveRun:
         if self.task is not None and not self.ended:
             self.task.cancel()
 
-    def resume_after(self, told: Told) -> None:
-        """Take the end that was told already, though its last words were cut off, for the run's end."""
-        self.status, self.failure = told.status, told.failure if told.status is not None else None
+    def resume_after(self, stream: StreamState) -> None:
+        """Take over the status that the stream has already sent; only its last events are missing then."""
+        self.status = stream.status
+        self.failure = stream.failure if stream.status is not None else None
 
     async def tell(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
         """Record what the run tells until it has ended or is suspended."""

@@ -12,7 +12,7 @@ from maniple.agents.meter import Meter
 from maniple.agents.scope import RunScope
 from maniple.agents.wishes import Wishes
 from maniple.errors import ManipleError, StoreError
-from maniple.events import Event, EventRedactor, RunStatusChanged, Told, ToolReturned, Translator
+from maniple.events import Event, EventRedactor, RunStatusChanged, StreamState, ToolReturned, Translator
 from maniple.evidence import RedactedEvidence
 from maniple.graph import Team
 from maniple.runs.active import ActiveRun
@@ -79,16 +79,16 @@ class Driver:
             active.record.run_id, request=request.without_secrets(self.rules.redactor)
         )
 
-    async def work(self, active: ActiveRun, start: Start, told: Told) -> None:
+    async def work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         """Drive the run to its end, a pause, or the end of this program. Its log is the caller's to close."""
         record = active.record
-        active.resume_after(told)
+        active.resume_after(stream)
         try:
             with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
                 _LOG.info("The run begins (%s).", start)
                 if self.workplace.warning:
                     _LOG.warning(self.workplace.warning)
-                await active.tell(self._events(active, self._turn(active, start, told)), self.recorder)
+                await active.tell(self._events(active, self._turn(active, start, stream)), self.recorder)
                 _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
         except asyncio.CancelledError:
             if not (active.cancelled or active.suspended):
@@ -123,7 +123,7 @@ class Driver:
                     async for page in pages.read_by(event.tool_name):
                         yield page
 
-    def _turn(self, active: ActiveRun, start: Start, told: Told) -> Turn:
+    def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
         record, request = active.record, active.request
         return Turn(
             record.run_id,
@@ -132,7 +132,7 @@ class Driver:
             request.options,
             start=start,
             answers=request.answers,
-            told=told,
+            stream=stream,
             scope=RunScope(
                 record.run_id,
                 RedactedLedger(self.store.ledger, self.rules.redactor),
@@ -243,11 +243,11 @@ class Driver:
         if self.telemetry.metrics is not None and not active.ended:
             self.telemetry.metrics.forget(active.record.run_id)
 
-    async def fail(self, active: ActiveRun, told: Told, error: ManipleError) -> None:
+    async def fail(self, active: ActiveRun, stream: StreamState, error: ManipleError) -> None:
         """End a run that is not driven any more: its stream is closed, and it has failed."""
-        active.resume_after(told)
+        active.resume_after(stream)
         record = active.record
-        translator = Translator(record.run_id, record.thread_name, active.request.messages, told)
+        translator = Translator(record.run_id, record.thread_name, active.request.messages, stream)
         with suppress(Exception):  # a state that cannot be read leaves what the run was given
             state = await thread_state(self.team, record.thread_id)
             if run_of(state) == record.run_id:

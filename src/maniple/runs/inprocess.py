@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from maniple.agents.wishes import PlanChange
 from maniple.errors import ManipleError, StoreError
-from maniple.events import Told
+from maniple.events import StreamState
 from maniple.graph import Progress
 from maniple.runs.active import CANCEL_SECONDS, ActiveRun
 from maniple.runs.admission import Admission
@@ -136,14 +136,14 @@ class InProcessEngine:
         """Keep others from deciding what happens on a thread."""
         return self._deciding.take(thread_id)
 
-    async def recover(self, record: RunRecord, start: Start, told: Told) -> None:
-        """Go on with a run that a process left behind; `told` is what its clients have heard."""
-        await self._go_on(record, start, told)
+    async def recover(self, record: RunRecord, start: Start, stream: StreamState) -> None:
+        """Continue a run that another process left; `stream` is the state of its stream so far."""
+        await self._go_on(record, start, stream)
 
-    async def give_up(self, record: RunRecord, told: Told, why: ManipleError) -> None:
+    async def give_up(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
         """End a run that a process left behind, as failed."""
         active = await self._prepared(record)
-        await self._driver.fail(active, told, why)
+        await self._driver.fail(active, stream, why)
         active.log.close()
 
     async def drain(self) -> None:
@@ -255,7 +255,7 @@ class InProcessEngine:
             created_at=time.time(),
         )
         record = await self._store.runs.add(record)
-        self._begin(self._driver.prepare(record), "new", Told())
+        self._begin(self._driver.prepare(record), "new", StreamState())
         return record
 
     async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> Accepted:
@@ -270,12 +270,12 @@ class InProcessEngine:
         changed = await self._store.runs.answer(record.run_id, answered.without_secrets(self._rules.redactor))
         if changed is None:
             raise NotWaiting("The run waits for no answer any more: it was answered elsewhere.")
-        self._begin(self._driver.prepare(changed, told=told), "answer", Told())
+        self._begin(self._driver.prepare(changed, told=told), "answer", StreamState())
         return Accepted(changed, after=told)
 
-    async def _go_on(self, record: RunRecord, start: Start, told: Told | None = None) -> ActiveRun:
+    async def _go_on(self, record: RunRecord, start: Start, stream: StreamState | None = None) -> ActiveRun:
         active = await self._prepared(record)
-        self._begin(active, start, told or Told())
+        self._begin(active, start, stream or StreamState())
         return active
 
     async def _prepared(self, record: RunRecord) -> ActiveRun:
@@ -286,9 +286,9 @@ class InProcessEngine:
         last = await self._store.events.last(run_id)
         return last.number if last else 0
 
-    def _begin(self, active: ActiveRun, start: Start, told: Told) -> None:
+    def _begin(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         run_id = active.record.run_id
-        active.task = asyncio.create_task(self._driver.work(active, start, told), name=f"run {run_id}")
+        active.task = asyncio.create_task(self._driver.work(active, start, stream), name=f"run {run_id}")
         self._active[run_id] = active
         active.task.add_done_callback(lambda _: self._forget(active))
 

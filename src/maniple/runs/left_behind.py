@@ -10,8 +10,8 @@ from dataclasses import replace
 from langchain_core.messages import HumanMessage
 
 from maniple.errors import ManipleError, StoreError, failure_words
-from maniple.events import Told
-from maniple.runs.recovery import Recovering, recover_run, told_by
+from maniple.events import load_run_view
+from maniple.runs.recovery import Recovering, recover_run
 from maniple.runs.request import RunRequest
 from maniple.store import RunRecord, Store
 
@@ -54,11 +54,11 @@ async def take_up(engine: Recovering, store: Store, left: RunRecord) -> None:
 async def _fail(engine: Recovering, store: Store, record: RunRecord, why: CannotGoOn) -> None:
     """End a run as failed, and its stream as the wire wants it if that can be read."""
     try:
-        told = Told.of(await told_by(store.events, record.run_id))
+        view = await load_run_view(store.events, record.run_id)
         thread = await store.threads.get(record.thread_id, None)
         # In the place of what cannot be read; the conversation itself is in the checkpoints.
         asked = RunRequest([HumanMessage(thread.title if thread is not None else "")])
-        await engine.give_up(replace(record, request=asked.to_json()), told, why)
+        await engine.give_up(replace(record, request=asked.to_json()), view.stream, why)
     except Exception as error:
         if isinstance(error, StoreError) and error.retryable:
             raise

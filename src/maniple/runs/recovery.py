@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from maniple.errors import ManipleError
-from maniple.events import Event, Told, read_event
+from maniple.events import StreamState, load_run_view
 from maniple.runs.request import RunRequest
 from maniple.runs.rules import Rules
-from maniple.runs.usage import used_by
+from maniple.runs.usage import usage_of_run
 from maniple.runtime import Start
-from maniple.store import EventTable, RunChange, RunRecord, Store, stored
+from maniple.store import RunChange, RunRecord, Store
 
 MAX_STALLS = 20
 """So often a run may be taken over without having had an answer of a model in between.
@@ -44,11 +44,11 @@ class Recovering(Protocol):
         """Keep others from deciding what happens on a thread."""
         ...
 
-    async def recover(self, record: RunRecord, start: Start, told: Told) -> None:
-        """Go on with a run; `told` is what its clients have heard."""
+    async def recover(self, record: RunRecord, start: Start, stream: StreamState) -> None:
+        """Continue a run; `stream` is the state of its stream so far."""
         ...
 
-    async def give_up(self, record: RunRecord, told: Told, why: ManipleError) -> None:
+    async def give_up(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
         """End a run as failed."""
         ...
 
@@ -58,17 +58,17 @@ async def recover_run(engine: Recovering, store: Store, left: RunRecord) -> RunR
     record = await store.runs.claim(left)
     if record is None:
         return None  # another process was faster
-    events = await told_by(store.events, record.run_id)
-    told = Told.of(events)
+    view = await load_run_view(store.events, record.run_id)
+    stream = view.stream
     request = RunRequest.of(record)
-    was_answered = bool(request.answers) and request.answered_after == len(events)
-    used = used_by(events, engine.rules.prices)
-    if told.ended and told.status is not None and not was_answered:
+    was_answered = bool(request.answers) and request.answered_after == view.event_number
+    used = usage_of_run(view.usage, engine.rules.prices)
+    if stream.has_ended and stream.status is not None and not was_answered:
         # It had said all it had to say; only its row was not written any more.
-        ended_at = None if told.status == "interrupted" else time.time()
-        change: RunChange = {"status": told.status, "ended_at": ended_at, "usage": used}
-        if told.failure is not None:
-            change["error_code"], change["error"] = told.failure.code, told.failure.message
+        ended_at = None if stream.status == "interrupted" else time.time()
+        change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
+        if stream.failure is not None:
+            change["error_code"], change["error"] = stream.failure.code, stream.failure.message
         await store.runs.change(record.run_id, **change)
         return None
     stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1
@@ -76,16 +76,10 @@ async def recover_run(engine: Recovering, store: Store, left: RunRecord) -> RunR
     record = await store.runs.change(record.run_id, usage=used, request=kept) or record
     if stalls > MAX_STALLS:
         words = f"The program stopped {stalls} times while this run was at the same point. Ask again."
-        await engine.give_up(record, told, GaveUp(words))
+        await engine.give_up(record, stream, GaveUp(words))
         return None
     if was_answered:
-        await engine.recover(record, "answer", Told())
+        await engine.recover(record, "answer", StreamState())
     else:
-        await engine.recover(record, "continue" if told.begun else "new", told)
+        await engine.recover(record, "continue" if stream.has_started else "new", stream)
     return record
-
-
-async def told_by(events: EventTable, run_id: str) -> list[Event]:
-    """Return what clients have heard of a run."""
-    pages = [page async for page in stored(events, run_id)]
-    return [read_event(record.type, record.data) for page in pages for record in page]

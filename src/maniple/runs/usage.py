@@ -1,22 +1,18 @@
-"""What a run has used, as far as its events tell."""
+"""The usage of a run and of each of its agents, with the cost at the configured prices."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from maniple.agents.budget import Prices, price_of
-from maniple.agents.meter import credible
-from maniple.events import Event, ToolCalled
-from maniple.events import Usage as ModelUsage
+from maniple.events import UsageTotals
 from maniple.store import Usage
-
-Shares = Mapping[str, "Share"]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What one member of the team has used of a run; the seconds are those of its model calls.
+class AgentUsage:
+    """What one agent has used of a run. `seconds` are those of its model calls.
 
-    `cost` is that of the models that have a price; without `is_priced` it asked others, too.
+    `cost` counts the models that have a price; `is_priced` is False when the agent also called others.
     """
 
     agent_name: str
@@ -27,43 +23,36 @@ class Share:
     cost: float = 0.0
     is_priced: bool = True
 
-    def with_call(self, call: ModelUsage, prices: Mapping[str, Prices]) -> "Share":
-        """Return the share with one model call more."""
-        given, said = credible(call.input_tokens), credible(call.output_tokens)
-        price = price_of(prices, call.model)
-        return Share(
-            self.agent_name,
-            self.model_calls + 1,
-            self.input_tokens + given,
-            self.output_tokens + said,
-            self.seconds + call.seconds,
-            self.cost + (price.of(given, said) if price else 0.0),
-            self.is_priced and price is not None,
+
+def usage_by_agent(totals: UsageTotals, prices: Mapping[str, Prices]) -> list[AgentUsage]:
+    """Return the usage of each agent, in the order of their first model calls."""
+    agents: dict[str, AgentUsage] = {}
+    for one in totals.by_model.values():
+        price = price_of(prices, one.model)
+        before = agents.get(one.agent_name, AgentUsage(one.agent_name))
+        agents[one.agent_name] = replace(
+            before,
+            model_calls=before.model_calls + one.calls,
+            input_tokens=before.input_tokens + one.input_tokens,
+            output_tokens=before.output_tokens + one.output_tokens,
+            seconds=before.seconds + one.seconds,
+            cost=before.cost + (price.of(one.input_tokens, one.output_tokens) if price else 0.0),
+            is_priced=before.is_priced and price is not None,
         )
+    return [*agents.values()]
 
 
-def with_calls(shares: Shares, events: Iterable[Event], prices: Mapping[str, Prices]) -> Shares:
-    """Return the shares, by agent in the order of first calls, with the model calls that `events` tell."""
-    more = dict(shares)
-    for event in events:
-        if isinstance(event, ModelUsage):
-            share = more.get(event.agent_name) or Share(event.agent_name)
-            more[event.agent_name] = share.with_call(event, prices)
-    return more
+def usage_of_run(totals: UsageTotals, prices: Mapping[str, Prices]) -> Usage:
+    """Return the usage of a whole run; `seconds` are those of its model calls.
 
-
-def used_by(events: Iterable[Event], prices: Mapping[str, Prices]) -> Usage:
-    """Add up the model and tool calls that `events` tell of; the seconds are those of the model calls.
-
-    For a run whose process was killed: what it counted is gone, and its budget is not to begin anew.
+    It restores the count of a run whose process was killed, so that its budget does not begin again.
     """
-    told = list(events)
-    shares = with_calls({}, told, prices).values()
+    agents = usage_by_agent(totals, prices)
     return Usage(
-        model_calls=sum(share.model_calls for share in shares),
-        tool_calls=sum(isinstance(event, ToolCalled) for event in told),
-        input_tokens=sum(share.input_tokens for share in shares),
-        output_tokens=sum(share.output_tokens for share in shares),
-        seconds=sum(share.seconds for share in shares),
-        cost=sum(share.cost for share in shares),
+        model_calls=totals.model_calls,
+        tool_calls=totals.tool_calls,
+        input_tokens=totals.input_tokens,
+        output_tokens=totals.output_tokens,
+        seconds=sum(one.seconds for one in agents),
+        cost=sum(one.cost for one in agents),
     )

@@ -15,7 +15,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, StateSnapshot
 
 from maniple.agents.scope import SCOPE_KEY, RunScope
-from maniple.events import Event, Told, Translator
+from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
 from maniple.graph import RECURSION_LIMIT, RunOptions, Team, members_of
 from maniple.tools.evidence import EVIDENCE_KEY
@@ -33,7 +33,7 @@ class Turn:
     `start`: "new" feeds it the messages, of which a thread with a history is given the newest; "message"
     does so, too, but takes that message for the answer on a thread that waits for one; "answer" gives it
     `answers`, by interrupt id; "continue" goes on from the run's last checkpoint, or from its beginning
-    when it has none. `told` is what clients have heard of this stretch of the stream. The team works
+    when it has none. `stream` is the state of the run's stream so far. The team works
     inside `gate`.
     """
 
@@ -43,7 +43,7 @@ class Turn:
     options: RunOptions = field(default_factory=RunOptions)
     start: Start = "message"
     answers: Mapping[str, Any] = field(default_factory=dict)
-    told: Told = field(default_factory=Told)
+    stream: StreamState = field(default_factory=StreamState)
     durable: bool = False
     """Whether each step is kept before the next one begins, so that a crash loses none."""
     scope: RunScope | None = None
@@ -62,7 +62,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     checkpoint without closing events, to be continued.
     """
     turn = replace(turn, messages=attributed(turn.messages, (*WORKERS, GENERAL, *members_of(team))))
-    translator = Translator(turn.run_id, turn.thread_name or turn.thread_id, turn.messages, turn.told)
+    translator = Translator(turn.run_id, turn.thread_name or turn.thread_id, turn.messages, turn.stream)
     thread = _Thread(team, turn)
     failure: Exception | None = None
     cancelled: asyncio.CancelledError | None = None
@@ -132,7 +132,7 @@ class _Thread:
         """Yield the beginning, then run the graph within the turn's gate and yield what it tells."""
         for event in translator.open():
             yield event
-        if self.turn.told.status is not None:
+        if self.turn.stream.status is not None:
             return  # it had come to its end already
         async with self.turn.gate or nullcontext():
             async for event in self._run(translator):

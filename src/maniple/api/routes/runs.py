@@ -198,9 +198,9 @@ async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -
 
 
 async def _view(service: Service, run: RunRecord) -> RunView:
-    shares = await service.spending.of_run(run.run_id)
+    usage = await service.spending.of_run(run.run_id)
     return RunView.of(
         run,
         interrupts=await waits_for(service.store, run),
-        by_agent=[AgentUsageView.of(share) for share in shares],
+        by_agent=[AgentUsageView.of(one) for one in usage],
     )

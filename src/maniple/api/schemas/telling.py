@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from maniple.events import ChatMessage, Interrupted
 from maniple.evidence import SourceKind
-from maniple.runs import Share
+from maniple.runs import AgentUsage
 from maniple.store import Artifact, RunRecord, Thread
 from maniple.types import RunState
 
@@ -109,15 +109,15 @@ class AgentUsageView(_Told):
     cost: float | None
 
     @classmethod
-    def of(cls, share: Share) -> "AgentUsageView":
-        """Return what is told of a member's share."""
+    def of(cls, usage: AgentUsage) -> "AgentUsageView":
+        """Return what is told of a agent's usage."""
         return cls(
-            agent_name=share.agent_name,
-            model_calls=share.model_calls,
-            input_tokens=share.input_tokens,
-            output_tokens=share.output_tokens,
-            seconds=round(share.seconds, 3),
-            cost=share.cost if share.is_priced else None,
+            agent_name=usage.agent_name,
+            model_calls=usage.model_calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            seconds=round(usage.seconds, 3),
+            cost=usage.cost if usage.is_priced else None,
         )
 
 

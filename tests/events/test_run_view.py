@@ -1,0 +1,153 @@
+"""A stream that was cut off anywhere can be ended so that the old client follows."""
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.errors import ToolFailure
+from maniple.events import (
+    AgentEnded,
+    AgentStarted,
+    Delta,
+    Event,
+    Interrupted,
+    Message,
+    ModelStarted,
+    PlanChanged,
+    PlanStepView,
+    RunStarted,
+    RunStatusChanged,
+    RunView,
+    StreamState,
+    ToolCalled,
+    ToolPrinted,
+    ToolReturned,
+    Translator,
+    as_json,
+    read_event,
+)
+from maniple.events.run_view import OUTPUT_CHARACTERS
+from maniple.runtime import stream_run
+from maniple.store import EventRecord
+from tests.openai_server import SIMPLE, reply
+from tests.team import checked, names, scripted_team
+
+pytestmark = pytest.mark.anyio
+QUESTION = [HumanMessage("1+3=?")]
+
+
+@pytest.fixture(params=[SIMPLE, {"coordinator": [reply("hello there")]}], ids=["workflow", "small talk"])
+async def events(request):
+    async with scripted_team(request.param) as it:
+        return [event async for event in stream_run(it.team, QUESTION, run_id="r", thread_id="t")]
+
+
+async def test_wherever_it_was_cut_what_is_owed_makes_it_whole(events):
+    for length in range(1, len(events) + 1):
+        state = StreamState.of(events[:length])
+        translator = Translator("r", "t", QUESTION, state)
+        rest = [] if state.has_ended else [*translator.open(), *translator.close("completed")]
+        frames = checked([*events[:length], *rest])
+        assert names(frames).count("run_status") == names(frames).count("final_session_state") == 1
+
+
+async def test_a_failure_after_the_cut_is_told_once(events):
+    state = StreamState.of(events[:4])
+    translator = Translator("r", "t", QUESTION, state)
+    frames = checked([*events[:4], *translator.open(), *translator.close("failed", ToolFailure("no luck"))])
+    assert names(frames).count("error") == 1
+
+
+async def test_a_stretch_that_was_answered_is_judged_by_itself(events):
+    state = StreamState.of([*events, *events[:1]])
+    assert (state.has_started, state.has_ended, state.status) == (True, False, None)
+
+
+async def test_events_are_read_back_as_they_were(events):
+    assert [read_event(event.type, as_json(event)) for event in events] == events
+
+
+def plan(*statuses: str, title: str = "Plan", first_id: int = 1) -> PlanChanged:
+    steps = [
+        PlanStepView(id=number, agent_name="coder", title=f"Step {number}", description="", status=status)
+        for number, status in enumerate(statuses, start=first_id)
+    ]
+    return PlanChanged(title=title, steps=steps)
+
+
+def folded(*events: Event) -> RunView:
+    view = RunView()
+    for event in events:
+        view.apply(event)
+    return view
+
+
+def said(text: str, message_id: str = "m") -> Message:
+    return Message(message_id=message_id, delta=Delta(content=text))
+
+
+async def test_the_view_of_a_whole_run_has_its_answer_usage_plan_and_status(events):
+    view = folded(*events)
+    assert view.status == "completed"
+    assert view.stream.has_ended
+    assert view.answer.strip() == events[-1].messages[-1].content.strip()
+    assert view.usage.model_calls == names(checked(events)).count("usage")
+    assert view.running_calls == {}
+
+
+async def test_stored_events_give_the_same_view(events):
+    records = [EventRecord(n, one.type, as_json(one), one.at) for n, one in enumerate(events, start=1)]
+    view = RunView()
+    view.apply_records(records)
+    assert view.event_number == len(events)
+    assert (view.answer, view.plan, view.usage) == (
+        (again := folded(*events)).answer,
+        again.plan,
+        again.usage,
+    )
+
+
+def test_a_plan_update_names_the_steps_that_changed():
+    view = folded(plan("not_started", "not_started"), plan("completed", "not_started"))
+    assert view.plan_update and not view.plan_update.is_new
+    assert [step.id for step in view.plan_update.changed_steps] == [1]
+    view.apply(plan("completed", "not_started", "not_started"))
+    assert not view.plan_update.is_new and view.plan_update.has_added_steps
+    view.apply(plan("not_started", first_id=7))
+    assert view.plan_update.is_new and view.plan_update.changed_steps == []
+
+
+def test_the_active_step_of_an_agent_is_the_one_in_progress():
+    view = folded(plan("completed", "in_progress"))
+    assert (step := view.active_step("coder")) and step.id == 2
+    assert view.active_step("browser") is None
+
+
+def test_a_running_call_has_its_input_and_newest_output_until_its_result():
+    call = {"tool_call_id": "c", "tool_name": "bash_tool"}
+    view = folded(
+        ToolCalled(**call, tool_input={"command": "ls"}),
+        ToolPrinted(**call, stream="stdout", text="a" * OUTPUT_CHARACTERS),
+        ToolPrinted(**call, stream="stderr", text="b"),
+    )
+    assert view.running_calls["c"].tool_input == {"command": "ls"}
+    assert view.running_calls["c"].output == "a" * (OUTPUT_CHARACTERS - 1) + "b"
+    view.apply(ToolReturned(**call, tool_result="ab"))
+    assert (view.running_calls, view.usage.tool_calls) == ({}, 1)
+
+
+def test_an_answer_that_replaces_a_broken_one_is_marked():
+    coordinator = AgentStarted(agent_name="coordinator", agent_id="a")
+    view = folded(coordinator, ModelStarted(agent_name="coordinator"), said("half"))
+    assert not view.is_message_replaced
+    view.apply(said("whole", "n"))
+    assert view.is_message_replaced
+    view.apply(AgentEnded(agent_name="coordinator", agent_id="a"))
+    assert view.answer == "whole"
+
+
+def test_pauses_are_those_of_the_newest_segment():
+    pause = Interrupted(interrupt_id="i", kind="question", payload={}, options=[])
+    view = folded(RunStarted(run_id="r", thread_id="t"), pause, RunStatusChanged(status="interrupted"))
+    assert (view.pauses, view.status) == ([pause], "interrupted")
+    view.apply(RunStarted(run_id="r", thread_id="t"))
+    assert (view.pauses, view.status) == ([], None)
