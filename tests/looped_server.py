@@ -9,7 +9,7 @@ import socket
 import time
 from pathlib import Path
 
-from maniple.cli.loading import loading
+from maniple.cli.exit_status import loading
 
 with loading():  # as the real one does
     import uvicorn

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.belongings import Belongings, open_belongings
+from maniple.cli.chat.attachments import Belongings, open_belongings
 from maniple.sandbox import Workspaces
 
 pytestmark = pytest.mark.anyio

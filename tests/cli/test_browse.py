@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from maniple.cli.browse import Mode, Strategy, beginning_at
+from maniple.cli.app import Mode, Strategy, beginning_at
 from maniple.config.browser_settings import BrowserMode, BrowserStrategy
 from tests.cli.processes import environment, maniple
 from tests.crawler.web import Reply, Site, open_site

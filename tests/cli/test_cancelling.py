@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.belongings import Belongings
-from maniple.cli.commands import obey
-from maniple.cli.conversations import Conversations
-from maniple.cli.plain import PlainView
-from maniple.cli.session import Session
+from maniple.cli.chat.attachments import Belongings
+from maniple.cli.chat.prompt import obey
+from maniple.cli.chat.session import Conversations, Session
+from maniple.cli.render import PlainView
 from maniple.runs import recover_run
 from maniple.sandbox import Workspaces
 from tests.openai_server import serving

@@ -96,7 +96,7 @@ async def test_without_a_stderr_the_team_answers_and_warnings_go_to_the_file(tmp
 
 async def test_a_bug_says_where_more_of_it_stands(tmp_path, env):
     broken = "import maniple.cli.chat as chat\ndef arrive(*_):\n    raise LookupError('a bug with {KEY}')\n"
-    broken += "import maniple.cli.arrival as arrival\narrival.arrive = arrive\n"
+    broken += "import maniple.cli.chat as arrival\narrival.arrive = arrive\n"
     (tmp_path / "sitecustomize.py").write_text(broken.replace("{KEY}", KEY), encoding="utf-8")
     async with on_terminal("1+3=?", folder=tmp_path, env=env) as terminal:
         assert await terminal.ended(60) == 1

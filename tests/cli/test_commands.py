@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.belongings import Belongings
-from maniple.cli.commands import COMMANDS, Leave, obey
-from maniple.cli.plain import PlainView
-from maniple.cli.session import Session
+from maniple.cli.chat.attachments import Belongings
+from maniple.cli.chat.prompt import COMMANDS, Leave, obey
+from maniple.cli.chat.session import Session
+from maniple.cli.render import PlainView
 from maniple.sandbox import Workspaces
 from maniple.types import WORKERS
 from tests.cli.events import agent, ending, model, review, small_talk, started

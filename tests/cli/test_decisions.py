@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from maniple.agents.answers import Approved, Edited, Rejected, accepts, stand_in, verdict_of, wants_repetition
-from maniple.cli.decisions import Edit, Unchanged, Unclear, decide, edited
-from maniple.cli.pauses import description, instructions
+from maniple.cli.chat.answers import Edit, Unchanged, Unclear, decide, edited
+from maniple.cli.render.run_state import description, instructions
 from maniple.events import Interrupted
 from maniple.types import WORKERS
 from tests.cli.pauses import ARGUMENTS, approval, plan_review, question

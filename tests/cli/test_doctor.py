@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from maniple.cli import checks, endpoint_checks
-from maniple.cli.doctor import examine
-from maniple.cli.findings import Finding
-from maniple.cli.probing import check_capabilities
+from maniple.cli.doctor import checks, examine, model_checks
+from maniple.cli.doctor.checks import Finding
+from maniple.cli.doctor.model_checks import check_capabilities
 from maniple.config import ModelSettings, Settings
 from maniple.config.settings import (
     BrowserSettings,
@@ -26,8 +25,8 @@ from tests.openai_server import SIMPLE, OpenAIServer, serving
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-canary-0123456789"
-BASIC = endpoint_checks.Place("models.basic", "BASIC")
-SPARE = endpoint_checks.Place("models.basic.fallbacks[0]", "", vital=False)
+BASIC = model_checks.Place("models.basic", "BASIC")
+SPARE = model_checks.Place("models.basic.fallbacks[0]", "", vital=False)
 
 
 @pytest.fixture
@@ -61,20 +60,20 @@ def model_at(url: str, name: str = "scripted") -> ModelSettings:
 
 
 async def test_an_endpoint_that_lists_the_model_is_reachable(server: OpenAIServer) -> None:
-    finding = await endpoint_checks.check_endpoint(model_at(server.base_url), BASIC)
+    finding = await model_checks.check_endpoint(model_at(server.base_url), BASIC)
     detail = f"model 'scripted' at {server.base_url} is reachable"
     assert finding == Finding("models.basic", "ok", detail)
 
 
 async def test_a_model_that_the_endpoint_does_not_list_is_a_warning(server: OpenAIServer) -> None:
-    finding = await endpoint_checks.check_endpoint(model_at(server.base_url, "gpt-5"), BASIC)
+    finding = await model_checks.check_endpoint(model_at(server.base_url, "gpt-5"), BASIC)
     assert finding.status == "warning"
     assert finding.detail.endswith("not among those it lists: scripted")
     assert finding.remedy == "Check BASIC_MODEL."
 
 
 async def test_an_endpoint_without_a_list_of_models_is_reachable(server: OpenAIServer) -> None:
-    finding = await endpoint_checks.check_endpoint(model_at(f"{server.base_url}/elsewhere"), BASIC)
+    finding = await model_checks.check_endpoint(model_at(f"{server.base_url}/elsewhere"), BASIC)
     assert finding.status == "ok"
     assert finding.detail.endswith("is reachable; it does not list its models")
 
@@ -98,9 +97,9 @@ async def test_an_answer_is_told_for_what_it_means(
     monkeypatch: pytest.MonkeyPatch, reply: bytes, status: str, words: str
 ) -> None:
     if not reply:
-        monkeypatch.setattr(endpoint_checks, "_TIMEOUT_SECONDS", 0.3)
+        monkeypatch.setattr(model_checks, "_TIMEOUT_SECONDS", 0.3)
     async with answering(reply) as url:
-        finding = await endpoint_checks.check_endpoint(model_at(url), BASIC)
+        finding = await model_checks.check_endpoint(model_at(url), BASIC)
     assert finding.status == status
     assert words in finding.detail
 
@@ -113,9 +112,9 @@ async def test_an_answer_is_told_for_what_it_means(
     ],
 )
 async def test_an_unreachable_endpoint_is_a_problem_only_where_nothing_else_answers(
-    place: endpoint_checks.Place, status: str, setting: str, free_tcp_port: int
+    place: model_checks.Place, status: str, setting: str, free_tcp_port: int
 ) -> None:
-    finding = await endpoint_checks.check_endpoint(model_at(f"http://127.0.0.1:{free_tcp_port}/v1"), place)
+    finding = await model_checks.check_endpoint(model_at(f"http://127.0.0.1:{free_tcp_port}/v1"), place)
     assert finding.status == status
     assert finding.detail.endswith("is unreachable: no connection")
     assert finding.remedy.startswith(f"Check {setting}, the network")
@@ -123,18 +122,18 @@ async def test_an_unreachable_endpoint_is_a_problem_only_where_nothing_else_answ
 
 async def test_the_remedies_of_a_spare_name_its_own_settings_and_no_variable(server: OpenAIServer) -> None:
     basic = model_at(server.base_url).model_copy(update={"fallbacks": (model_at(server.base_url, "gpt-5"),)})
-    _, spare = await endpoint_checks.check_endpoints(Settings(models=ModelsSettings(basic=basic)))
+    _, spare = await model_checks.check_endpoints(Settings(models=ModelsSettings(basic=basic)))
     assert (spare.status, spare.remedy) == ("warning", "Check models.basic.fallbacks[0].model.")
 
 
 async def test_what_cannot_be_asked_is_said_without_passwords() -> None:
-    finding = await endpoint_checks.check_endpoint(model_at("http://me:hidden@127.0.0.1:1/v1"), BASIC)
+    finding = await model_checks.check_endpoint(model_at("http://me:hidden@127.0.0.1:1/v1"), BASIC)
     assert (finding.status, "hidden" in f"{finding}") == ("problem", False)
 
 
 async def test_a_key_that_is_none_is_said_and_not_shown(server: OpenAIServer) -> None:
     endpoint = model_at(server.base_url).model_copy(update={"api_key": SecretStr("schlüssel")})
-    finding = await endpoint_checks.check_endpoint(endpoint, BASIC)
+    finding = await model_checks.check_endpoint(endpoint, BASIC)
     assert finding.detail == "the key has characters that no key has"
     assert "schl" not in f"{finding}"
 
@@ -143,7 +142,7 @@ def test_the_first_configured_type_answers_and_its_spare_makes_it_less_than_vita
     spare = model_at("http://b.example/v1")
     basic = model_at("http://a.example/v1").model_copy(update={"fallbacks": (spare,)})
     models = ModelsSettings(basic=basic, vision=model_at("http://c.example/v1"))
-    places = [place for _, place in endpoint_checks._endpoints(Settings(models=models))]
+    places = [place for _, place in model_checks._endpoints(Settings(models=models))]
     assert [(place.setting, place.vital) for place in places] == [
         ("models.basic", False),
         ("models.basic.fallbacks[0]", False),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.belongings import Belongings
+from maniple.cli.chat.attachments import Belongings
 from maniple.errors import FileError
 from maniple.sandbox import Workspaces
 from tests.cli.processes import PROMPT, environment, on_terminal, run

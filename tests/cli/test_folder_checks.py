@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli import checks
+from maniple.cli.doctor import checks
 from maniple.config import Settings
 from maniple.config.settings import StoreSettings
 

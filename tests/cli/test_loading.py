@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from maniple.cli.loading import loading
+from maniple.cli.exit_status import loading
 
 
 def test_nothing_is_collected_while_modules_are_loaded_and_what_they_made_is_kept_out_of_it_afterwards():

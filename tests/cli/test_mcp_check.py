@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maniple.cli.mcp_check import check_mcp
+from maniple.cli.doctor.checks import check_mcp
 from maniple.config import Settings
 from tests.mcp.opened import misbehaving
 

@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.cli.members import UnknownMember, parse_members
+from maniple.cli.options import UnknownMember, parse_members
 from maniple.types import WORKERS
 
 

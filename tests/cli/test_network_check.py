@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.cli.network_check import check_network
+from maniple.cli.doctor.checks import check_network
 from maniple.config import Settings
 from maniple.config.settings import FetchSettings, SandboxSettings
 

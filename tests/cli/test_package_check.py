@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.cli.doctor import examine, prepare
-from maniple.cli.package_check import check_packages
+from maniple.cli.doctor.checks import check_packages
 from maniple.config import Settings
 from maniple.config.settings import SandboxSettings
 from maniple.sandbox import programs

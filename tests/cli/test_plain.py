@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from maniple.cli.plain import PlainView
-from maniple.cli.tally import Tally
+from maniple.cli.render import PlainView
+from maniple.cli.render.run_state import Tally
 from maniple.events import BrowserStepped, Event
 from tests.cli.events import (
     agent,

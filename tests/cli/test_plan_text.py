@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from maniple.cli.plan_text import plan_as_text, plan_from_text
+from maniple.cli.chat.answers import plan_as_text, plan_from_text
 from maniple.types import WORKERS
 
 PLAN: dict[str, Any] = {

@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.cli.plan_view import PlanView
+from maniple.cli.render.run_state import PlanView
 from tests.cli.events import plan
 
 LONG = (*(("researcher", f"Step {n}") for n in range(1, 12)), ("reporter", "Report"))

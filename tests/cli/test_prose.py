@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from maniple.cli.prose import Blocks, Excerpt, Lines, Prose
+from maniple.cli.render.markdown import Blocks, Excerpt, Lines, Prose
 
 DOCUMENT = """# Title
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from maniple.cli.reading_check import check_reading
+from maniple.cli.doctor.checks import check_reading
 from maniple.config import FetchSettings, Settings
 
 KEY = SecretStr("jina-key")

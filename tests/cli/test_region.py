@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console, Group
 from rich.text import Text
 
-from maniple.cli.region import LiveRegion
+from maniple.cli.render.terminal import LiveRegion
 
 
 class ReflowingScreen:

@@ -4,8 +4,8 @@ import re
 import pytest
 from rich.console import Console
 
-from maniple.cli.render import TerminalView
-from maniple.cli.tally import Tally
+from maniple.cli.render.run_state import Tally
+from maniple.cli.render.terminal import TerminalView
 from maniple.events import BrowserStepped, Event
 from tests.cli.events import (
     agent,

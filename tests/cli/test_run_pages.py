@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from maniple.cli import run_pages
-from maniple.cli.belongings import Belongings
-from maniple.cli.commands import obey
-from maniple.cli.plain import PlainView
-from maniple.cli.session import Session
+from maniple.cli.chat import session as session_module
+from maniple.cli.chat.attachments import Belongings
+from maniple.cli.chat.prompt import obey
+from maniple.cli.chat.session import Session
+from maniple.cli.render import PlainView
 from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, Thread, open_store
 from maniple.types import WORKERS
@@ -58,6 +58,8 @@ async def test_a_page_that_cannot_be_written_is_said_and_no_link_is_followed(tmp
 
 async def test_a_page_is_opened_in_the_desktops_web_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(run_pages, "webbrowser", SimpleNamespace(open=lambda url: bool(asked.append(url))))
-    assert not await run_pages.open_page(Path("/tmp/a b.html"))
+    monkeypatch.setattr(
+        session_module, "webbrowser", SimpleNamespace(open=lambda url: bool(asked.append(url)))
+    )
+    assert not await session_module.open_page(Path("/tmp/a b.html"))
     assert asked == ["file:///tmp/a%20b.html"]

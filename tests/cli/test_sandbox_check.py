@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from maniple.cli import checks
-from maniple.cli.findings import Finding
+from maniple.cli.doctor import checks
+from maniple.cli.doctor.checks import Finding
 from maniple.config import SandboxSettings, Settings
 from maniple.sandbox.backends.local import WARNING
 from tests.sandbox.backends.e2b_server import KEY, e2b_server

@@ -6,7 +6,7 @@ from pathlib import Path
 import docx
 import pytest
 
-from maniple.cli.commands import obey
+from maniple.cli.chat.prompt import obey
 from maniple.report_files import Press
 from maniple.store import RunRecord, Thread, open_store
 from tests.cli.test_run_pages import session_over

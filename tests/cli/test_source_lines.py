@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.belongings import Belongings
-from maniple.cli.commands import obey
-from maniple.cli.conversations import Conversations
-from maniple.cli.plain import PlainView
-from maniple.cli.session import Session
+from maniple.cli.chat.attachments import Belongings
+from maniple.cli.chat.prompt import obey
+from maniple.cli.chat.session import Conversations, Session
+from maniple.cli.render import PlainView
 from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, open_store
 from maniple.types import WORKERS

@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.cli.tally import Tally
+from maniple.cli.render.run_state import Tally
 from maniple.events import Event
 from maniple.types import RunStatus
 from tests.cli.events import agent, ending, model, review, small_talk, workflow

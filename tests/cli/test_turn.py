@@ -7,10 +7,10 @@ import signal
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.cli import interrupts
-from maniple.cli.plain import PlainView
-from maniple.cli.tally import Tally
-from maniple.cli.turn import follow
+from maniple.cli import exit_status
+from maniple.cli.chat.session import follow
+from maniple.cli.render import PlainView
+from maniple.cli.render.run_state import Tally
 from maniple.events import Event
 from maniple.runs import RunRequest
 from tests.cli.events import small_talk, started
@@ -64,7 +64,7 @@ async def test_ctrl_c_cancels_the_run_which_still_ends_properly() -> None:
 
 async def test_a_second_ctrl_c_quits_when_the_run_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     patience: list[float] = []
-    monkeypatch.setattr(interrupts, "_leave_after", patience.append)
+    monkeypatch.setattr(exit_status, "_leave_after", patience.append)
     pressed, notes = asyncio.Event(), io.StringIO()
     run = ScriptedRun([started()], hangs=True)
     monkeypatch.setattr(run, "cancel", pressed.set)

@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.cli.untrusted import clean, cleaned
+from maniple.cli.text import clean, cleaned
 from tests.cli.events import plan, tool
 
 

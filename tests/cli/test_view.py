@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from maniple.cli.tally import Tally
-from maniple.cli.view import JsonView, json_line
+from maniple.cli.render import JsonView, json_line
+from maniple.cli.render.run_state import Tally
 from tests.cli.events import numbered, tool, workflow
 
 

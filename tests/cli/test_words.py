@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.cli.words import arguments_line, counted, duration, one_line, result_line, step_line
+from maniple.cli.text import arguments_line, counted, duration, one_line, result_line, step_line
 from maniple.events import BrowserStepped
 
 TRACEBACK = """before

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from maniple.cli.own_check import check_own
+from maniple.cli.doctor.checks import check_own
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
 from maniple.runtime import open_runtime, stream_run

@@ -1,10 +1,13 @@
 """What the commands have in common: which settings count, and how they end."""
 
-from collections.abc import Coroutine
+import difflib
+from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.config import Settings
@@ -43,7 +46,7 @@ def read_settings(config: Path | None) -> "Settings":
         yaml_file, env_file = settings_files(config)
         return load_settings(yaml_file, env_file=env_file)
     except ConfigError as error:
-        from maniple.cli.untrusted import clean
+        from maniple.cli.text import clean
 
         typer.secho(clean(str(error)), err=True, fg="red")
         raise typer.Exit(2) from error
@@ -58,6 +61,20 @@ def served_at(settings: "Settings", host: str | None, port: int | None, insecure
 
 def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
     """Run `work`, and end the program with the status that it comes to."""
-    from maniple.cli.ending import run_to_status
+    from maniple.cli.exit_status import run_to_status
 
     raise typer.Exit(run_to_status(work))
+
+
+class UnknownMember(ValueError):
+    """A name that is nobody's on this team; the message names those who are."""
+
+
+def parse_members(names: Iterable[str], available: Sequence[Worker]) -> tuple[Worker, ...]:
+    """Return the named members in the team's order; raises `UnknownMember` with the nearest name."""
+    wanted = {part.strip().casefold().replace("-", "_") for name in names for part in name.split(",")} - {""}
+    for name in sorted(wanted - set(available)):
+        close = difflib.get_close_matches(name, available, n=1)
+        guess = f" Did you mean {close[0]}?" if close else ""
+        raise UnknownMember(f"There is no {name!r} on the team.{guess} Members: {', '.join(available)}.")
+    return tuple(member for member in available if member in wanted)

@@ -1,0 +1,208 @@
+"""Markdown in the terminal, split into blocks while it streams, and the transcript of a run."""
+
+import re
+from collections.abc import Iterable
+from itertools import dropwhile
+from typing import ClassVar, Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.markdown import Heading, Markdown
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.text import Text
+
+from maniple.cli.render.run_state import AGENT_STYLES, ANSWERING
+
+_DEFINITION = re.compile(r"^( {0,3})\[(?=[^\]\n]+\]:)(.*)$", re.MULTILINE)
+
+
+class _LeftHeading(Heading):
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class Prose(Markdown):
+    """Markdown with its addresses in sight, since what a link is called is the model's word only."""
+
+    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
+
+    def __init__(self, text: str) -> None:
+        super().__init__(_with_definitions(text), code_theme="ansi_dark", hyperlinks=False)
+        for token in self.parsed:
+            if token.children:
+                token.children = list(_without_repeated_addresses(token.children))
+
+
+def _with_definitions(text: str) -> str:
+    """Keep `[1]: https://…` as text: the block that refers to it may long be printed."""
+    references: dict[str, object] = {}
+    MarkdownIt().parse(text, references)
+    return _DEFINITION.sub(r"\1\\[\2  ", text) if references.get("references") else text
+
+
+def _without_repeated_addresses(tokens: list[Token]) -> Iterable[Token]:
+    """Drop the link around a text that is the address itself."""
+    bare = False
+    for position, token in enumerate(tokens):
+        if token.type == "link_open":
+            bare = tokens[position + 1].content.strip() == token.attrs.get("href")
+        if not (bare and token.type in ("link_open", "link_close")):
+            yield token
+
+
+class Excerpt:
+    """A renderable without blank lines around it and, where `last` is given, only its last lines."""
+
+    def __init__(self, body: RenderableType, last: int | None = None) -> None:
+        self._body = body
+        self._last = last
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self._body, options.update(height=None), pad=False)
+        lines = list(dropwhile(_is_blank, lines))
+        while lines and _is_blank(lines[-1]):
+            lines.pop()
+        for line in lines[-self._last :] if self._last else lines:
+            yield from line
+            yield Segment.line()
+
+
+def _is_blank(line: list[Segment]) -> bool:
+    return not any(segment.text.strip() for segment in line if not segment.control)
+
+
+class Blocks:
+    """Cuts streamed Markdown where a block has ended for good, so that it can be printed for good."""
+
+    def __init__(self) -> None:
+        self._parser = MarkdownIt().enable("table")
+        self.rest = ""
+
+    def feed(self, text: str) -> str:
+        """Add `text`; return the blocks that nothing can change any more, or an empty string."""
+        self.rest += text
+        if "\n" not in text:
+            return ""
+        lines = self.rest.splitlines(keepends=True)
+        # An unfinished line may still turn from a paragraph into the next item of a list.
+        whole = lines if lines[-1].endswith("\n") else lines[:-1]
+        tokens = self._parser.parse("".join(whole))
+        starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
+        cut = starts[-1] if len(starts) > 1 else 0
+        self.rest = "".join(lines[cut:])
+        return "".join(lines[:cut])
+
+    def flush(self) -> str:
+        """Return what is left."""
+        rest, self.rest = self.rest, ""
+        return rest
+
+
+class Lines:
+    """Cuts streamed text at its line ends."""
+
+    def __init__(self) -> None:
+        self.rest = ""
+
+    def feed(self, text: str) -> str:
+        """Add `text`; return the lines that are whole."""
+        whole, _, self.rest = (self.rest + text).rpartition("\n")
+        return whole
+
+    def flush(self) -> str:
+        """Return what is left."""
+        rest, self.rest = self.rest, ""
+        return rest
+
+
+Kind = Literal["content", "reasoning"]
+_INDENT = (0, 0, 0, 2)
+_LONGEST_LIVE_MARKDOWN = 6_000
+"""Characters; a block longer than this is shown as it came until it is finished."""
+
+
+class Transcript:
+    """Prints sections, one per agent, above the live region.
+
+    A header comes with the first thing that its agent shows, so that silent agents leave no trace.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._header: tuple[str, str] | None = None
+        self._agent = ""
+        self._kind: Kind = "content"
+        self._stream: Blocks | Lines = Blocks()
+        self._gap = False
+
+    def open_section(self, agent_name: str, title: str) -> None:
+        """Begin the part of an agent; `title` is that of its step, or empty."""
+        self.flush()
+        self._agent = agent_name
+        self._header = (agent_name, title)
+
+    def write(self, text: str, kind: Kind) -> None:
+        """Add streamed text."""
+        if kind != self._kind:
+            self.flush()
+            self._kind, self._stream = kind, Blocks() if kind == "content" else Lines()
+        if not self._stream.rest and not text.strip():
+            return
+        self._print_header()
+        self._print_block(self._stream.feed(text))
+
+    def flush(self) -> None:
+        """Print for good what was still changing."""
+        self._print_block(self._stream.flush())
+
+    def line(self, line: RenderableType) -> None:
+        """Print one line that is whole, cut at the screen's edge."""
+        self.flush()
+        self._print_header()
+        self._console.print(Padding(line, _INDENT), no_wrap=True, overflow="ellipsis")
+        self._gap = True
+
+    def text(self, text: str) -> None:
+        """Print a text whole, its long lines wrapped."""
+        self.flush()
+        self._print_header()
+        self._console.print(Padding(Text(text), _INDENT))
+        self._gap = True
+
+    def tail(self, most_lines: int) -> RenderableType | None:
+        """Return the last lines of what is still changing."""
+        rest = self._stream.rest
+        if not rest.strip():
+            return None
+        if self._kind == "reasoning":
+            return Excerpt(self._styled(rest), most_lines)
+        if len(rest) > _LONGEST_LIVE_MARKDOWN:
+            return Excerpt(self._indented(Text(rest[-_LONGEST_LIVE_MARKDOWN:])), most_lines)
+        return Excerpt(self._indented(Prose(rest)), most_lines)
+
+    def _print_block(self, text: str) -> None:
+        if not text.strip():
+            return
+        if self._gap and self._kind == "content":
+            self._console.print()
+        self._gap = True
+        self._console.print(Excerpt(self._styled(text)))
+
+    def _styled(self, text: str) -> RenderableType:
+        if self._kind == "reasoning":
+            return Padding(Text(text, style="dim italic"), _INDENT)
+        return self._indented(Prose(text))
+
+    def _indented(self, body: RenderableType) -> RenderableType:
+        return body if self._agent in ANSWERING else Padding(body, _INDENT)
+
+    def _print_header(self) -> None:
+        if self._header is None:
+            return
+        (agent_name, title), self._header = self._header, None
+        self._console.print()
+        name = (agent_name.replace("_", " "), f"bold {AGENT_STYLES.get(agent_name, '')}")
+        header = Text.assemble(name, (f"  {title}" if title else "", "dim"))
+        self._console.print(header, no_wrap=True, overflow="ellipsis")
+        self._gap = False

@@ -1,0 +1,177 @@
+"""Text for the terminal: wording that the views share, and untrusted text made safe to print."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from maniple.types import RunStatus
+
+if TYPE_CHECKING:
+    from maniple.events import BrowserStepped, Event
+    from maniple.evidence import Source
+
+STEP_MARKS: Mapping[str, str] = {
+    "not_started": "☐",
+    "in_progress": "▶",
+    "blocked": "!",
+    "completed": "✔",
+    "failed": "✘",
+    "skipped": "–",
+}
+RUN_MARKS: Mapping[RunStatus, str] = {
+    "completed": "✔",
+    "failed": "✘",
+    "cancelled": "✘",
+    "interrupted": "?",
+    "budget_exhausted": "!",
+}
+
+_EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning)\b")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 model call`, `1,204 tokens`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def file_size(size_bytes: int) -> str:
+    """Return `1 byte`, `999 bytes`, `2.0 kB`, `1.5 MB`."""
+    if size_bytes < 1000:
+        return counted(size_bytes, "byte")
+    return f"{size_bytes / 1e3:,.1f} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:,.1f} MB"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: `0.2 s`, `21 s`, `3 min 05 s`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def time_ago(seconds: float) -> str:
+    """Return how long ago something was: `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f} min ago"
+    if seconds < 2 * 86400:
+        return f"{seconds // 3600:.0f} h ago"
+    return f"{seconds // 86400:.0f} days ago"
+
+
+def one_line(text: str, longest: int = 400) -> str:
+    """Return the text's lines that are not blank as one line, cut with an ellipsis."""
+    lines = (" ".join(line.split()) for line in text[: 4 * longest].splitlines())
+    line = " ⏎ ".join(part for part in lines if part)
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def result_line(text: str, longest: int = 400) -> str:
+    """Return a tool's result in one line; of a Python traceback, what it comes to."""
+    lines = text.splitlines()
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        errors = [line for line in lines if _EXCEPTION.match(line)]
+        text = errors[-1] if errors else text
+    return one_line(text, longest) or "(nothing)"
+
+
+def reason_line(text: str, longest: int = 400) -> str:
+    """Return in one line why a step failed."""
+    return f"↳ {result_line(text, longest)}"
+
+
+def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:
+    """Return a tool's arguments in one line; a single one goes without its name."""
+    shown = {name: value if isinstance(value, str) else _as_json(value) for name, value in arguments.items()}
+    if len(shown) == 1:
+        return one_line(next(iter(shown.values())), longest)
+    return one_line(", ".join(f"{name}={value}" for name, value in shown.items()), longest)
+
+
+def step_line(step: "BrowserStepped", longest: int = 400) -> str:
+    """Return what a step of the browser did and what came of it, in one line; "" while that is open."""
+    if step.state != "observing" or not step.action:
+        return ""
+    parameters = step.action.get("parameters")
+    shown = arguments_line(parameters, longest) if isinstance(parameters, Mapping) else ""
+    did = " ".join(filter(None, (str(step.number), one_line(str(step.action.get("name"))), shown)))
+    mark = "✘ " if step.success is False else ""
+    return one_line(f"{did} ({duration(step.seconds)}): {mark}{result_line(step.observation or '')}", longest)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC: title, clipboard, links
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"  # DCS, SOS, PM, APC
+    r"|\x1b[ -/]*[0-Z\\-~]"
+)
+# C0 and C1 but tab and newline; what turns the direction of writing; halves of surrogate pairs.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Those, carriage returns, the other line ends, and what takes no room.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+_LINE_END = re.compile("\r\n|[\u2028\u2029\x85]")
+
+
+def clean(text: str) -> str:
+    """Return `text` without what a terminal would obey.
+
+    Of a sequence that is cut in two (by streaming, say) only the escape character goes, so that its
+    rest is seen and does nothing.
+    """
+    return _CONTROL.sub("", _SEQUENCE.sub("", _LINE_END.sub("\n", text)))
+
+
+def exposed(text: str) -> str:
+    """Return `text` with everything that cannot be seen, or that a terminal would obey, written out.
+
+    For what a person decides on: nothing of it is left out, and nothing else is shown in its place.
+    """
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def cleaned(event: "Event") -> "Event":
+    """Return the event with every text in it cleaned.
+
+    A question to the person stays as it is: what is decided on must not lose anything, so whoever shows
+    it writes it out (`exposed`) instead.
+    """
+    if event.type == "interrupt":
+        return event
+    return type(event).model_validate(_clean_all(event.data()))
+
+
+def _clean_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean_all(item) for item in value]
+    if isinstance(value, dict):
+        return {clean(key): _clean_all(item) for key, item in value.items()}
+    return value
+
+
+# `json` escapes only C0; the others reach the terminal of whoever looks at the lines.
+_UNESCAPED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def json_line(value: object) -> str:
+    """Return `value` as JSON in one line that is safe to look at."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def source_lines(sources: Iterable["Source"]) -> Iterator[str]:
+    """Yield two lines for each source: number, title, kind and local time, then the address."""
+    for one in sources:
+        at = datetime.fromtimestamp(one.retrieved_at).astimezone()
+        yield f"[{one.number}] {one_line(one.title, 100)} ({one.kind}, {at:%Y-%m-%d %H:%M})"
+        yield f"    {one.url}"
