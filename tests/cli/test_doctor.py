@@ -97,7 +97,7 @@ async def test_an_answer_is_told_for_what_it_means(
     monkeypatch: pytest.MonkeyPatch, reply: bytes, status: str, words: str
 ) -> None:
     if not reply:
-        monkeypatch.setattr(model_checks, "_TIMEOUT_SECONDS", 0.3)
+        monkeypatch.setattr(model_checks, "_ENDPOINT_SECONDS", 0.3)
     async with answering(reply) as url:
         finding = await model_checks.check_endpoint(model_at(url), BASIC)
     assert finding.status == status
