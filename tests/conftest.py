@@ -1,5 +1,4 @@
 import os
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -41,10 +40,3 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
             patch.setenv(name, value)
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
         yield
-
-
-@pytest.fixture(autouse=True)
-def nothing_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what tests before this one read on threads of the same names."""
-    if module := sys.modules.get("maniple.tools.evidence"):
-        monkeypatch.setattr(module, "_FOREIGN", module.ThreadEvidence())

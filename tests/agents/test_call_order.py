@@ -9,7 +9,7 @@ from maniple.agents import Task
 from maniple.agents.budget import Budget
 from maniple.agents.call_order import keeps_order, ordered
 from maniple.agents.meter import Meter
-from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.sandbox import Workspaces
 from maniple.tools.file_search import file_search_tool

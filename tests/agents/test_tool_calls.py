@@ -8,7 +8,7 @@ from langgraph.types import Command
 from maniple.agents.budget import Budget
 from maniple.agents.call_records import CallRecords
 from maniple.agents.meter import Meter
-from maniple.agents.scope import RunScope, run_scope
+from maniple.agents.run_scope import RunScope, run_scope
 from maniple.store import Usage
 from tests.agents.ledger import Book
 from tests.agents.pausing import Machine, calls, life, scope, script

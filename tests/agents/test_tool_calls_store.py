@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.store.open import open_store
 from maniple.store.records import RunRecord, Thread
 from tests.agents.pausing import Life, Machine, script

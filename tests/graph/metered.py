@@ -5,7 +5,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from maniple.agents.meter import Meter
-from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.agents.wishes import Wishes
 from maniple.events.translate import translate
 from maniple.graph import RECURSION_LIMIT, RunOptions

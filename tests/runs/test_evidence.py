@@ -18,7 +18,7 @@ from maniple.runs import InProcessEngine, Rules, RunRequest, open_engine
 from maniple.runtime.workers import Toolbox
 from maniple.search import SearchHit
 from maniple.store import Store, open_store
-from maniple.tools.evidence import cited, current_evidence, source_line
+from maniple.tools.evidence import cited, source_line
 from tests.agents.test_compact import COMPACT
 from tests.openai_server import OpenAIServer, call, reply, serving
 from tests.runs.test_recovery import told
@@ -131,7 +131,6 @@ async def test_each_run_has_a_record_of_its_own_though_the_thread_is_one(tmp_pat
                 checked(await told(engine, run_id))
                 found.append(await store.evidence(run_id).sources())
     assert [[source.number for source in sources] for sources in found] == [[1], [1]]
-    assert await current_evidence().sources() == []
 
 
 class Search:

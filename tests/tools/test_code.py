@@ -12,7 +12,7 @@ from maniple.errors import FileError, SandboxError
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.files import file_tools
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 
 pytestmark = pytest.mark.anyio

@@ -5,6 +5,7 @@ import json
 import pytest
 from langchain_core.tools import BaseTool
 
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.browser import PageText
 from maniple.config.settings import FetchSettings
 from maniple.crawler import Crawler
@@ -12,7 +13,7 @@ from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 from maniple.tools.browser import browser_tool
 from maniple.tools.crawl import crawl_tool
-from maniple.tools.evidence import EVIDENCE_KEY, THREADS, ThreadEvidence, current_evidence
+from maniple.tools.evidence import MAX_THREADS, ThreadEvidence, current_evidence
 from maniple.tools.search import search_tool
 from tests.crawler.web import Reply, open_site, redirect
 from tests.tools.test_browser import Window
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def said(tool: BaseTool, evidence: MemoryEvidence, **arguments: str) -> str:
-    return await tool.ainvoke(arguments, {"configurable": {EVIDENCE_KEY: evidence}})
+    return await tool.ainvoke(arguments, {"configurable": {SCOPE_KEY: RunScope(evidence=evidence)}})
 
 
 async def test_each_hit_has_its_number_and_keeps_it() -> None:
@@ -86,17 +87,18 @@ async def test_a_page_that_the_browser_showed_is_recorded_whole() -> None:
     assert await evidence.texts(1) == [page.text]
 
 
-async def test_a_run_without_a_record_has_that_of_its_thread() -> None:
-    tool = search_tool(Shelf(), 5)
+async def test_a_run_without_evidence_of_its_own_records_to_that_of_its_thread() -> None:
+    tool, scope = search_tool(Shelf(), 5), RunScope()
     for thread, cites in (("one", [1, 2]), ("two", [1, 2]), ("one", [1, 2])):
-        hits = json.loads(await tool.ainvoke({"query": "q"}, {"configurable": {"thread_id": f"E {thread}"}}))
+        config = {"configurable": {"thread_id": thread, SCOPE_KEY: scope}}
+        hits = json.loads(await tool.ainvoke({"query": "q"}, config))
         assert [hit["cite"] for hit in hits] == cites
 
 
 async def test_records_of_threads_are_forgotten_in_the_order_of_their_use() -> None:
     threads = ThreadEvidence()
     first, second = threads.of("0"), threads.of("1")
-    for number in range(2, THREADS):
+    for number in range(2, MAX_THREADS):
         threads.of(str(number))
     assert threads.of("0") is first
     threads.of("one more")
@@ -105,6 +107,6 @@ async def test_records_of_threads_are_forgotten_in_the_order_of_their_use() -> N
 
 
 async def test_outside_of_a_run_nothing_is_recorded() -> None:
-    before = await current_evidence().sources()
-    await search_tool(Shelf(), 5).ainvoke({"query": "bridges"})
-    assert await current_evidence().sources() == before
+    hits = json.loads(await search_tool(Shelf(), 5).ainvoke({"query": "bridges"}))
+    assert [hit for hit in hits if "cite" in hit] == []
+    assert current_evidence() is None

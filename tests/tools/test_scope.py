@@ -6,7 +6,7 @@ import pytest
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from maniple.graph import RunOptions
-from maniple.tools.scope import locale, run_key, thread_key
+from maniple.tools.run_context import locale, run_key, thread_key
 from maniple.types import RUN_MARK
 
 pytestmark = pytest.mark.anyio

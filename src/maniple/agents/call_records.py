@@ -10,7 +10,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import interrupt
 
 from maniple.agents.call_results import Answer, kept
-from maniple.agents.scope import task_key
+from maniple.agents.run_scope import task_key
 from maniple.store.protocols import Ledger
 
 _PAUSED = "paused"

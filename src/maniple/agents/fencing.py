@@ -15,8 +15,8 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from maniple.agents.call_results import SAID_BY
-from maniple.agents.scope import run_scope
-from maniple.tools.scope import thread_key
+from maniple.agents.run_scope import run_scope
+from maniple.tools.run_context import thread_key
 
 _KEY = secrets.token_bytes(32)
 _MARK = re.compile(r"<(/?)data ([0-9a-f]{8})>\n?")

@@ -17,7 +17,7 @@ from maniple.agents.argument_errors import in_words
 from maniple.agents.call_order import turn_of
 from maniple.agents.call_records import CallRecords
 from maniple.agents.call_results import SAID_BY, Answer, restored
-from maniple.agents.scope import run_scope
+from maniple.agents.run_scope import run_scope
 from maniple.agents.tool_arguments import wrong_arguments
 from maniple.agents.tool_failures import failed
 from maniple.agents.wrapping import ToolHandler

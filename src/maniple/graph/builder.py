@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from maniple.agents import ROLES, Agent, Roles, in_order, llm_of
+from maniple.agents.run_scope import RunScope
 from maniple.graph.nodes import (
     ClarifyNode,
     CoordinatorNode,
@@ -23,6 +24,7 @@ from maniple.graph.nodes import (
 from maniple.graph.state import RunOptions, State
 from maniple.llms import ChatModels, prompting_of
 from maniple.search import SearchProvider
+from maniple.tools.run_context import SCOPE_KEY
 from maniple.tools.uploaded import NamedFiles
 from maniple.types import AGENT_MARK, DIRECTORS, AgentName, LLMType, Worker
 
@@ -99,7 +101,9 @@ def build_graph(
         graph.add_node(name, node, metadata={AGENT_MARK: name, _ON_CALL: name in rules.on_call})
     _enter(graph, [name for name in everyone if rules.roles[name].works_alone], files)
     compiled = graph.compile(checkpointer=checkpointer, name="maniple")
-    return compiled.with_config(recursion_limit=RECURSION_LIMIT)
+    # For runs in a foreign graph; a run of ours brings its own scope along, which replaces this one.
+    scopes = {SCOPE_KEY: RunScope()}
+    return compiled.with_config(recursion_limit=RECURSION_LIMIT, configurable=scopes)
 
 
 def _enter(graph: StateGraph[Any, RunOptions], alone: Sequence[Worker], files: NamedFiles | None) -> None:

@@ -4,7 +4,7 @@ from maniple.agents import Task
 from maniple.agents.fencing import as_code
 from maniple.agents.meter import Meter
 from maniple.agents.report import checked
-from maniple.agents.scope import run_scope
+from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.plan import OPEN, Plan, PlannedStep, Progress
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maniple.agents.meter import Meter
-from maniple.agents.scope import RunScope
+from maniple.agents.run_scope import RunScope
 from maniple.agents.wishes import Wishes
 from maniple.errors import ManipleError, StoreError
 from maniple.events import Event, EventRedactor, RunStatusChanged, StreamState, ToolReturned, Translator

@@ -38,7 +38,7 @@ from maniple.tools.editor import editor_tool
 from maniple.tools.file_search import file_search_tool
 from maniple.tools.files import file_tools, presence
 from maniple.tools.kept_results import KeptResults
-from maniple.tools.scope import locale, run_key
+from maniple.tools.run_context import locale, run_key
 from maniple.tools.search import search_tool
 from maniple.tools.terminate import terminate_tool
 from maniple.tools.uploaded import NamedFiles, uploaded_files

@@ -14,11 +14,10 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command, StateSnapshot
 
-from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
 from maniple.graph import RECURSION_LIMIT, RunOptions, Team, members_of
-from maniple.tools.evidence import EVIDENCE_KEY
 from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
 RECALL_SECONDS = 5.0
@@ -122,7 +121,6 @@ class _Thread:
         }
         if (scope := self.turn.scope) is not None:
             configurable[SCOPE_KEY] = scope
-            configurable[EVIDENCE_KEY] = scope.evidence
         meter = scope.meter.callbacks if scope is not None and scope.meter is not None else []
         if callbacks := [*meter, *self.turn.callbacks]:
             config["callbacks"] = callbacks

@@ -13,7 +13,7 @@ from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.sandbox.uploads import file_name
 from maniple.search import SearchProvider
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 
 DOWNLOADS = "downloads"
 _FOUND = 10

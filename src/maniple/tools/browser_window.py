@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from maniple.browser import Action, ActionResult, Aids, Browser, BrowserState, Page
 from maniple.tools.evidence import source_line
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 
 MOST_THREADS = 256
 """Of so many threads the last look is remembered: it is read again with the next one."""

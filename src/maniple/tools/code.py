@@ -10,7 +10,7 @@ from maniple.reading.pictures import picture_of
 from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.live_output import LiveOutput
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 from maniple.tools.written import Writes, written
 
 _MAX_PICTURE_BYTES = 2_000_000

@@ -11,7 +11,7 @@ from maniple.errors import FileError
 from maniple.sandbox import History, Workspace, Workspaces
 from maniple.tools.editing import Edited, first_difference, with_inserted, with_replaced
 from maniple.tools.files import listing
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import TextFile, decoded, numbered
 
 Command = Literal["view", "create", "str_replace", "insert", "undo_edit"]

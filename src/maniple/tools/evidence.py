@@ -1,52 +1,54 @@
-"""What tools read is recorded in the evidence of their run, under the number by which it is cited."""
+"""Record what tools read in the evidence of their run, under the number by which it is cited."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from maniple.evidence import Evidence, MemoryEvidence, Source
-from maniple.tools.scope import configurable, thread_key
+from maniple.evidence import Evidence, MemoryEvidence
+from maniple.tools.run_context import SCOPE_KEY, configurable, thread_key
 
-EVIDENCE_KEY = "maniple_evidence"
-"""Where a run's record stands in its `configurable`; like the scope it is never stored in checkpoints."""
-THREADS = 32
-THREAD_CHARACTERS = 2_000_000
+MAX_THREADS = 32
+MAX_THREAD_CHARACTERS = 2_000_000
 
 
 class ThreadEvidence:
-    """Records of threads that no engine of ours drives, as in a foreign graph: of the newest `THREADS`."""
+    """The evidence of the `MAX_THREADS` threads that were used last, for a team in a foreign graph."""
 
     def __init__(self) -> None:
         self._threads: OrderedDict[str, MemoryEvidence] = OrderedDict()
 
-    def of(self, thread: str) -> Evidence:
-        """Return the record of a thread, an empty one for a thread that is new or was forgotten."""
-        found = self._threads.pop(thread, None) or MemoryEvidence(THREAD_CHARACTERS)
-        self._threads[thread] = found
-        if len(self._threads) > THREADS:
+    def of(self, thread_id: str) -> Evidence:
+        """Return the evidence of a thread; empty for a thread that is new or was evicted."""
+        found = self._threads.pop(thread_id, None) or MemoryEvidence(MAX_THREAD_CHARACTERS)
+        self._threads[thread_id] = found
+        if len(self._threads) > MAX_THREADS:
             self._threads.popitem(last=False)
         return found
 
 
-# The one thing of the house that belongs to nobody: in a foreign graph the tools that write and the reporter
-# that reads have nothing in common but the thread, and no scope of ours reaches them.
-_FOREIGN = ThreadEvidence()
+@runtime_checkable
+class EvidenceScope(Protocol):
+    """What this module reads of a run's scope."""
+
+    def evidence_of(self, thread_id: str) -> Evidence:
+        """Return the evidence that a run on this thread records to."""
+        ...
 
 
-def current_evidence() -> Evidence:
-    """Return the record of the run that the caller works in; in a foreign graph, that of its thread."""
-    given = configurable().get(EVIDENCE_KEY)
-    return given if given is not None else _FOREIGN.of(thread_key())
+def current_evidence() -> Evidence | None:
+    """Return the evidence of the current run; None outside of a run of the team."""
+    scope = configurable().get(SCOPE_KEY)
+    return scope.evidence_of(thread_key()) if isinstance(scope, EvidenceScope) else None
 
 
 async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Record what a search found; return each `{title, url, content, …}` with its number as `cite`.
+    """Record search hits; return each `{title, url, content, …}` with its source number as `cite`.
 
-    Outside of a run nothing is recorded, and nothing has a number.
+    Outside of a run nothing is recorded and no hit gets a number.
     """
-    if not configurable():
-        return [dict(hit) for hit in hits]
     evidence = current_evidence()
+    if evidence is None:
+        return [dict(hit) for hit in hits]
     sources = [await evidence.add(hit["url"], hit["title"], "result", hit["content"]) for hit in hits]
     return [
         {**hit, "cite": source.number} if source.number else dict(hit)
@@ -55,11 +57,10 @@ async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 async def source_line(url: str, title: str, text: str, *, asked: str = "") -> str:
-    """Record that a page was read, `text` being all of it; return the line that says where it came from.
+    """Record that a page was read and return the line that names its source.
 
-    `asked` is the address that led there.
+    `text` is the page's whole text, `asked` the address that led to `url`.
     """
-    source: Source | None = None
-    if configurable():
-        source = await current_evidence().add(url, title, "page", text, asked=asked)
+    evidence = current_evidence()
+    source = await evidence.add(url, title, "page", text, asked=asked) if evidence is not None else None
     return f"Source [{source.number}]: {url}" if source and source.number else f"Source: {url}"

@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.tools.pieces import PIECE_CHARACTERS, Pieces, pieces_of
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 from maniple.tools.written import printable
 
 SEARCH_SECONDS = 5.0

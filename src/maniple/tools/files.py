@@ -8,7 +8,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.tools.page import Wanted, page
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 from maniple.tools.written import printable
 
 _LISTED_FILES = 200

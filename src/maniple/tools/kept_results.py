@@ -12,7 +12,7 @@ from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
 from maniple.sandbox.beneath import components
 from maniple.tools.page import Wanted, page
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 
 FOLDER = "tool-results"
 READ_RESULT = "read_result"

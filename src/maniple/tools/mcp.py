@@ -13,7 +13,7 @@ from maniple.mcp import McpServers, Outcome, RemoteTool, cut
 from maniple.mcp.results import MOST_CHARACTERS
 from maniple.reading.pictures import picture_of
 from maniple.tools.kept_results import WHOLE, KeptResults
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 
 _NOTHING = "[no output]"
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}

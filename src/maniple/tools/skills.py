@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 
 from maniple.errors import ConfigError, FileError
 from maniple.sandbox import Workspace, Workspaces
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 from maniple.tools.written import printable
 
 MAX_SKILLS = 50

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from maniple.sandbox import Workspaces
-from maniple.tools.scope import thread_key
+from maniple.tools.run_context import thread_key
 from maniple.tools.written import printable
 
 NAMED_FILES = 20

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from maniple.agents.browsing.course import TOLD_CHARACTERS
-from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RunOptions
 from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shopping, told, use
 from tests.agents.ledger import Book

@@ -13,7 +13,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 from PIL import Image
 
-from maniple.agents.scope import SCOPE_KEY, RunScope
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import ModelError
 from maniple.graph import RECURSION_LIMIT, RunOptions
 from maniple.types import BROWSER_STEP

@@ -5,10 +5,10 @@ from langchain_core.runnables import RunnableLambda
 
 from maniple.agents import Result, Task
 from maniple.agents.compact import ShortReport
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.config import ModelsSettings
 from maniple.evidence import MemoryEvidence
 from maniple.llms import open_chat_models
-from maniple.tools.evidence import EVIDENCE_KEY
 from tests.agents.report.research import PAGE, URL
 from tests.openai_server import reply, serving
 
@@ -28,7 +28,7 @@ async def report(answer: str) -> tuple[str, int]:
             agent = ShortReport(models.get("basic"))
             work = RunnableLambda(agent.work)
             task = Task("Who opened the bridge?", "Report", "Report it", results=[found])
-            text = await work.ainvoke(task, {"configurable": {EVIDENCE_KEY: evidence}})
+            text = await work.ainvoke(task, {"configurable": {SCOPE_KEY: RunScope(evidence=evidence)}})
         return text, server.stats["calls"]
 
 

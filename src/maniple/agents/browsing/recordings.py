@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
-from maniple.agents.scope import run_scope
+from maniple.agents.run_scope import run_scope
 from maniple.browser.recording import Frame, record
 
 PART_SECONDS = 5.0

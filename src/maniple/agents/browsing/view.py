@@ -18,7 +18,7 @@ from maniple.agents.browsing.film import Scene
 from maniple.agents.browsing.policy import Policy, is_blank
 from maniple.agents.fencing import between_marks
 from maniple.agents.fitting import grouped
-from maniple.agents.scope import run_scope
+from maniple.agents.run_scope import run_scope
 from maniple.agents.task import shortened
 from maniple.agents.wrapping import ModelHandler
 from maniple.browser import BrowserState

@@ -14,6 +14,7 @@ from maniple.agents.report.repair import Repair
 from maniple.agents.report.uncited import UncitedDraft
 from maniple.agents.task import Task, current_task
 from maniple.agents.wrapping import ModelHandler
+from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 from maniple.evidence.source_list import listed
 from maniple.tools.evidence import current_evidence
@@ -43,7 +44,9 @@ async def check_for(task: Task) -> SourceCheck:
     said = (task.request, task.caller, *task.said)
     given = [result.text for result in task.results if result.agent not in _READ_HERE]
     researched = any(result.agent in _READ_HERE for result in task.results)
-    return await SourceCheck.of(current_evidence(), said, given, researched=researched)
+    evidence = current_evidence()
+    record = MemoryEvidence() if evidence is None else evidence
+    return await SourceCheck.of(record, said, given, researched=researched)
 
 
 async def at_hand(check: SourceCheck, task: Task) -> list[int]:

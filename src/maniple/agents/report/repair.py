@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from maniple.agents.context import within_window
 from maniple.agents.fencing import between_marks
 from maniple.agents.report.draft import Passage
-from maniple.agents.scope import run_scope
+from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence.check import Finding, SourceCheck
 from maniple.evidence.excerpt import excerpt_near

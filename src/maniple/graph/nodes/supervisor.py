@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, briefs
 from maniple.agents.context import within_window
-from maniple.agents.scope import run_scope
+from maniple.agents.run_scope import run_scope
 from maniple.agents.wishes import Wishes
 from maniple.errors import BudgetExhausted, ManipleError
 from maniple.graph.adaptation import begun, is_due

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from maniple.agents import Agent, Result, Role, StepFailed, Task, written_by
 from maniple.agents.fencing import as_code
-from maniple.agents.scope import run_scope
+from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import TO_BEGIN, PlannedStep, Progress, TrackedStep

@@ -1,4 +1,4 @@
-"""For whom a tool is called: its thread and its run, by which tools keep things, and its language."""
+"""The run that a tool is called in: its thread, its id, its language, and its scope."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,23 +8,30 @@ from langgraph.runtime import get_runtime
 
 from maniple.types import RUN_MARK
 
+SCOPE_KEY = "maniple_scope"
+"""The key of a run's scope (`maniple.agents.run_scope.RunScope`) in `configurable`.
+
+Checkpoints and traces copy only strings, numbers and booleans from `configurable`, so the scope is never
+stored. Every subgraph inherits it.
+"""
+
 
 def configurable() -> Mapping[str, Any]:
-    """The `configurable` of the current run's config; empty outside of a run."""
+    """Return the `configurable` of the current run's config; empty outside of a run."""
     try:
         return get_config().get("configurable", {})
-    except RuntimeError:  # LangGraph's word for "not inside a run"
+    except RuntimeError:  # LangGraph raises this outside of a run
         return {}
 
 
 def thread_key() -> str:
-    """The current thread's id, else the run's, else "local" (as outside of any graph)."""
+    """Return the current thread's id, else the run's, else "local" (outside of any graph)."""
     given = configurable()
     return str(given.get("thread_id") or given.get("run_id") or "local")
 
 
 def run_key() -> str:
-    """The current run's id; in a graph that is not ours the thread's; "" outside of any."""
+    """Return the current run's id; in a foreign graph the thread's; "" outside of any graph."""
     try:
         metadata = get_config().get("metadata", {})
     except RuntimeError:
@@ -34,7 +41,7 @@ def run_key() -> str:
 
 
 def locale() -> str:
-    """The language that the caller of this run named, such as `de-DE`; "" for none."""
+    """Return the language that the caller of this run named, such as `de-DE`; "" for none."""
     try:
         context = get_runtime().context
     except RuntimeError:
