@@ -48,6 +48,8 @@ for name in "${PYTHON:-}" python3.13 python3.12 python3.11 python3; do
   is_new "$name" && python=$name && break
 done
 [ -n "$python" ] || missing+=(python3)
+# The sandbox's: one in a home directory is not shown to the code that runs there.
+[ -x /usr/local/bin/python3 ] || [ -x /usr/bin/python3 ] || [ -z "$python" ] || want python3
 { [ -n "$python" ] && "$python" -c 'import ensurepip, venv' 2>/dev/null; } || missing+=(python3-venv)
 
 without() {
@@ -57,13 +59,15 @@ without() {
       "(or .venv/bin/playwright install chromium-headless-shell)" ;;
     fonts*) echo "Without it Chinese, Japanese and Korean are empty boxes in pictures and PDFs. To get it: sudo apt-get install $1" ;;
     make) echo "\`make test\` needs it. To get it: sudo apt-get install $1" ;;
+    python3) echo "Without it no code is executed unless sandbox.python names another Python." \
+      "To get it: sudo apt-get install $1" ;;
     *) echo "Python needs it to make .venv." ;;
   esac
 }
 
 absent() {  # PACKAGE REASON
   say "$1 could not be installed: $2. $(without "$1")"
-  case $1 in python3*) ;; *) refused+=("$1") ;; esac
+  case $1 in python3-venv) ;; *) refused+=("$1") ;; esac
 }
 
 install_packages() {
