@@ -1,21 +1,31 @@
-# make test    set up what is missing and run the tests (the README's test command)
-# make check   linters, types, import contracts, then the tests (what CI runs)
-# make browser-use    the browser's contract on browser-use, in an environment of its own
-# make run     set up and talk to the team      make serve   set up and serve the HTTP API
-# make bench   the figures of docs/figures.md, measured here
+# make test         set up what is missing and run the tests (the README's test command)
+# make test-slow    what takes long: many seeds, soak, kills by the dozen, the embedded model at length
+# make check        linters, types, import contracts, then both kinds of tests (what CI runs)
+# make lint         linters, types and import contracts alone
+# make format       let ruff repair and format what it can
+# make browser-use  the browser's contract on browser-use, in an environment of its own
+# make run          set up and talk to the team
+# make serve        set up and serve the HTTP API
+# make bench        the figures of docs/figures.md, measured here
 BIN := .venv/bin
 
 # Where it is set, as in many containers, each of the tests' workers would compile all of them anew, and all of maniple.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup test check browser-use browser-use-begun compiled lint format run serve bench
+.PHONY: setup test test-slow check browser-use browser-use-begun compiled lint format run serve bench
 
 setup:
 	@bash setup.sh dev
 
-# The tests wait for processes more than they compute: three at a time are done in half the time on two cores.
+# The tests wait for processes more than they compute: two for each core keep it busy.
+WORKERS ?= $(shell expr 2 \* $$(nproc))
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 test: setup
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(PYTEST)
+
+test-slow: setup
+	$(PYTEST) -m slow
 
 lint: setup
 	$(BIN)/ruff check .
@@ -38,6 +48,7 @@ compiled: setup
 
 check: browser-use-begun compiled lint
 	@$(MAKE) --jobs 2 --no-print-directory test browser-use
+	@$(MAKE) --no-print-directory test-slow
 
 format: setup
 	$(BIN)/ruff check --fix .

@@ -10,10 +10,10 @@ from maniple.runs import RunRequest, ThreadBusy, inprocess, open_engine
 from maniple.store import open_store
 from tests.openai_server import BRIEF
 from tests.runs.test_recovery import told
+from tests.sizes import sizes
 from tests.team import PATIENT, scripted_team
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(200)]
-TIMES, PAUSING = 100, 25  # under each policy, the second of them with a plan that waits
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 ENDS = {
     "enqueue": {"completed"},
     "reject": {"completed"},
@@ -22,15 +22,16 @@ ENDS = {
 }
 
 
+@pytest.mark.parametrize("times", sizes(8, 75))
 @pytest.mark.parametrize("pauses", [False, True])
 @pytest.mark.parametrize("policy", ENDS)
-async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, pauses):
+async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, pauses, times):
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer, models=PATIENT) as it,
         open_engine(it.team, store, kind="server") as engine,
     ):
-        for number in range(PAUSING if pauses else TIMES - PAUSING):
+        for number in range(times // 3 if pauses else times):
             thread_id = f"t{number}"
             first = (await engine.submit(_request("first", thread_id, pauses=pauses))).run.run_id
             async for page in engine.events(first):
@@ -43,7 +44,7 @@ async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, paus
                 assert policy == "reject"
                 second, refused = first, True
             await _answered(engine, first)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 ends = [await told(engine, run_id) for run_id in (first, second)]
             stands = [(await engine.status(run_id)).status for run_id in (first, second)]
             assert [events[-3].status for events in ends] == stands
@@ -68,12 +69,12 @@ async def test_a_run_that_pauses_before_it_can_be_ended_is_answered_by_the_messa
         first = (await engine.submit(_request("first", "t", pauses=True))).run.run_id
 
         async def paused_meanwhile(*_):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await told(engine, first)
 
         monkeypatch.setattr(inprocess, "refuse_elsewhere", paused_meanwhile)
         second = (await engine.submit(_request("accept", "t", policy))).run.run_id
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await told(engine, second)
         assert second == first
         assert (await engine.status(first)).status == "completed"
@@ -81,7 +82,7 @@ async def test_a_run_that_pauses_before_it_can_be_ended_is_answered_by_the_messa
 
 async def _answered(engine, run_id):
     """Accept the plan of a run that pauses with it, each time that it does."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await told(engine, run_id)
         while (await engine.status(run_id)).status == "interrupted":
             await engine.resume(run_id, "accept")

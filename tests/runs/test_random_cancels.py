@@ -16,11 +16,12 @@ from maniple.store import open_store
 from maniple.tools.code import code_tools
 from tests.openai_server import BRIEF
 from tests.sandbox.host import as_process_one, new_marker, watched
+from tests.sizes import sizes
 from tests.team import PATIENT, scripted_team
 
 pytestmark = pytest.mark.anyio
 
-_RUNS, _AT_ONCE = 200, 4
+_AT_ONCE = 4
 _MARKER = new_marker()
 # `{run}` is the number of the run. Every other command ends and leaves a process behind; then Python follows.
 _COMMAND = f"""
@@ -84,7 +85,8 @@ def _strays(folder: Path) -> set[str]:
 
 
 @pytest.mark.timeout(240)
-async def test_two_hundred_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runs", sizes(40, 200))
+async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: Path, runs: int) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")
     ends: list[str] = []
     script: dict[str, Any] = {**BRIEF, "coder": [{"tool_calls": _CALLS}, {"hang": True}]}
@@ -103,7 +105,7 @@ async def test_two_hundred_runs_cancelled_at_random_leave_no_process_and_no_file
 
                 async def one_after_another(first: int) -> None:
                     chance = random.Random(first)
-                    for number in range(first, _RUNS, _AT_ONCE):
+                    for number in range(first, runs, _AT_ONCE):
                         ends.append(await _cancelled(engine, number, chance))
 
                 await asyncio.gather(*map(one_after_another, range(_AT_ONCE)))
@@ -111,7 +113,7 @@ async def test_two_hundred_runs_cancelled_at_random_leave_no_process_and_no_file
                 assert children() == []
                 with watched(_MARKER) as processes:
                     assert processes == []
-    assert ends == ["cancelled"] * _RUNS
+    assert ends == ["cancelled"] * runs
     assert await asyncio.to_thread(_strays, tmp_path) == set()
     commands = await asyncio.to_thread(lambda: [*tmp_path.rglob("command-*")])
-    assert len(commands) > _RUNS / 5, "most are cancelled while their code runs"
+    assert len(commands) > runs / 5, "most are cancelled while their code runs"

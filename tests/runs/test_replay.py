@@ -10,9 +10,10 @@ import pytest
 from tests.openai_server import BRIEF, serving
 from tests.runs.killing import Ears, Mortal
 from tests.serving import environment
+from tests.sizes import sizes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
-STREAMS, DROPS, KILLS, PIECES, SEED = 20, 132, 3, 290, 7
+SEED = 7
 BEFORE_THE_REPORT = 40
 """Events at most; whoever is killed with its code at work waits for a person's word."""
 
@@ -20,12 +21,12 @@ BEFORE_THE_REPORT = 40
 class Follower:
     """Reads one run's events, leaving at random moments and coming back with the last number it has."""
 
-    def __init__(self, run_id: str, drops: int, dice: random.Random, ears: Ears) -> None:
+    def __init__(self, run_id: str, leaves: list[int], ears: Ears) -> None:
         self.run_id = run_id
         self._ears = ears
         self.heard: list[tuple[int, str]] = []
         self.drops = 0
-        self._leaves = iter(sorted(dice.sample(range(2, PIECES), drops)))
+        self._leaves = iter(leaves)
         self._leave_after = next(self._leaves, None)
 
     @property
@@ -75,34 +76,40 @@ class Follower:
                         return
 
 
-async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(tmp_path):
+@pytest.mark.parametrize(("streams", "drops", "kills", "pieces"), sizes((6, 40, 1, 100), (20, 132, 3, 290)))
+async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(
+    tmp_path, streams, drops, kills, pieces
+):
     dice = random.Random(SEED)
-    each = [DROPS // STREAMS + (number < DROPS % STREAMS) for number in range(STREAMS)]
+    each = [drops // streams + (number < drops % streams) for number in range(streams)]
     # Killed when it is stored and not told, it is told from the store, where it ends with its last word, in
     # one piece: so slowly that a busy machine's followers keep up.
-    report = [*(f"w{n} " for n in range(PIECES - 1)), f"w{PIECES - 1}"]
+    report = [*(f"w{n} " for n in range(pieces - 1)), f"w{pieces - 1}"]
     script = {**BRIEF, "by_history": True, "reporter": [{"chunks": report, "delay_seconds": 0.05}]}
     with serving(script) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
-                run_ids = [await _begin(client, f"s{number}") for number in range(STREAMS)]
+                run_ids = [await _begin(client, f"s{number}") for number in range(streams)]
             ears = Ears()
-            followers = [Follower(*one, dice, ears) for one in zip(run_ids, each, strict=True)]
+            followers = [
+                Follower(run_id, sorted(dice.sample(range(2, pieces), leaves)), ears)
+                for run_id, leaves in zip(run_ids, each, strict=True)
+            ]
             async with asyncio.TaskGroup() as group:
                 for follower in followers:
                     group.create_task(follower.follow(server))
                 await ears.agree(lambda: all(len(one.heard) > BEFORE_THE_REPORT for one in followers))
-                for kill in range(KILLS):
-                    await ears.heard((kill + 1) * STREAMS * PIECES // (KILLS + 2))
+                for kill in range(kills):
+                    await ears.heard((kill + 1) * streams * pieces // (kills + 2))
                     await server.kill()
                     await server.start()
             async with server.client() as client:
                 replays = [(await client.get(f"/api/runs/{run_id}/events")).text for run_id in run_ids]
-    assert sum(follower.drops for follower in followers) == DROPS
+    assert sum(follower.drops for follower in followers) == drops
     for follower, replay in zip(followers, replays, strict=True):
         numbers = [number for number, _ in follower.heard]
         assert numbers == list(range(1, len(numbers) + 1))
-        assert len(numbers) >= PIECES
+        assert len(numbers) >= pieces
         assert [json.loads(event)["data"] for _, event in follower.heard] == [
             json.loads(line[6:]) for line in replay.splitlines() if line.startswith("data: ")
         ]

@@ -11,10 +11,11 @@ from tests.grammar import Client
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.runs.killing import Mortal, open_site, together
 from tests.serving import environment
+from tests.sizes import sizes
 from tests.team import plan, step
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
-RUNS, CALLS, KILLS, SEED = 100, 7, 12, 20261122
+CALLS, SEED = 7, 20261122
 
 
 def script(site_url: str):
@@ -35,9 +36,10 @@ def recorded(database: Path) -> set[str]:
     return {"/" + json.loads(arguments)["url"].split("/", 3)[3] for (arguments,) in rows}
 
 
-async def test_a_hundred_runs_survive_twelve_kills(tmp_path):
+@pytest.mark.parametrize(("runs", "kills"), sizes((15, 3), (100, 12)))
+async def test_runs_survive_kills(tmp_path, runs, kills):
     dice = random.Random(SEED)
-    moments = sorted(dice.sample(range(RUNS * CALLS // 20, RUNS * CALLS), KILLS))
+    moments = sorted(dice.sample(range(runs * CALLS // 20, runs * CALLS), kills))
     database = tmp_path / "data" / "maniple.db"
     visits: dict[str, int] = {}  # of what was on record when the server was killed
     async with open_site() as site:
@@ -45,7 +47,7 @@ async def test_a_hundred_runs_survive_twelve_kills(tmp_path):
             env = environment(model.base_url, tmp_path, MANIPLE_FETCH__ALLOW_PRIVATE="127.0.0.0/8")
             async with Mortal(env, tmp_path) as server:
                 async with server.client() as client:
-                    run_ids = await together(_begin(client, f"r{n}") for n in range(RUNS))
+                    run_ids = await together(_begin(client, f"r{n}") for n in range(runs))
                 for moment in moments:
                     await site.visited(moment)
                     await server.kill()
@@ -58,13 +60,13 @@ async def test_a_hundred_runs_survive_twelve_kills(tmp_path):
         read = Client().read(frames)
         assert read.status == "completed", (number, frames[-3:])
         assert f"the report of r{number}" in frames[-1][1]["messages"][-1]["content"]
-    assert len(site.hits) == RUNS * CALLS
+    assert len(site.hits) == runs * CALLS
     repeated = {path: hits for path, hits in visits.items() if site.hits[path] > hits}
     assert repeated == {}, "recorded calls were run again"
     with sqlite3.connect(database) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT DISTINCT status FROM runs").fetchall() == [("completed",)]
-        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (RUNS,)
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (runs,)
 
 
 async def _begin(client, name: str) -> str:

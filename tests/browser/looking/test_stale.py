@@ -7,6 +7,7 @@ import pytest
 from maniple.browser.drivers.looking import Look, find
 from maniple.errors import BrowserError
 from tests.browser.looking.site import Site, named
+from tests.sizes import rest_is_slow
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +54,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", rest_is_slow(range(5 * len(CHANGES)), len(CHANGES)))
 async def test_what_has_changed_since_it_was_shown_is_never_clicked_for_something_else(
     site: Site, seed: int
 ) -> None:
