@@ -10,9 +10,17 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FetchError, SearchError
-from maniple.search import FolderSearch, folder
-from maniple.search.files import MAX_FILE_BYTES, files_below, read_below
-from maniple.search.passages import MAX_PASSAGES, PASSAGE_CHARACTERS, passages_of, spaced
+from maniple.search import FolderSearch
+from maniple.search.providers import folder
+from maniple.search.providers.folder import (
+    MAX_FILE_BYTES,
+    MAX_PASSAGES,
+    PASSAGE_CHARACTERS,
+    list_files,
+    pair_unspaced,
+    read_file_below,
+    split_passages,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -178,20 +186,20 @@ async def test_nothing_else_can_be_read(search: FolderSearch, documents: Path, u
 
 async def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     async with aclosing(FolderSearch(tmp_path / "lost", read_document)) as search:
-        with pytest.raises(SearchError, match=r"no folder .*lost; correct search\.folder"):
+        with pytest.raises(SearchError, match=r"lost .*search\.folder"):
             await search.search("x", limit=5)
 
 
 def test_files_over_the_limit_are_not_offered_nor_read_further(tmp_path: Path) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
-    assert list(files_below(tmp_path, frozenset((".txt",)))) == []
-    assert len(read_below(tmp_path, "big.txt")) == MAX_FILE_BYTES
+    assert list(list_files(tmp_path, frozenset((".txt",)))) == []
+    assert len(read_file_below(tmp_path, "big.txt")) == MAX_FILE_BYTES
 
 
 def test_a_document_is_cut_at_paragraphs_and_nothing_of_it_is_lost() -> None:
     text = "\n\n".join(f"Paragraph {number}. " + "word " * 60 for number in range(40))
-    pieces = list(passages_of(text))
+    pieces = list(split_passages(text))
     assert all(len(piece) <= PASSAGE_CHARACTERS and piece.startswith("Paragraph") for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
@@ -199,11 +207,11 @@ def test_a_document_is_cut_at_paragraphs_and_nothing_of_it_is_lost() -> None:
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "桥" * 5_000_000, "\n" * 5_000_000, " x" * 2_500_000])
 def test_a_huge_text_without_any_place_to_cut_takes_linear_time(text: str) -> None:
     begun = time.monotonic()
-    pieces = list(passages_of(text))
-    assert sum(len(spaced(piece)) for piece in pieces) < 4 * len(text)
+    pieces = list(split_passages(text))
+    assert sum(len(pair_unspaced(piece)) for piece in pieces) < 4 * len(text)
     assert len(pieces) <= MAX_PASSAGES
     assert time.monotonic() - begun < 5
 
 
 def test_what_is_written_without_spaces_becomes_pairs() -> None:
-    assert spaced("GPT模型v2 桥, 石拱桥") == "GPT 模型 v2  桥 ,  石拱 拱桥 "
+    assert pair_unspaced("GPT模型v2 桥, 石拱桥") == "GPT 模型 v2  桥 ,  石拱 拱桥 "

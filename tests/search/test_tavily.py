@@ -84,8 +84,8 @@ async def test_nothing_found_is_no_error(provider: SearchProvider, tavily: Site)
     ("reply", "said"),
     [
         (answer({"detail": {"error": "Unauthorized"}}, 401), "correct TAVILY_API_KEY"),
-        (answer({"detail": {"error": "Slow down"}}, 429), r"fewer searches.*Slow down"),
-        (Reply("{}", status=429, headers=(("Retry-After", "7"),)), r"fewer searches: none for 7 s"),
+        (answer({"detail": {"error": "Slow down"}}, 429), r"429.*Slow down"),
+        (Reply("{}", status=429, headers=(("Retry-After", "7"),)), r"429.*for 7 s"),
         (answer({"detail": {"error": "Plan limit"}}, 432), r"plan.*Plan limit"),
         (answer({"detail": {"error": "Query is too long"}}, 400), r"reword it.*too long"),
         (Reply("oops", status=500), r"failed.*500"),
@@ -110,7 +110,7 @@ async def test_a_server_that_does_not_answer_is_left(settings: SearchSettings, t
     tavily.pages["/search"] = Reply(stream=silent)
     async with open_search(settings.model_copy(update={"timeout_seconds": 0.2})) as provider:
         assert not isinstance(provider, Unavailable)
-        with pytest.raises(SearchError, match=r"took (too long|longer)"):
+        with pytest.raises(SearchError, match=r"tavily: .*0\.2 s"):
             await provider.search("bridges", limit=5)
 
 

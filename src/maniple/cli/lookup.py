@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from maniple.cli.render import Screens
     from maniple.config import Settings
     from maniple.crawler import Article
-    from maniple.search import Answer
+    from maniple.search import SearchAnswer
 
 _MOST = 20
 
@@ -56,10 +56,11 @@ def search(
 
 
 def _only(settings: "Settings", provider: str) -> "Settings":
-    from maniple.config.search_settings import PROVIDERS
+    from maniple.config.search_settings import BUILT_IN_PROVIDERS, provider_entry_points
 
-    if provider not in PROVIDERS:
-        raise typer.BadParameter(f"there are {', '.join(PROVIDERS)}.", param_hint="--provider")
+    if provider not in BUILT_IN_PROVIDERS and provider not in (others := provider_entry_points()):
+        known = ", ".join((*BUILT_IN_PROVIDERS, *sorted(others)))
+        raise typer.BadParameter(f"choose one of {known}.", param_hint="--provider")
     chosen = settings.search.model_copy(update={"providers": (provider,)})
     return settings.model_copy(update={"search": chosen})
 
@@ -68,13 +69,13 @@ async def _look_up(settings: "Settings", query: str, limit: int | None, *, as_js
     import logging
 
     from maniple.cli.exit_status import WrongUsage
-    from maniple.search import Surroundings, Unavailable, open_chain
+    from maniple.search import SearchContext, Unavailable, open_chain
     from maniple.tools.documents import open_folder
 
     # Who fails is told below; without a handler the log would tell it, too.
     logging.getLogger("maniple").addHandler(logging.NullHandler())
-    surroundings = Surroundings(folder=open_folder(settings.search))
-    async with open_chain(settings.search, surroundings) as chain:
+    context = SearchContext(folder=open_folder(settings.search))
+    async with open_chain(settings.search, context) as chain:
         if isinstance(chain, Unavailable):
             raise WrongUsage(str(chain))
         answer = await chain.ask(query, limit=limit or settings.search.max_results)
@@ -86,15 +87,15 @@ async def _look_up(settings: "Settings", query: str, limit: int | None, *, as_js
     return 0
 
 
-def _print_json(answer: "Answer") -> None:
+def _print_json(answer: "SearchAnswer") -> None:
     import json
 
-    from maniple.search.hits import as_told
+    from maniple.search.provider import hit_to_dict
 
-    print(json.dumps([as_told(hit) for hit in answer.hits], ensure_ascii=False, indent=2))
+    print(json.dumps([hit_to_dict(hit) for hit in answer.hits], ensure_ascii=False, indent=2))
 
 
-def _print_notes(answer: "Answer", *, color: bool) -> None:
+def _print_notes(answer: "SearchAnswer", *, color: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -107,7 +108,7 @@ def _print_notes(answer: "Answer", *, color: bool) -> None:
         console.print("Nothing was found.")
 
 
-def _print_hits(answer: "Answer", *, color: bool) -> None:
+def _print_hits(answer: "SearchAnswer", *, color: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -169,7 +170,7 @@ async def _read(url: str, section: str, settings: "Settings", screens: "Screens"
     from maniple.crawler import Crawler
     from maniple.reading.isolated import Nursery
     from maniple.runtime.rendering import rendering
-    from maniple.search.folder import SCHEME
+    from maniple.search.providers.folder import SCHEME
     from maniple.tools.documents import open_folder, with_documents
 
     # As with `maniple search --provider folder`, whoever sits here may read it, searched by the team or not.

@@ -25,7 +25,7 @@ from maniple.runtime.surroundings import network_sentence, packages_sentence
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.search import SearchProvider, Surroundings, lacking, open_search
+from maniple.search import SearchContext, SearchProvider, missing_settings, open_search
 from maniple.store.configured import place_of
 from maniple.tools.browser import browser_tool
 from maniple.tools.browser_aids import browser_aids
@@ -74,8 +74,9 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     """Open search, sandbox and browser on `stack`; none of them must be there."""
     nursery = Nursery()
     stack.callback(nursery.close)
-    surroundings = Surroundings(run_key, locale, open_folder(settings.search, nursery))
-    search = await stack.enter_async_context(open_search(settings.search, surroundings))
+    documents = open_folder(settings.search, nursery)
+    context = SearchContext(run_key, locale, documents)
+    search = await stack.enter_async_context(open_search(settings.search, context))
     leads = Exit(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     sandbox = await stack.enter_async_context(
         open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
@@ -87,7 +88,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
 
     crawler = Crawler(settings.fetch, rendering(browser), nursery)
     tools: dict[Worker, list[BaseTool]] = {
-        "researcher": [crawl_tool(with_documents(settings, crawler, surroundings.folder, nursery))],
+        "researcher": [crawl_tool(with_documents(settings, crawler, documents, nursery))],
         "coder": [],
         "browser": [],
         "file_manager": [] if obstacle else _for_files(workspaces),
@@ -168,5 +169,5 @@ def _for_files(workspaces: Workspaces) -> list[BaseTool]:
 
 def _unequipped(settings: Settings, provider: SearchProvider | None) -> list[str]:
     """Say which providers are left out although others search; that nobody does is said elsewhere."""
-    wants = lacking(settings.search) if provider else {}
+    wants = missing_settings(settings.search) if provider else {}
     return [f"search.providers names {name}, which needs {want}." for name, want in wants.items()]

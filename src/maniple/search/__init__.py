@@ -1,20 +1,67 @@
-"""Searching the web and a folder of documents."""
+"""Search of the web and of a folder of documents."""
 
-from maniple.search.chain import Answer, SearchChain
-from maniple.search.engines import Surroundings, lacking, open_chain, open_search
-from maniple.search.folder import FolderSearch
-from maniple.search.provider import SearchHit, SearchProvider
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
+
+from maniple.config.search_settings import SearchSettings
+from maniple.search.chain import RunSearchCache, SearchAnswer, SearchChain
+from maniple.search.provider import ProviderSpec, SearchContext, SearchHit, SearchProvider
+from maniple.search.providers import missing_settings, parse_options, select_providers
+from maniple.search.providers.folder import FolderSearch
 from maniple.types import Unavailable
 
 __all__ = [
-    "Answer",
     "FolderSearch",
+    "ProviderSpec",
+    "SearchAnswer",
     "SearchChain",
+    "SearchContext",
     "SearchHit",
     "SearchProvider",
-    "Surroundings",
-    "Unavailable",
-    "lacking",
+    "missing_settings",
     "open_chain",
     "open_search",
+    "select_providers",
 ]
+
+_OFF = Unavailable("Search is turned off: search.providers is empty.", "set search.providers in conf.yaml.")
+
+
+@asynccontextmanager
+async def open_search(
+    settings: SearchSettings, context: SearchContext | None = None
+) -> AsyncIterator[SearchProvider | Unavailable]:
+    """Open search with a cache for each run, or say why there is none. Connects on first use."""
+    context = context or SearchContext()
+    async with open_chain(settings, context) as chain:
+        yield chain if isinstance(chain, Unavailable) else RunSearchCache(chain, context.run_key)
+
+
+@asynccontextmanager
+async def open_chain(
+    settings: SearchSettings, context: SearchContext | None = None
+) -> AsyncIterator[SearchChain | Unavailable]:
+    """Open the selected providers that have their settings, or say why there is none.
+
+    Raises `ConfigError` where a provider of another package cannot be imported or its options are wrong.
+    """
+    context = context or SearchContext()
+    missing = missing_settings(settings)
+    specs = [spec for spec in select_providers(settings) if spec.name not in missing]
+    if not specs:
+        remedies = " or ".join(missing.values())
+        reason = f"Search lacks the settings of {', '.join(missing)}."
+        yield Unavailable(reason, f"set {remedies}.") if missing else _OFF
+        return
+    async with AsyncExitStack() as stack:
+        providers: dict[str, SearchProvider] = {}
+        for spec in specs:
+            provider = spec.create(settings, replace(context, options=parse_options(spec, settings)))
+            providers[spec.name] = await stack.enter_async_context(aclosing(provider))
+        yield SearchChain(
+            providers,
+            merges=settings.mode == "merged",
+            timeout_seconds=settings.timeout_seconds,
+            total_seconds=settings.total_seconds,
+        )

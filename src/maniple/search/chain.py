@@ -1,29 +1,49 @@
-"""Several search providers as one: who fails or finds nothing is followed by the next."""
+"""Several search providers as one: fallback or fusion, circuit breaker, cache for each run."""
 
 import asyncio
+import logging
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from maniple.errors import SearchError
-from maniple.search.hits import told_by, unique
-from maniple.search.merge import merged
-from maniple.search.provider import ProviderFailure, SearchHit, SearchProvider
-from maniple.search.rests import Rests
+from maniple.evidence.addresses import comparable_url
+from maniple.search.provider import (
+    ProviderFailure,
+    RateLimited,
+    SearchHit,
+    SearchProvider,
+    deduplicate,
+    with_source,
+)
 
+_log = logging.getLogger(__name__)
+
+RANK_CONSTANT = 60
+"""`k` of reciprocal rank fusion, as in the paper: how little the first ranks outweigh the next ones."""
+MAX_CACHED_QUERIES = 512
+"""Of all runs together; the least recently used is evicted. With 5 hits each, some 6 MB."""
+MAX_CACHE_AGE_SECONDS = 3_600.0
+"""In an embedding graph a run is known by its thread only, which may go on for days."""
 _REASON_CHARACTERS = 200
+
+_CacheKey = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What was found, and why those who did not answer did not."""
+class SearchAnswer:
+    """The hits, and for each provider that did not answer the reason."""
 
     hits: list[SearchHit]
     failures: Mapping[str, str] = field(default_factory=dict)
 
 
 class SearchChain:
-    """Asks `providers`, by their names, in their order, or all at once when `merges`; who failed rests."""
+    """Asks `providers`, given by name:
+
+    in order until one finds something, or all concurrently if `merges`.
+    """
 
     def __init__(
         self,
@@ -38,94 +58,233 @@ class SearchChain:
         self._merges = merges
         self._timeout_seconds = timeout_seconds
         self._total_seconds = total_seconds
-        self._rests = Rests(clock)
+        self._breaker = CircuitBreaker(clock)
 
     @property
     def names(self) -> Sequence[str]:
-        """Who is asked, in this order."""
+        """The names of the providers in the order in which they are asked."""
         return tuple(self._providers)
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`; each hit names its `source`."""
         return (await self.ask(query, limit=limit)).hits
 
-    async def ask(self, query: str, *, limit: int) -> Answer:
-        """Search, and also tell who failed.
+    async def ask(self, query: str, *, limit: int) -> SearchAnswer:
+        """Search, and also return which providers failed.
 
         Raises:
-            SearchError: nobody answered; the words say why, of each.
+            SearchError: no provider answered; the message gives the reason of each.
         """
         if not query.strip():
             raise SearchError("The search query is empty; say what to look for.")
-        awake, failures = self._rests.awake(self._providers), self._rests.reasons()
-        answers = await (self._all if self._merges else self._first)(awake, query, limit, failures)
+        available, failures = self._breaker.available(self._providers), self._breaker.reasons()
+        answers = await (self._ask_all if self._merges else self._ask_in_turn)(
+            available, query, limit, failures
+        )
         if not answers:
-            raise SearchError(_nobody(failures))
-        hits = merged(answers, limit) if self._merges else answers[-1]
-        return Answer(hits, failures)
+            raise SearchError(_describe_failures(failures))
+        hits = merge_ranked(answers, limit) if self._merges else answers[-1]
+        return SearchAnswer(hits, failures)
 
-    async def _first(
+    async def _ask_in_turn(
         self, names: Iterable[str], query: str, limit: int, failures: dict[str, str]
     ) -> list[list[SearchHit]]:
-        """Return what each said until one found something; fill `failures`."""
+        """Return the answers up to the first that is not empty; fill `failures`."""
         answers = []
-        left = list(names)
+        remaining = list(names)
         try:
             async with asyncio.timeout(self._total_seconds):
-                while left and not (answers and answers[-1]):
+                while remaining and not (answers and answers[-1]):
                     try:
-                        answers.append(await self._asked(left[0], query, limit))
-                        failures.pop(left[0], None)
+                        answers.append(await self._ask_provider(remaining[0], query, limit))
+                        failures.pop(remaining[0], None)
                     except SearchError as error:
-                        failures[left[0]] = str(error)
-                    del left[0]
+                        failures[remaining[0]] = str(error)
+                    del remaining[0]
         except TimeoutError:
-            failures.update(dict.fromkeys(left, "there was no time left for it"))
+            failures.update(dict.fromkeys(remaining, "not asked: search.total_seconds is over"))
         return answers
 
-    async def _all(
+    async def _ask_all(
         self, names: Iterable[str], query: str, limit: int, failures: dict[str, str]
     ) -> list[list[SearchHit]]:
-        """Return what each said, as far as it came in time; fill `failures`."""
-        tasks = {name: asyncio.create_task(self._asked(name, query, limit)) for name in names}
+        """Return the answers that arrive in time; fill `failures`."""
+        tasks = {name: asyncio.create_task(self._ask_provider(name, query, limit)) for name in names}
         try:
             if tasks:
                 await asyncio.wait(tasks.values(), timeout=self._total_seconds)
         finally:
             for task in tasks.values():
                 task.cancel()
-            ended = await asyncio.gather(*tasks.values(), return_exceptions=True)
+            results = await asyncio.gather(*tasks.values(), return_exceptions=True)
         answers = []
-        for name, end in zip(tasks, ended, strict=True):
-            if isinstance(end, SearchError):
-                failures[name] = str(end)
-            elif isinstance(end, asyncio.CancelledError):
-                failures[name] = "it took too long to answer"
-            elif isinstance(end, BaseException):
-                raise end
+        for name, result in zip(tasks, results, strict=True):
+            if isinstance(result, SearchError):
+                failures[name] = str(result)
+            elif isinstance(result, asyncio.CancelledError):
+                failures[name] = "no answer within search.total_seconds"
+            elif isinstance(result, BaseException):
+                raise result
             else:
                 failures.pop(name, None)
-                answers.append(end)
+                answers.append(result)
         return answers
 
-    async def _asked(self, name: str, query: str, limit: int) -> list[SearchHit]:
+    async def _ask_provider(self, name: str, query: str, limit: int) -> list[SearchHit]:
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 hits = await self._providers[name].search(query, limit=limit)
         except TimeoutError as error:
-            failure = ProviderFailure(f"it took longer than {self._timeout_seconds:g} s to answer")
-            self._rests.begin(name, failure)
+            failure = ProviderFailure(f"no answer in {self._timeout_seconds:g} s")
+            self._breaker.trip(name, failure)
             raise failure from error
         except ProviderFailure as failure:
-            self._rests.begin(name, failure)
+            self._breaker.trip(name, failure)
             raise
-        self._rests.end(name)
-        return told_by(unique(hits)[:limit], name)
+        self._breaker.reset(name)
+        return with_source(deduplicate(hits)[:limit], name)
 
 
-def _nobody(failures: Mapping[str, str]) -> str:
-    if len(failures) == 1:
-        [words] = failures.values()
-        return f"{words.rstrip('.')}. Search again later or go on without."
-    told = "; ".join(f"{name}: {words.rstrip('.')[:_REASON_CHARACTERS]}" for name, words in failures.items())
-    return f"No search provider answered. {told}. Search again later or go on without."
+def _describe_failures(failures: Mapping[str, str]) -> str:
+    reasons = "; ".join(
+        f"{name}: {reason.rstrip('.')[:_REASON_CHARACTERS]}" for name, reason in failures.items()
+    )
+    return f"No search provider answered. {reasons}. Search again later or continue without search."
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenCircuit:
+    until: float
+    failure: ProviderFailure
+
+
+class CircuitBreaker:
+    """Keeps providers that failed from being asked until their cooldown ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._open: dict[str, _OpenCircuit] = {}
+
+    def trip(self, name: str, failure: ProviderFailure) -> None:
+        """Start the cooldown of a provider that failed, where its failure has one."""
+        if failure.cooldown_seconds > 0:
+            self._open[name] = _OpenCircuit(self._clock() + failure.cooldown_seconds, failure)
+            _log.warning("search provider %s paused for %.0f s: %s", name, failure.cooldown_seconds, failure)
+
+    def reset(self, name: str) -> None:
+        """End the cooldown of a provider that answered."""
+        self._open.pop(name, None)
+
+    def reasons(self) -> dict[str, str]:
+        """Return the paused providers, each with the reason."""
+        now = self._clock()
+        self._open = {name: circuit for name, circuit in self._open.items() if circuit.until > now}
+        return {
+            name: f"paused for {max(circuit.until - now, 1):.0f} s: {circuit.failure}"
+            for name, circuit in self._open.items()
+        }
+
+    def available(self, names: Iterable[str]) -> list[str]:
+        """Return the providers to ask. When all are paused: those that are not rate limited."""
+        candidates, paused = list(names), self.reasons()
+        return [name for name in candidates if name not in paused] or [
+            name for name in candidates if not isinstance(self._open[name].failure, RateLimited)
+        ]
+
+
+def merge_ranked(lists: Sequence[Sequence[SearchHit]], limit: int) -> list[SearchHit]:
+    """Merge ranked lists by reciprocal rank fusion (Cormack, Clarke, Büttcher: SIGIR 2009); at most `limit`.
+
+    A page in several lists keeps the title and extract of the first. Its score is the sum of 1/(k + rank),
+    divided by the highest possible sum.
+    """
+    found: dict[str, list[SearchHit]] = {}
+    points: dict[str, float] = {}
+    for hits in lists:
+        for rank, hit in enumerate(hits, start=1):
+            page = comparable_url(hit.url)
+            found.setdefault(page, []).append(hit)
+            points[page] = points.get(page, 0.0) + 1 / (RANK_CONSTANT + rank)
+    best = sorted(found, key=lambda page: -points[page])[:limit]  # stable: then by list
+    return [_merge_hit(found[page], points[page] * (RANK_CONSTANT + 1) / len(lists)) for page in best]
+
+
+def _merge_hit(hits: Sequence[SearchHit], score: float) -> SearchHit:
+    sources = dict.fromkeys(hit.source for hit in hits)
+    return replace(hits[0], score=round(score, 4), source=", ".join(sources))
+
+
+@dataclass(slots=True, eq=False)
+class _CacheEntry:
+    request: asyncio.Task[list[SearchHit]] | None
+    """None once it has finished: a task holds the context, and so the run, in which it was created."""
+    started_at: float
+    waiters: int = 0
+    hits: tuple[SearchHit, ...] = ()
+
+
+class RunSearchCache:
+    """Caches the results of each run. `run_key` returns the run's name, or "" where nothing is cached.
+
+    Concurrent equal queries share one request. Failures and empty results are not cached.
+    """
+
+    def __init__(
+        self,
+        provider: SearchProvider,
+        run_key: Callable[[], str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._provider = provider
+        self._run_key = run_key
+        self._clock = clock
+        self._entries: OrderedDict[_CacheKey, _CacheEntry] = OrderedDict()
+
+    async def search(self, query: str, *, limit: int) -> list[SearchHit]:
+        """See `SearchProvider.search`."""
+        run = self._run_key()
+        if not run:
+            return await self._provider.search(query, limit=limit)
+        key = (run, " ".join(query.split()).casefold(), limit)
+        entry = self._entries.get(key)
+        if entry is None or self._clock() - entry.started_at > MAX_CACHE_AGE_SECONDS:
+            request = asyncio.create_task(self._provider.search(query, limit=limit))
+            entry = self._entries[key] = _CacheEntry(request, self._clock())
+        self._entries.move_to_end(key)
+        while len(self._entries) > MAX_CACHED_QUERIES:
+            self._entries.popitem(last=False)
+        if entry.request is None:
+            return list(entry.hits)
+        return await self._wait(key, entry, entry.request)
+
+    async def _wait(
+        self, key: _CacheKey, entry: _CacheEntry, request: asyncio.Task[list[SearchHit]]
+    ) -> list[SearchHit]:
+        entry.waiters += 1
+        try:
+            # Others may wait for the request, too: a caller that is cancelled must not cancel it.
+            hits = await asyncio.shield(request)
+        except BaseException:  # every error passes; an entry of no use must not stay
+            entry.waiters -= 1
+            await self._abandon(key, entry, request)
+            raise
+        entry.waiters -= 1
+        entry.request, entry.hits = None, tuple(hits)
+        if not hits:
+            self._remove(key, entry)
+        return list(hits)
+
+    async def _abandon(
+        self, key: _CacheKey, entry: _CacheEntry, request: asyncio.Task[list[SearchHit]]
+    ) -> None:
+        """Remove a request that failed; cancel one that has no waiters left."""
+        if request.done():
+            self._remove(key, entry)
+        elif not entry.waiters:
+            self._remove(key, entry)
+            request.cancel()
+            await asyncio.gather(request, return_exceptions=True)
+
+    def _remove(self, key: _CacheKey, entry: _CacheEntry) -> None:
+        if self._entries.get(key) is entry:
+            del self._entries[key]

@@ -1,49 +1,313 @@
-"""What a search engine looks like to the rest of the house."""
+"""The contract of a search provider, and what providers share: one HTTP client, one way to read results.
 
-from dataclasses import dataclass
-from typing import Protocol
+A provider is one module of `maniple.search.providers`, or of another package that registers it through the
+entry point group `maniple.search`. It declares a `ProviderSpec` called `PROVIDER` with its name, the settings
+that it needs and the class that searches.
+"""
 
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from html import unescape
+from importlib.metadata import version
+from itertools import islice
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+
+from maniple.config.search_settings import SearchSettings
+from maniple.config.section import Section
 from maniple.errors import SearchError
+from maniple.evidence.addresses import comparable_url
+from maniple.retry_after import retry_after_seconds
+from maniple.text import whole
 
-SET_ASIDE_SECONDS = 60.0
-"""How long a provider that failed is not asked."""
+DEFAULT_COOLDOWN_SECONDS = 60.0
+"""How long a provider that failed is not asked again."""
+MAX_COOLDOWN_SECONDS = 3_600.0
+MAX_RESPONSE_BYTES = 2_000_000
+TITLE_CHARACTERS = 300
+CONTENT_CHARACTERS = 2_000
+URL_CHARACTERS = 2_048
+MAX_RESULTS = 100
+"""Results of one response that are parsed. The settings allow at most 20 to be requested."""
+
+_PARSED_CHARACTERS = 10 * CONTENT_CHARACTERS
+_HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
+"""The tags with which engines highlight the words of the query."""
+_SCHEMES = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One result."""
+    """One search result."""
 
     title: str
     url: str
     """Absolute, http or https; `folder:` for a document of the local folder."""
     content: str
-    """An extract of the page, as the engine chose it."""
+    """An extract of the page, chosen by the engine."""
     score: float | None = None
-    """How well it fits, 0 to 1, when the engine says so."""
+    """Relevance from 0 to 1, where the engine reports it."""
     source: str = ""
-    """Which provider found it; of several, all of them."""
+    """The provider that found it, or all of them, separated by commas."""
 
 
 class ProviderFailure(SearchError):
-    """A provider could not be asked; `rest_seconds` is how long it should not be asked again."""
+    """A provider could not answer."""
 
-    def __init__(self, message: str, *, rest_seconds: float = SET_ASIDE_SECONDS) -> None:
+    def __init__(self, message: str, *, cooldown_seconds: float = DEFAULT_COOLDOWN_SECONDS) -> None:
         super().__init__(message)
-        self.rest_seconds = rest_seconds
-        """0 when the query is at fault, and another one may be answered."""
+        self.cooldown_seconds = cooldown_seconds
+        """How long the provider is not asked again; 0 when only this query is at fault."""
 
 
 class RateLimited(ProviderFailure):
-    """A provider wants fewer requests. It is not asked before its time, even when nobody else is left."""
+    """A provider limits the rate of requests.
+
+    It is not asked before its cooldown ends, even as the last one.
+    """
 
 
 class SearchProvider(Protocol):
     """A search engine."""
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
-        """At most `limit` hits, best first; empty when nothing was found.
+        """Return at most `limit` hits, best first; an empty list when nothing was found.
 
         Raises:
             SearchError: the engine could not be asked.
         """
         ...
+
+
+class ClosableProvider(SearchProvider, Protocol):
+    """A search engine that holds connections or threads."""
+
+    async def aclose(self) -> None:
+        """Release connections and threads."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    """What a search provider can learn about the run that it works for."""
+
+    run_key: Callable[[], str] = str
+    """Returns the name of the current run; "" outside of a run."""
+    locale: Callable[[], str] = str
+    """Returns the conversation's locale, such as `de-DE`; "" when it is not known."""
+    folder: ClosableProvider | None = None
+    """Searches the documents below `search.folder`."""
+    options: Any = None
+    """The validated `search.options.<name>` of the provider that is created: a `ProviderSpec.options`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSpec:
+    """Declares one search provider. A built-in provider has the name of its module."""
+
+    name: str
+    create: Callable[[SearchSettings, SearchContext], ClosableProvider]
+    """Returns the provider; called once, when search opens. It connects on first use."""
+    requires: Mapping[str, str] = field(default_factory=dict)
+    """The settings below `search` without which the provider cannot work, such as `brave_api_key`, each with
+    the name to show: the environment variable, or the path of the setting."""
+    options: type[Section] | None = None
+    """The schema of `search.options.<name>`, where a provider has settings of its own."""
+    rank: int | None = None
+    """The position among the providers that are asked without `search.providers`; None: only when named."""
+
+
+class HttpEndpoint:
+    """The HTTP API of one engine. Bounds time and size, and turns every failure into a `ProviderFailure`.
+
+    `remedies` map a status code to a sentence about what to do; 200 stands for a malformed body.
+    """
+
+    def __init__(self, name: str, timeout_seconds: float, remedies: Mapping[int, str] | None = None) -> None:
+        self.name = name
+        self._timeout_seconds = timeout_seconds
+        self._remedies = remedies or {}
+        self._client: httpx.AsyncClient | None = None
+
+    async def get_json(
+        self, url: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """GET a JSON object; raises `ProviderFailure`."""
+        body = await self.get(url, params, headers)
+        try:
+            value = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise self.malformed_response() from error
+        if not isinstance(value, dict):
+            raise self.malformed_response()
+        return value
+
+    async def get(
+        self, url: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """GET a body of at most `MAX_RESPONSE_BYTES`; raises `ProviderFailure`."""
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                client = await self._get_client()
+                async with client.stream("GET", url, params=params, headers=headers) as response:
+                    self._raise_for_status(response)
+                    return await self._read_body(response)
+        except TimeoutError as error:
+            raise ProviderFailure(f"{self.name} did not answer in {self._timeout_seconds:g} s.") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise ProviderFailure(f"{self.name} could not be reached: {reason}") from error
+
+    async def aclose(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def malformed_response(self) -> ProviderFailure:
+        """Return the failure for a body that does not follow the engine's documentation."""
+        return ProviderFailure(
+            f"{self.name} sent a malformed response. {self._remedies.get(200, '')}".strip()
+        )
+
+    async def _get_client(self) -> httpx.AsyncClient:
+        if self._client is None:
+            client = await asyncio.to_thread(new_http_client, timeout=self._timeout_seconds)
+            self._client = self._client or client  # a concurrent request may have been faster
+        return self._client
+
+    def _raise_for_status(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        if status in (429, 503) and (seconds := cooldown_from_headers(response.headers)) is not None:
+            raise rate_limited(self.name, status, seconds)
+        if status == 429:
+            raise RateLimited(f"{self.name} returned 429 (rate limit).")
+        remedy = self._remedies.get(status, "")
+        raise ProviderFailure(
+            f"{self.name} returned HTTP {status}. {remedy}".strip(),
+            cooldown_seconds=0 if status in (400, 414, 422) and not remedy else DEFAULT_COOLDOWN_SECONDS,
+        )
+
+    async def _read_body(self, response: httpx.Response) -> bytes:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MAX_RESPONSE_BYTES:
+                raise ProviderFailure(f"{self.name} sent more than {MAX_RESPONSE_BYTES // 1_000_000} MB.")
+        return bytes(body)
+
+
+def new_http_client(**options: Any) -> httpx.AsyncClient:
+    """Return a client with maniple's User-Agent. Blocks: certificates are read from disk."""
+    # https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy requires one, and so does arXiv.
+    agent = f"maniple/{version('maniple')} (team of agents; httpx)"
+    return httpx.AsyncClient(headers={"User-Agent": agent}, **options)
+
+
+def rate_limited(name: str, status: int, seconds: float) -> RateLimited:
+    """Return the failure of an engine that named the `seconds` after which it may be asked again."""
+    message = f"{name} returned {status} (rate limit). It is not asked for {seconds:.0f} s."
+    return RateLimited(message, cooldown_seconds=seconds)
+
+
+def cooldown_from_headers(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of `Retry-After`, at most `MAX_COOLDOWN_SECONDS`; None without that header."""
+    seconds = retry_after_seconds(headers)
+    return None if seconds is None else min(seconds, MAX_COOLDOWN_SECONDS)
+
+
+def normalize_query(query: str, max_characters: int) -> str:
+    """Return the query on one line, cut between words to `max_characters`.
+
+    Raises `SearchError` when empty.
+    """
+    text = " ".join(query.split())
+    if not text:
+        raise SearchError("The search query is empty; say what to look for.")
+    return (
+        text
+        if len(text) <= max_characters
+        else text[:max_characters].rpartition(" ")[0] or text[:max_characters]
+    )
+
+
+def parse_hits(
+    results: Iterable[Any], *, content: str, title: str = "title", url: str = "url", score: str = ""
+) -> list[SearchHit]:
+    """Read JSON objects, whose keys are given by name. Results without a web address are left out."""
+    return list(_iterate_hits(results, title, url, content, score))
+
+
+def _iterate_hits(
+    results: Iterable[Any], title: str, url: str, content: str, score: str
+) -> Iterator[SearchHit]:
+    for result in islice(results, MAX_RESULTS):
+        address = result.get(url) if isinstance(result, dict) else None
+        if not isinstance(address, str) or not is_web_address(address):
+            continue
+        points = result.get(score)
+        yield make_hit(
+            _plain_text(result.get(title)),
+            address,
+            _plain_text(result.get(content)),
+            points if isinstance(points, int | float) else None,
+        )
+
+
+def _plain_text(value: Any) -> Any:
+    """Return an engine's HTML as text. Code that a page shows is escaped there, and so it is preserved."""
+    return unescape(_HIGHLIGHT.sub("", value[:_PARSED_CHARACTERS])) if isinstance(value, str) else value
+
+
+def make_hit(title: Any, url: str, content: Any, score: float | None = None) -> SearchHit:
+    """Return a result of bounded size without lone surrogates."""
+    name = " ".join(title.split()) if isinstance(title, str) else ""
+    extract = content.strip() if isinstance(content, str) else ""
+    return SearchHit(
+        whole(_truncate(name or url, TITLE_CHARACTERS)),
+        url,
+        whole(_truncate(extract, CONTENT_CHARACTERS)),
+        score,
+    )
+
+
+def is_web_address(url: str) -> bool:
+    """Return whether a browser can open `url`."""
+    if len(url) > URL_CHARACTERS or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in _SCHEMES and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+def deduplicate(hits: Iterable[SearchHit]) -> list[SearchHit]:
+    """Return each page once, at its first position."""
+    first: dict[str, SearchHit] = {}
+    for hit in hits:
+        first.setdefault(comparable_url(hit.url), hit)
+    return list(first.values())
+
+
+def with_source(hits: Iterable[SearchHit], source: str) -> list[SearchHit]:
+    """Return the hits with the name of the provider that found them."""
+    return [replace(hit, source=source) for hit in hits]
+
+
+def hit_to_dict(hit: SearchHit) -> dict[str, Any]:
+    """Return the hit as the tool's JSON: fields without a value are left out, except `content`."""
+    return {
+        name: value for name, value in asdict(hit).items() if name == "content" or value not in (None, "")
+    }
+
+
+def _truncate(text: str, max_characters: int) -> str:
+    return text if len(text) <= max_characters else f"{text[: max_characters - 1]}…"

@@ -10,7 +10,7 @@ from maniple.crawler.extract import read_article
 from maniple.reading.isolated import Nursery
 from maniple.reading.plain import MAX_TEXT_CHARACTERS
 from maniple.search import FolderSearch
-from maniple.search.folder import MEDIA_TYPES, SCHEME
+from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.crawl import Reads
 
 
@@ -19,7 +19,7 @@ def open_folder(settings: SearchSettings, nursery: Nursery | None = None) -> Fol
 
     What is no text is read in the processes of `nursery`, or of one of its own.
     """
-    if settings.folder is None or "folder" not in settings.order:
+    if settings.folder is None or (settings.providers is not None and "folder" not in settings.providers):
         return None
     return FolderSearch(settings.folder, partial(_indexed, nursery or Nursery()))
 

@@ -5,7 +5,7 @@ import json
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.search import SearchProvider
-from maniple.search.hits import as_told
+from maniple.search.provider import hit_to_dict
 from maniple.tools.evidence import cited
 
 
@@ -18,7 +18,7 @@ def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
 
     async def search(query: str) -> str:
         hits = await provider.search(query, limit=limit)
-        return json.dumps(await cited([as_told(hit) for hit in hits]), ensure_ascii=False)
+        return json.dumps(await cited([hit_to_dict(hit) for hit in hits]), ensure_ascii=False)
 
     return StructuredTool.from_function(
         coroutine=search,

@@ -37,7 +37,7 @@ from maniple.sandbox.environment import Environment, find_environment
 from maniple.sandbox.inspection import find_broken
 from maniple.sandbox.installation import install
 from maniple.sandbox.programs import find_programs
-from maniple.search import Surroundings, lacking, open_chain
+from maniple.search import SearchContext, missing_settings, open_chain
 from maniple.tools.documents import open_folder
 from maniple.types import Unavailable, installing
 
@@ -163,8 +163,8 @@ async def check_sandbox(settings: Settings) -> Finding:
 
 async def check_search(settings: Settings) -> Finding:
     """Say who is asked; nobody is, since that may cost money."""
-    missing = lacking(settings.search)
-    async with open_chain(settings.search, Surroundings(folder=open_folder(settings.search))) as chain:
+    missing = missing_settings(settings.search)
+    async with open_chain(settings.search, SearchContext(folder=open_folder(settings.search))) as chain:
         if isinstance(chain, Unavailable):
             return Finding("web search", "warning", chain.reason, chain.remedy)
         asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)

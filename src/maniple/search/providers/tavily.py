@@ -1,4 +1,4 @@
-"""Tavily (https://docs.tavily.com), a search engine for agents; needs an API key."""
+"""Tavily, a search engine for agents: https://docs.tavily.com. Needs an API key."""
 
 import asyncio
 import importlib
@@ -8,13 +8,20 @@ import httpx
 
 from maniple.config.search_settings import SearchSettings
 from maniple.errors import SearchError
-from maniple.search.endpoint import new_client, rest_asked_for
-from maniple.search.hits import hits_of
-from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
+from maniple.search.provider import (
+    ProviderFailure,
+    ProviderSpec,
+    RateLimited,
+    SearchHit,
+    cooldown_from_headers,
+    new_http_client,
+    parse_hits,
+    rate_limited,
+)
 
 
 class TavilySearch:
-    """Searches with Tavily; `aclose` ends its connections."""
+    """Searches with Tavily."""
 
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
@@ -29,11 +36,11 @@ class TavilySearch:
         timeout_seconds = self._settings.timeout_seconds
         try:
             async with asyncio.timeout(timeout_seconds):
-                client = await self._connected(tavily)
+                client = await self._get_client(tavily)
                 answer = await client.search(query, max_results=limit, timeout=timeout_seconds)
-        except (*_sentences(tavily),) as error:
-            raise _failure(error, tavily) from error
-        return _hits(answer)[:limit]
+        except (*_error_messages(tavily),) as error:
+            raise _to_failure(error, tavily) from error
+        return _parse_answer(answer)[:limit]
 
     async def aclose(self) -> None:
         """Close the connections; the next search opens new ones."""
@@ -41,15 +48,15 @@ class TavilySearch:
         if client is not None:
             await client.aclose()
 
-    async def _connected(self, tavily: Any) -> Any:
+    async def _get_client(self, tavily: Any) -> Any:
         if self._client is None:
-            # With a client of its own it would not tell how long it wants to be left alone.
+            # With its own HTTP client, Tavily's library hides the Retry-After header.
             http = await asyncio.to_thread(
-                new_client,
+                new_http_client,
                 base_url=self._settings.tavily_base_url,
-                event_hooks={"response": [_heed_the_limit]},
+                event_hooks={"response": [_raise_rate_limit]},
             )
-            self._http = self._http or http  # another search may have been faster
+            self._http = self._http or http  # a concurrent search may have been faster
             key = self._settings.tavily_api_key
             self._client = tavily.AsyncTavilyClient(
                 api_key=key.get_secret_value() if key else None, client=self._http
@@ -57,43 +64,51 @@ class TavilySearch:
         return self._client
 
 
-async def _heed_the_limit(response: httpx.Response) -> None:
-    rest = rest_asked_for(response.headers) if response.status_code == 429 else None
-    if rest is not None:
-        raise RateLimited(f"Tavily wants fewer searches: none for {rest:.0f} s.", rest_seconds=rest)
+async def _raise_rate_limit(response: httpx.Response) -> None:
+    seconds = cooldown_from_headers(response.headers) if response.status_code == 429 else None
+    if seconds is not None:
+        raise rate_limited("Tavily", 429, seconds)
 
 
-def _sentences(tavily: Any) -> dict[type[Exception], str]:
+def _error_messages(tavily: Any) -> dict[type[Exception], str]:
     errors = tavily.errors
-    garbled = "What answered is not Tavily's JSON; check search.tavily_base_url."
-    slow = "Tavily took too long to answer."
+    malformed = "The response is not Tavily's JSON; check search.tavily_base_url."
+    slow = "Tavily did not answer in time."
     return {
         errors.InvalidAPIKeyError: "Tavily refused the API key; correct TAVILY_API_KEY in .env.",
-        errors.UsageLimitExceededError: "Tavily wants fewer searches. {error}",
+        errors.UsageLimitExceededError: "Tavily returned 429 (rate limit). {error}",
         errors.ForbiddenError: "Tavily's plan does not cover this search; raise its limit. {error}",
-        errors.BadRequestError: "Tavily did not understand the query; shorten or reword it. {error}",
+        errors.BadRequestError: "Tavily rejected the query; shorten or reword it. {error}",
         errors.TimeoutError: slow,
         TimeoutError: slow,
         httpx.HTTPStatusError: "Tavily failed: {error}.",
         httpx.HTTPError: "Tavily could not be reached: {error}. Check network and search.tavily_base_url.",
-        ValueError: garbled,
-        # Its client takes any JSON for an object.
-        AttributeError: garbled,
+        ValueError: malformed,
+        # Tavily's client takes any JSON for an object.
+        AttributeError: malformed,
     }
 
 
-def _failure(error: Exception, tavily: Any) -> ProviderFailure:
-    sentence = next(text for kind, text in _sentences(tavily).items() if isinstance(error, kind))
-    words = sentence.format(error=str(error).partition("\n")[0]).strip()
+def _to_failure(error: Exception, tavily: Any) -> ProviderFailure:
+    message = next(text for kind, text in _error_messages(tavily).items() if isinstance(error, kind))
+    message = message.format(error=str(error).partition("\n")[0]).strip()
     if isinstance(error, tavily.errors.UsageLimitExceededError):
-        return RateLimited(words)
+        return RateLimited(message)
     if isinstance(error, tavily.errors.BadRequestError):
-        return ProviderFailure(words, rest_seconds=0)
-    return ProviderFailure(words)
+        return ProviderFailure(message, cooldown_seconds=0)
+    return ProviderFailure(message)
 
 
-def _hits(answer: Any) -> list[SearchHit]:
+def _parse_answer(answer: Any) -> list[SearchHit]:
     results = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(results, list):
         raise ProviderFailure("Tavily sent an answer without results.")
-    return hits_of(results, content="content", score="score")
+    return parse_hits(results, content="content", score="score")
+
+
+PROVIDER = ProviderSpec(
+    name="tavily",
+    create=lambda settings, context: TavilySearch(settings),
+    requires={"tavily_api_key": "TAVILY_API_KEY"},
+    rank=20,
+)

@@ -1,4 +1,4 @@
-"""Search providers that are told what to find."""
+"""Search providers with given results."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ def pages(*names: str) -> list[SearchHit]:
 
 
 @dataclass
-class Shelf:
+class FakeProvider:
     """Finds `hits`, or raises `failure`, once it may `answer`."""
 
     hits: list[SearchHit] = field(default_factory=list)

@@ -10,14 +10,20 @@ from pydantic import SecretStr
 from maniple.config import SearchSettings
 from maniple.errors import SearchError
 from maniple.search import SearchProvider
-from maniple.search.arxiv import ArxivSearch
-from maniple.search.brave import BraveSearch
-from maniple.search.endpoint import LONGEST_REST_SECONDS, MAX_BYTES, rest_asked_for
-from maniple.search.provider import SET_ASIDE_SECONDS, ProviderFailure, RateLimited
-from maniple.search.searxng import SearxngSearch
-from maniple.search.wikipedia import WikipediaSearch
+from maniple.search.provider import (
+    DEFAULT_COOLDOWN_SECONDS,
+    MAX_COOLDOWN_SECONDS,
+    MAX_RESPONSE_BYTES,
+    ProviderFailure,
+    RateLimited,
+    cooldown_from_headers,
+)
+from maniple.search.providers.arxiv import ArxivSearch
+from maniple.search.providers.brave import BraveSearch
+from maniple.search.providers.searxng import SearxngSearch
+from maniple.search.providers.wikipedia import WikipediaSearch
 from tests.crawler.web import Reply, Send, Site, open_site
-from tests.search.answers import as_json
+from tests.search.responses import as_json
 
 pytestmark = pytest.mark.anyio
 
@@ -66,20 +72,20 @@ async def test_an_engine_that_wants_to_be_left_alone_says_how_long(name: str, si
     provider = made(name, site.url)
     limited = await failure(provider)
     await provider.aclose()
-    assert (type(limited), limited.rest_seconds) == (RateLimited, 7)
-    assert "none for 7 s" in str(limited)
+    assert (type(limited), limited.cooldown_seconds) == (RateLimited, 7)
+    assert "not asked for 7 s" in str(limited)
 
 
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply("oops", status=500), "answered HTTP 500"),
-        (Reply("moved", status=302, headers=(("Location", "/"),)), "answered HTTP 302"),
-        (Reply("not <json"), "cannot be read"),
-        (as_json([1]), "cannot be read"),
-        (as_json({"web": {"results": 1}, "results": 1, "query": 1}), "cannot be read"),
-        (Reply("[" * 100_000), "cannot be read"),
-        (Reply(b"x" * (MAX_BYTES + 1)), "more than 2 MB"),
+        (Reply("oops", status=500), "returned HTTP 500"),
+        (Reply("moved", status=302, headers=(("Location", "/"),)), "returned HTTP 302"),
+        (Reply("not <json"), "malformed"),
+        (as_json([1]), "malformed"),
+        (as_json({"web": {"results": 1}, "results": 1, "query": 1}), "malformed"),
+        (Reply("[" * 100_000), "malformed"),
+        (Reply(b"x" * (MAX_RESPONSE_BYTES + 1)), "more than 2 MB"),
     ],
     ids=["500", "redirect", "garbled", "array", "other shape", "deep", "endless"],
 )
@@ -88,7 +94,7 @@ async def test_any_other_failure_sets_it_aside(reply: Reply, said: str, name: st
     provider = made(name, site.url)
     failed = await failure(provider)
     await provider.aclose()
-    assert (said in str(failed), failed.rest_seconds) == (True, SET_ASIDE_SECONDS), failed
+    assert (said in str(failed), failed.cooldown_seconds) == (True, DEFAULT_COOLDOWN_SECONDS), failed
 
 
 async def test_a_silent_engine_is_left_in_time(name: str, site: Site) -> None:
@@ -100,7 +106,7 @@ async def test_a_silent_engine_is_left_in_time(name: str, site: Site) -> None:
     site.pages[PATHS[name]] = Reply(stream=drip)
     provider = made(name, site.url, 0.2)
     begun = time.monotonic()
-    assert "too long" in str(await failure(provider))
+    assert "0.2 s" in str(await failure(provider))
     assert time.monotonic() - begun < 2
     await provider.aclose()
 
@@ -143,6 +149,6 @@ async def test_a_search_that_is_cancelled_leaves_its_connection(name: str, site:
     await provider.aclose()
 
 
-@pytest.mark.parametrize(("value", "seconds"), [("7", 7), ("86400", LONGEST_REST_SECONDS), ("soon", None)])
+@pytest.mark.parametrize(("value", "seconds"), [("7", 7), ("86400", MAX_COOLDOWN_SECONDS), ("soon", None)])
 def test_who_asks_for_more_than_an_hour_is_left_alone_for_one(value: str, seconds: float | None) -> None:
-    assert rest_asked_for({"retry-after": value}) == seconds
+    assert cooldown_from_headers({"retry-after": value}) == seconds

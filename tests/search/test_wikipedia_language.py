@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.search.language import language_of
+from maniple.search.providers.wikipedia import wikipedia_language
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ from maniple.search.language import language_of
     ],
 )
 def test_a_wikipedia_is_chosen_by_script_then_by_locale(query: str, locale: str, language: str) -> None:
-    assert language_of(query, locale, "en") == language
+    assert wikipedia_language(query, locale, "en") == language
 
 
 def test_what_is_set_counts_where_nothing_else_tells() -> None:
-    assert language_of("pontes", "", "pt") == "pt"
-    assert language_of("мости", "", "bg") == "bg"
+    assert wikipedia_language("pontes", "", "pt") == "pt"
+    assert wikipedia_language("мости", "", "bg") == "bg"

@@ -11,14 +11,14 @@ from pydantic import SecretStr
 
 from maniple.config import SearchSettings
 from maniple.errors import SearchError
-from maniple.search.arxiv import ArxivSearch
-from maniple.search.brave import BraveSearch
 from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
-from maniple.search.searxng import SearxngSearch
-from maniple.search.wikipedia import WikipediaSearch
+from maniple.search.providers.arxiv import ArxivSearch
+from maniple.search.providers.brave import BraveSearch
+from maniple.search.providers.searxng import SearxngSearch
+from maniple.search.providers.wikipedia import WikipediaSearch
 from tests.crawler.web import Reply, Send, Site, open_site
-from tests.search import answers
-from tests.search.answers import as_json
+from tests.search import responses
+from tests.search.responses import as_json
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +71,7 @@ async def arxiv(site: Site) -> AsyncIterator[ArxivSearch]:
 async def test_brave_is_asked_with_its_key_and_only_web_pages_are_hits(
     brave: BraveSearch, site: Site
 ) -> None:
-    site.pages["/res/v1/web/search"] = as_json(answers.BRAVE)
+    site.pages["/res/v1/web/search"] = as_json(responses.BRAVE)
     assert await brave.search("stone  bridges", limit=5) == [ARCH, BEAM]
     assert "X-Subscription-Token: BSA-k" in site.requests[0][2]
     sent = asked(site)
@@ -80,7 +80,7 @@ async def test_brave_is_asked_with_its_key_and_only_web_pages_are_hits(
 
 
 async def test_a_query_is_cut_to_what_brave_takes(brave: BraveSearch, site: Site) -> None:
-    site.pages["/res/v1/web/search"] = as_json(answers.BRAVE)
+    site.pages["/res/v1/web/search"] = as_json(responses.BRAVE)
     await brave.search("ab " * 200, limit=5)
     assert asked(site)["q"] == [" ".join(["ab"] * 50)]
 
@@ -102,7 +102,7 @@ async def test_a_key_that_brave_refuses_is_to_be_corrected(
 async def test_searxng_is_asked_for_json_and_its_unbounded_scores_are_left_out(
     searxng: SearxngSearch, site: Site
 ) -> None:
-    site.pages["/search"] = as_json(answers.SEARXNG)
+    site.pages["/search"] = as_json(responses.SEARXNG)
     assert await searxng.search("bridges", limit=5) == [ARCH, BEAM]
     assert asked(site)["format"] == ["json"]
 
@@ -111,12 +111,12 @@ async def test_a_searxng_that_gives_no_json_is_told_with_the_setting_that_mends_
     searxng: SearxngSearch, site: Site
 ) -> None:
     site.pages["/search"] = Reply("Forbidden", status=403)
-    with pytest.raises(SearchError, match=r"json under search\.formats"):
+    with pytest.raises(SearchError, match=r"json .*search\.formats"):
         await searxng.search("x", limit=5)
 
 
 async def test_a_searxng_whose_engines_are_all_silent_has_failed(searxng: SearxngSearch, site: Site) -> None:
-    site.pages["/search"] = as_json({**answers.SEARXNG, "results": []})
+    site.pages["/search"] = as_json({**responses.SEARXNG, "results": []})
     with pytest.raises(SearchError, match=r"None of SearXNG's engines answered.*CAPTCHA"):
         await searxng.search("x", limit=5)
     site.pages["/search"] = as_json({"results": [], "unresponsive_engines": []})
@@ -126,7 +126,7 @@ async def test_a_searxng_whose_engines_are_all_silent_has_failed(searxng: Searxn
 async def test_wikipedias_pages_come_in_the_order_of_their_ranks(
     wikipedia: WikipediaSearch, site: Site
 ) -> None:
-    site.pages["/en/w/api.php"] = as_json(answers.WIKIPEDIA)
+    site.pages["/en/w/api.php"] = as_json(responses.WIKIPEDIA)
     assert await wikipedia.search("bridges", limit=5) == [
         SearchHit("Arch bridge", "https://en.wikipedia.org/wiki/Arch_bridge", "An arch bridge is curved."),
         SearchHit("Beam bridge", "https://en.wikipedia.org/wiki/Beam_bridge", "A beam bridge is simple."),
@@ -149,14 +149,14 @@ async def test_what_wikipedia_does_not_understand_is_the_querys_fault(
     site.pages["/en/w/api.php"] = as_json({"error": {"code": "cirrussearch-too-many", "info": "x"}})
     with pytest.raises(ProviderFailure, match="cirrussearch-too-many") as caught:
         await wikipedia.search("x", limit=5)
-    assert caught.value.rest_seconds == 0
+    assert caught.value.cooldown_seconds == 0
     site.pages["/en/w/api.php"] = as_json({"error": {"code": "ratelimited", "info": "x"}})
     with pytest.raises(RateLimited):
         await wikipedia.search("x", limit=5)
 
 
 async def test_an_arxiv_paper_is_told_with_its_authors_and_day(arxiv: ArxivSearch, site: Site) -> None:
-    site.pages["/api/query"] = answers.ARXIV
+    site.pages["/api/query"] = responses.ARXIV
     assert await arxiv.search("attention: is/all (you) need", limit=5) == [
         SearchHit(
             "Attention Is All You Need",
@@ -169,12 +169,12 @@ async def test_an_arxiv_paper_is_told_with_its_authors_and_day(arxiv: ArxivSearc
 
 
 async def test_arxiv_without_any_paper_found_nothing(arxiv: ArxivSearch, site: Site) -> None:
-    site.pages["/api/query"] = answers.ARXIV_NOTHING
+    site.pages["/api/query"] = responses.ARXIV_NOTHING
     assert await arxiv.search("x", limit=5) == []
 
 
 async def test_an_error_of_arxiv_is_no_paper(arxiv: ArxivSearch, site: Site) -> None:
-    site.pages["/api/query"] = answers.ARXIV_WRONG
+    site.pages["/api/query"] = responses.ARXIV_WRONG
     with pytest.raises(SearchError, match="incorrect id format"):
         await arxiv.search("x", limit=5)
 
@@ -189,7 +189,7 @@ async def test_arxiv_is_asked_one_after_the_other_with_a_pause_and_no_long_queue
         times.append(time.monotonic())
         at_once += 1
         most = max(most, at_once)
-        await send(str(answers.ARXIV.body).encode())
+        await send(str(responses.ARXIV.body).encode())
         at_once -= 1
 
     site.pages["/api/query"] = Reply(stream=watched)
