@@ -18,7 +18,7 @@ setup:
 	@bash setup.sh dev
 
 # The tests wait for processes more than they compute: two for each core keep it busy.
-WORKERS ?= $(shell expr 2 \* $$(nproc))
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 4 ? 2 * cores : 8)))
 PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup

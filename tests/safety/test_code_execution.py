@@ -19,6 +19,7 @@ from tests.environment import environment
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.safety.heard import heard_server
 from tests.safety.test_faults import QUESTION, Frames, frames_in, of
+from tests.sizes import rest_is_slow
 
 TIMEOUT_SECONDS = 3
 MOST_SECONDS_OF_AN_ANSWER = 2
@@ -157,15 +158,20 @@ def test_llm06_code_waits_for_approval_where_it_is_asked_for(model: OpenAIServer
 
 @pytest.mark.parametrize(
     "bomb",
-    [
-        call("python_repl_tool", code="while True: pass"),
-        call("bash_tool", cmd="while :; do :; done"),
-        call("python_repl_tool", code="import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"),
-        call("bash_tool", cmd="yes"),
-        call("python_repl_tool", code="x = []\nwhile True: x.append(bytearray(10 ** 7))"),
-        call("python_repl_tool", code="for n in range(10 ** 6): open(str(n), 'wb').write(bytes(10 ** 7))"),
-    ],
-    ids=["loop", "shell loop", "processes", "output", "memory", "disk"],
+    rest_is_slow(
+        [
+            call("python_repl_tool", code="import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"),
+            call("bash_tool", cmd="yes"),
+            call("python_repl_tool", code="while True: pass"),
+            call("bash_tool", cmd="while :; do :; done"),
+            call("python_repl_tool", code="x = []\nwhile True: x.append(bytearray(10 ** 7))"),
+            call(
+                "python_repl_tool", code="for n in range(10 ** 6): open(str(n), 'wb').write(bytes(10 ** 7))"
+            ),
+        ],
+        2,  # the sandbox's own tests hold each of them back, too
+    ),
+    ids=["processes", "output", "loop", "shell loop", "memory", "disk"],
 )
 def test_llm10_a_run_ends_and_the_server_answers_whatever_code_takes(
     client: httpx.Client, model: OpenAIServer, bomb: dict[str, Any]
