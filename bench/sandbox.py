@@ -12,7 +12,7 @@ from pathlib import Path
 from maniple.config import SandboxSettings
 from maniple.sandbox import Backend, Session, Unavailable, Workspaces, open_sandbox
 from maniple.sandbox.bubblewrap import BubblewrapBackend
-from maniple.sandbox.programs import find_programs
+from maniple.sandbox.host import find_programs
 
 ROUNDS = 25
 WARM_CALLS = 200

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from maniple.sandbox.backends.local import WARNING
-from maniple.sandbox.environment import find_environment
+from maniple.sandbox.package_environment import find_environment
 from tests.api.inside import inside
 from tests.openai_server import SIMPLE, serving
 

@@ -8,8 +8,8 @@ import pytest
 from maniple.cli.doctor import examine, prepare
 from maniple.cli.doctor.checks import check_packages
 from maniple.config import Settings
-from maniple.config.settings import SandboxSettings
-from maniple.sandbox import programs
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.sandbox import host
 from tests.sandbox.wheels import offline_index, write_wheel
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ class Heard:
 @pytest.fixture
 def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the only packages are; the sandbox has none by itself."""
-    monkeypatch.setattr("maniple.sandbox.environment._lines", lambda name: ())
+    monkeypatch.setattr("maniple.sandbox.package_environment._lines", lambda name: ())
     return offline_index(tmp_path, monkeypatch)
 
 
@@ -84,7 +84,7 @@ async def test_none_are_prepared_for_code_that_does_not_run_here(backend: str, t
 async def test_none_are_prepared_for_a_sandbox_that_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(programs._PACKAGES, "no-such-program", "nothing")
+    monkeypatch.setitem(host._PACKAGES, "no-such-program", "nothing")
     finding = await check_packages(settings_in(tmp_path), Heard(), build=True)
     assert (finding.status, finding.detail) == ("ok", "not prepared, for there is no sandbox")
     assert not (tmp_path / "cache").exists()

@@ -10,7 +10,8 @@ from typing import Any
 from maniple.config import McpServerSettings, McpSettings
 from maniple.config.mcp_settings import plain
 from maniple.mcp import Logins, McpServers, Outcome, Pins, Pipes, RemoteTool, open_servers
-from maniple.sandbox.services import Service, start_unprotected
+from maniple.sandbox.backends.local import start_unprotected
+from maniple.sandbox.bubblewrap import Service
 
 MISBEHAVING = str(Path(__file__).with_name("misbehaving.py"))
 

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from maniple.runs import RunRequest, Workplace, open_engine
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
-from maniple.sandbox.places import Tenure
+from maniple.sandbox.sessions import Tenure
 from maniple.store import open_store
 from maniple.tools.code import code_tools
 from tests.openai_server import SIMPLE, call, reply

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from maniple.sandbox.programs import find_python
+from maniple.sandbox.host import find_python
 
 _VIEW = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm")
 _RUN = ("--unshare-all", "--die-with-parent", *_VIEW)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
 from tests.sandbox.thread import Thread
 

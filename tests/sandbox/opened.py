@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Sandbox, Unavailable, open_sandbox
-from maniple.sandbox.places import Tenure
+from maniple.sandbox.sessions import Tenure
 
 _HASTY = Tenure(rest_seconds=0)
 

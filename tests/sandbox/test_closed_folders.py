@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Sandbox, Unavailable, Workspaces, open_sandbox
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import disk, folder
-from maniple.sandbox.disk import DiskUse, measure
-from maniple.sandbox.folder import open_folder
-from maniple.sandbox.limits import UNTIDY, Limits
+from maniple.sandbox import safe_open
+from maniple.sandbox.safe_open import DiskUse, measure, open_folder
+from maniple.sandbox.watchdog import UNTIDY, Limits
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 
 MEGABYTE = 1024**2
@@ -76,7 +75,7 @@ class TestOrdinaryUser:
 
         assert as_nobody(act) == "set()"
 
-    @pytest.mark.parametrize("module", [disk, folder])
+    @pytest.mark.parametrize("module", [safe_open, safe_open])
     def test_what_cannot_be_opened_in_time_is_an_error_and_not_empty(
         self, home: Path, module: object
     ) -> None:

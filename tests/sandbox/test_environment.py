@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
-from maniple.sandbox.disuse import KEPT_SECONDS, remove_unused
-from maniple.sandbox.environment import (
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.sandbox.package_environment import (
+    KEPT_SECONDS,
     Environment,
     find_environment,
     installed_packages,
+    remove_unused,
     usable_environment,
 )
 

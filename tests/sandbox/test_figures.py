@@ -7,7 +7,7 @@ from platformdirs import user_cache_path
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
-from maniple.sandbox.environment import find_environment
+from maniple.sandbox.package_environment import find_environment
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 
 pytestmark = pytest.mark.anyio

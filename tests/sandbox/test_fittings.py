@@ -8,8 +8,7 @@ import pytest
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, Exit
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
-from maniple.sandbox.environment import find_environment
-from maniple.sandbox.installation import install
+from maniple.sandbox.package_environment import find_environment, install
 from tests.crawler.web import Reply, open_site
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 from tests.sandbox.wheels import offline_index, write_wheel
@@ -40,7 +39,7 @@ def test_an_ordinary_users_code_has_packages_and_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_wheel(offline_index(tmp_path, monkeypatch), "tiny")
-    monkeypatch.setattr("maniple.sandbox.environment._lines", lambda name: ())
+    monkeypatch.setattr("maniple.sandbox.package_environment._lines", lambda name: ())
     with home_of_nobody() as home:
         made = find_environment(SETTINGS, home / "cache")
         assert made is not None

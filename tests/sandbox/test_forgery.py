@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from maniple.sandbox import Sandbox, Workspace
-from maniple.sandbox.channel import Channel, Forged, Said, parse
+from maniple.sandbox.worker_session import Channel, Forged, Said, parse
 
 pytestmark = pytest.mark.anyio
 

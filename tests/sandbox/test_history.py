@@ -7,7 +7,7 @@ import pytest
 
 from maniple.errors import FileError
 from maniple.sandbox import History, Workspace, Workspaces
-from maniple.sandbox.history import EDITED_BYTES, KEPT_BYTES, STEPS_OF_A_FILE
+from maniple.sandbox.workspaces import EDITED_BYTES, KEPT_BYTES, STEPS_OF_A_FILE
 
 
 @pytest.fixture

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox import Unavailable, Workspaces, installation, open_sandbox
-from maniple.sandbox.environment import Environment, find_environment
-from maniple.sandbox.fittings import Fittings
-from maniple.sandbox.inspection import find_broken
-from maniple.sandbox.installation import install
-from maniple.sandbox.programs import find_python
+from maniple.sandbox import Unavailable, Workspaces, open_sandbox, package_environment
+from maniple.sandbox.bubblewrap import Fittings
+from maniple.sandbox.host import find_python
+from maniple.sandbox.package_environment import Environment, find_broken, find_environment, install
 from tests.sandbox.wheels import offline_index, write_wheel
 
 pytestmark = pytest.mark.anyio
@@ -153,7 +151,7 @@ def _failing(folder: Path, said: str) -> tuple[str, ...]:
 async def test_a_disk_without_room_is_told_before_anything_is_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation, "NEEDED_BYTES", 1 << 60)
+    monkeypatch.setattr(package_environment, "NEEDED_BYTES", 1 << 60)
     with pytest.raises(SandboxError, match=r"no room .* make room, or set cache_dir"):
         await install(environment(tmp_path, "tiny"), nobody, pip=("/nonexistent",))
 
@@ -169,7 +167,7 @@ def own_packages(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sand
     """Settings whose environment is made of two wheels: one that works, and one that cannot be imported."""
     write_wheel(wheels, "tiny")
     write_wheel(wheels, "broken", source="import nothing_of_that_name\n")
-    monkeypatch.setattr("maniple.sandbox.environment._lines", lambda name: ())
+    monkeypatch.setattr("maniple.sandbox.package_environment._lines", lambda name: ())
     yield SandboxSettings(packages=("tiny", "broken"))
 
 

@@ -149,7 +149,7 @@ async def test_the_sandbox_does_not_outlive_a_server_that_was_killed(
     code = stubborn_daemon(marker) + _FOREVER
     server = f"""
 import asyncio, pathlib
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Workspaces, open_sandbox
 
 async def main():

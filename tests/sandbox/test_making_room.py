@@ -7,7 +7,7 @@ import pytest
 
 from maniple.errors import SandboxError
 from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
-from maniple.sandbox.places import Tenure
+from maniple.sandbox.sessions import Tenure
 from tests.sandbox.opened import opened_sandbox
 
 pytestmark = pytest.mark.anyio

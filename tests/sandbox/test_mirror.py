@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError
-from maniple.sandbox.mirror import MAX_FILES, Mirror, Stamp
-from maniple.sandbox.workspace import Workspace
-from maniple.sandbox.workspaces import Workspaces
+from maniple.sandbox.backends.remote import MAX_FILES, Mirror, Stamp
+from maniple.sandbox.workspaces import Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from tests.sandbox.attacks.targets import all_tried
 from tests.sandbox.nobody import NOBODY, as_nobody, home_of_nobody, needs_root

@@ -3,7 +3,7 @@ import tracemalloc
 import pytest
 
 from maniple.sandbox import Completed, Sandbox, Workspace
-from maniple.sandbox.output import Capture
+from maniple.sandbox.processes import Capture
 
 pytestmark = pytest.mark.anyio
 

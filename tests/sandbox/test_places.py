@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from maniple.sandbox.places import Places, Tenure
+from maniple.sandbox.sessions import Places, Tenure
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from maniple.config import Settings
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, Exit
 from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
-from maniple.sandbox.environment import find_environment, installed_packages
+from maniple.sandbox.package_environment import find_environment, installed_packages
 from tests.crawler.web import Reply, Site, open_site
 from tests.sandbox.wheels import write_wheel
 

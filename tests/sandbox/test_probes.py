@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
-from maniple.sandbox import FileHead, Unavailable, Workspace, account, isolation, open_sandbox
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.sandbox import FileHead, Unavailable, Workspace, host, isolation, open_sandbox
 from tests.sandbox.host import as_process_one
 from tests.sandbox.nobody import as_nobody, needs_root
 
@@ -130,7 +130,7 @@ class TestClosedFolder:
     def test_a_root_that_may_not_enter_what_it_gave_away_is_told_so(self, directory: Path) -> None:
         code = """
 import asyncio
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import open_sandbox
 
 async def main():
@@ -212,6 +212,6 @@ async def test_the_probes_are_quick(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has nothing to drop")
 async def test_root_that_stays_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account, "sandbox_account", lambda: None)
+    monkeypatch.setattr(host, "sandbox_account", lambda: None)
     monkeypatch.setattr(isolation, "sandbox_account", lambda: None)
     assert "start more than 64 processes" in await _refusal(SandboxSettings())

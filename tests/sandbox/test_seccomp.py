@@ -8,16 +8,27 @@ import struct
 import pytest
 
 from maniple.errors import SandboxError
-from maniple.sandbox import syscalls
-from maniple.sandbox.seccomp import filter_program
+from maniple.sandbox.isolation import (
+    ABSENT,
+    CLONE,
+    IOCTL,
+    MACHINES,
+    MODES,
+    OPENS,
+    PERSONALITY,
+    REFUSED,
+    SOCKETS,
+    UNSUPPORTED,
+    filter_program,
+)
 
 ALLOWED = 0x7FFF0000
-MACHINES = list(syscalls.MACHINES)
+MACHINES = list(MACHINES)
 
 
 def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
     """0 for a call that is let through, else its error."""
-    told = syscalls.MACHINES[machine] if architecture is None else architecture
+    told = MACHINES[machine] if architecture is None else architecture
     data = struct.pack("=IIQ6Q", number, told, 0, *arguments, *[0] * (6 - len(arguments)))
     program = list(struct.iter_unpack("=HBBI", filter_program(machine)))
     value, at = 0, 0
@@ -60,15 +71,15 @@ def test_what_is_known_to_lead_out_is_listed() -> None:
     kernel = {"bpf", "userfaultfd", "perf_event_open", "kexec_load", "init_module", "open_by_handle_at"}
     uncounted = {"keyctl", "shmget", "semget", "msgget", "memfd_create", "memfd_secret"}
     unseen = {"clone3", "io_uring_setup", "openat2"}
-    assert others | views | kernel | uncounted | unseen <= {*syscalls.REFUSED, *syscalls.ABSENT}
-    assert {"fallocate", "file_setattr"} <= {*syscalls.UNSUPPORTED}
+    assert others | views | kernel | uncounted | unseen <= {*REFUSED, *ABSENT}
+    assert {"fallocate", "file_setattr"} <= {*UNSUPPORTED}
 
 
 def test_every_listed_call_is_refused(machine: str, column: int) -> None:
     for table, error in (
-        (syscalls.REFUSED, errno.EPERM),
-        (syscalls.ABSENT, errno.ENOSYS),
-        (syscalls.UNSUPPORTED, errno.EOPNOTSUPP),
+        (REFUSED, errno.EPERM),
+        (ABSENT, errno.ENOSYS),
+        (UNSUPPORTED, errno.EOPNOTSUPP),
     ):
         for name, numbers in table.items():
             number = numbers[column]
@@ -79,11 +90,11 @@ def test_what_is_not_listed_is_let_through(machine: str, column: int) -> None:
     listed = {
         numbers[column]
         for numbers in (
-            *syscalls.REFUSED.values(),
-            *syscalls.ABSENT.values(),
-            *syscalls.UNSUPPORTED.values(),
-            *syscalls.SOCKETS.values(),
-            syscalls.PERSONALITY,
+            *REFUSED.values(),
+            *ABSENT.values(),
+            *UNSUPPORTED.values(),
+            *SOCKETS.values(),
+            PERSONALITY,
         )
     }
     refused = {number for number in range(480) if verdict(machine, number, 0, 0)}
@@ -92,7 +103,7 @@ def test_what_is_not_listed_is_let_through(machine: str, column: int) -> None:
 
 def test_only_three_socket_families_are_left(machine: str, column: int) -> None:
     allowed = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6}
-    for numbers in syscalls.SOCKETS.values():
+    for numbers in SOCKETS.values():
         number = numbers[column]
         assert number is not None
         for family in range(64):
@@ -100,7 +111,7 @@ def test_only_three_socket_families_are_left(machine: str, column: int) -> None:
 
 
 def test_a_clone_may_make_threads_and_processes_but_no_namespace(machine: str, column: int) -> None:
-    clone = syscalls.CLONE[column]
+    clone = CLONE[column]
     assert clone is not None
     threads, child = 0x3D0F00, 17
     assert verdict(machine, clone, threads) == verdict(machine, clone, child) == 0
@@ -109,14 +120,14 @@ def test_a_clone_may_make_threads_and_processes_but_no_namespace(machine: str, c
 
 
 def test_no_file_gets_the_bits_that_lend_its_owners_rights(machine: str, column: int) -> None:
-    for name, (numbers, mode) in syscalls.MODES.items():
+    for name, (numbers, mode) in MODES.items():
         number = numbers[column]
         if number is not None:
             before = [0o7777] * mode
             assert verdict(machine, number, *before, 0o1777) == 0, name
             for bits in (0o4755, 0o2755):
                 assert verdict(machine, number, *before, bits) == errno.EPERM, name
-    for name, (numbers, flags) in syscalls.OPENS.items():
+    for name, (numbers, flags) in OPENS.items():
         number = numbers[column]
         if number is not None:
             before = [0o7777] * flags
@@ -128,7 +139,7 @@ def test_no_file_gets_the_bits_that_lend_its_owners_rights(machine: str, column:
 
 
 def test_nothing_is_typed_into_a_terminal(machine: str, column: int) -> None:
-    ioctl = syscalls.IOCTL[column]
+    ioctl = IOCTL[column]
     assert ioctl is not None
     # The kernel reads 32 bits of the request, whatever stands above them.
     for request in (0x5412, 0x541C, 1 << 32 | 0x5412):
@@ -137,7 +148,7 @@ def test_nothing_is_typed_into_a_terminal(machine: str, column: int) -> None:
 
 
 def test_no_disk_is_reserved_by_a_detour(machine: str, column: int) -> None:
-    ioctl = syscalls.IOCTL[column]
+    ioctl = IOCTL[column]
     assert ioctl is not None
     flock, fsxattr = 48 << 16, 28 << 16  # the sizes of their arguments (linux/falloc.h, linux/fs.h, xfs_fs.h)
     for number in (10, 36, 40, 42, 57):
@@ -148,7 +159,7 @@ def test_no_disk_is_reserved_by_a_detour(machine: str, column: int) -> None:
 
 
 def test_a_personality_may_be_asked_for_and_not_changed(machine: str, column: int) -> None:
-    personality = syscalls.PERSONALITY[column]
+    personality = PERSONALITY[column]
     assert personality is not None
     assert verdict(machine, personality, 0xFFFFFFFF) == 0
     assert verdict(machine, personality, 0x0040000) == errno.EPERM

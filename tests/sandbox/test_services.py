@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import Exit
 from maniple.errors import SandboxError
-from maniple.sandbox.pipes import PipedProgram
-from maniple.sandbox.services import Service, Services, open_services, start_unprotected
+from maniple.sandbox.backends.local import start_unprotected
+from maniple.sandbox.bubblewrap import Service, Services, open_services
+from maniple.sandbox.processes import PipedProgram
 from tests.mcp.opened import until
 
 pytestmark = pytest.mark.anyio

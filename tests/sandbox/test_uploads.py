@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox import Upload, Uploads, Workspaces, file_name
-from maniple.sandbox.beneath import components
+from maniple.sandbox.safe_open import components
 
 
 @pytest.fixture

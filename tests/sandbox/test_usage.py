@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox.process_table import ProcessTable
-from maniple.sandbox.usage import find_inside
+from maniple.sandbox.usage import ProcessTable, find_inside
 from tests.sandbox.cage import caged
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 
@@ -216,6 +215,6 @@ def test_a_removed_file_on_a_file_system_in_memory_is_not_the_workspaces(look: L
 def test_more_mappings_than_can_be_looked_at_are_not_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maniple.sandbox.unlinked._MAX_LISTED_BYTES", 1000)
+    monkeypatch.setattr("maniple.sandbox.usage._MAX_LISTED_BYTES", 1000)
     with pytest.raises(OSError, match="too many mappings"):
         _look(_WAIT, tmp_path)

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from maniple.sandbox import watchdog as module
-from maniple.sandbox.disk import measure
-from maniple.sandbox.limits import Limits
+from maniple.sandbox.safe_open import measure
 from maniple.sandbox.usage import Inside, find_inside
-from maniple.sandbox.watchdog import Watch, Watchdog
+from maniple.sandbox.watchdog import Limits, Watch, Watchdog
 from tests.sandbox.cage import caged
 
 pytestmark = pytest.mark.anyio

@@ -10,10 +10,10 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox import Workspace, workers
+from maniple.sandbox import Workspace, worker_session
 from maniple.sandbox.bubblewrap import BubblewrapBackend
-from maniple.sandbox.programs import Programs, find_programs
-from maniple.sandbox.workers import worker_files
+from maniple.sandbox.host import Programs, find_programs
+from maniple.sandbox.worker_session import worker_files
 from tests.sandbox.host import as_process_one
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ async def test_any_other_gets_its_text(python: str) -> None:
 async def test_the_text_works_as_well_and_its_frames_are_in_no_traceback(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "_magic_number", lambda python: b"")
+    monkeypatch.setattr(worker_session, "_magic_number", lambda python: b"")
     programs = find_programs(None)
     assert isinstance(programs, Programs)
     session = await BubblewrapBackend(SandboxSettings(), programs).start(workspace)

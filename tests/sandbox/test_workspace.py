@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox import FileHead, Files, Workspace, Workspaces
-from maniple.sandbox.beneath import components
+from maniple.sandbox.safe_open import components
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.tools import BaseTool
 from langgraph.graph import START, StateGraph
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
 from maniple.tools.code import code_tools, figure_reader

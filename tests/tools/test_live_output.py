@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runtime.stream import stream_run
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Sandbox, Unavailable, Workspaces, open_sandbox
-from maniple.sandbox.account import give_away
+from maniple.sandbox.host import give_away
 from maniple.tools.code import code_tools
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import checked, data, names, scripted_team

@@ -14,7 +14,7 @@ from maniple.redaction import Redactor
 from maniple.runtime import Runtime
 from maniple.runtime.endpoints import ModelUse
 from maniple.runtime.mcp import obstacles_of
-from maniple.sandbox.environment import find_environment
+from maniple.sandbox.package_environment import find_environment
 from maniple.store import Store
 from maniple.types import Worker
 

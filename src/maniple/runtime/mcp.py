@@ -17,7 +17,8 @@ from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, p
 from maniple.egress import AddressGuard, Exit
 from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
-from maniple.sandbox.services import Service, Services, open_services, start_unprotected
+from maniple.sandbox.backends.local import start_unprotected
+from maniple.sandbox.bubblewrap import Service, Services, open_services
 from maniple.tools.kept_results import KeptResults
 from maniple.types import GENERAL, Unavailable, Worker, installing
 

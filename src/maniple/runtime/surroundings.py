@@ -1,7 +1,7 @@
 """What the coder's model is told of the place where its code runs."""
 
 from maniple.config import Settings
-from maniple.sandbox.environment import installed_packages
+from maniple.sandbox.package_environment import installed_packages
 
 _NAMED_HOSTS = 10
 

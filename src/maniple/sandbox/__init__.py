@@ -2,12 +2,19 @@
 
 from maniple.sandbox.backend import Backend, Completed, OnOutput, Session
 from maniple.sandbox.bubblewrap import BubblewrapBackend
-from maniple.sandbox.history import History
-from maniple.sandbox.probes import open_sandbox
+from maniple.sandbox.factory import open_sandbox
 from maniple.sandbox.sessions import Sandbox
-from maniple.sandbox.uploads import Stored, Upload, Uploads, file_name
-from maniple.sandbox.workspace import FileHead, Workspace
-from maniple.sandbox.workspaces import Files, Workspaces
+from maniple.sandbox.workspaces import (
+    FileHead,
+    Files,
+    History,
+    Stored,
+    Upload,
+    Uploads,
+    Workspace,
+    Workspaces,
+    file_name,
+)
 from maniple.types import Unavailable
 
 __all__ = [

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from maniple.sandbox.workspace import FileHead, Workspace
+from maniple.sandbox.workspaces import FileHead, Workspace
 
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
 """Hears what a call prints, piece by piece, on the event loop; it must not block."""

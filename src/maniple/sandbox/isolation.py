@@ -1,14 +1,21 @@
 """The walls that bubblewrap builds: what a sandbox sees of this machine, and as whom."""
 
+import errno
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import platform
+import socket
+import stat
+import struct
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from maniple.sandbox.account import sandbox_account
-from maniple.sandbox.programs import Programs, python_prefixes
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.egress import AllowedHosts, Door, Exit, Gateway, Limits, open_gateway
+from maniple.errors import SandboxError
+from maniple.sandbox.host import Programs, python_prefixes, sandbox_account, standalone_program
 
 WORKSPACE = "/workspace"
 """Where a sandbox sees its own folder."""
@@ -120,3 +127,279 @@ def _system_mounts() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     for path in _SYSTEM_FILES:
         yield from ("--ro-bind-try", path, path)
+
+
+INNER_SOCKET = "/run/maniple/egress"
+INNER_FORWARDER = "/run/maniple/forwarder.py"
+_PORT = 3128
+_PROXY = f"http://127.0.0.1:{_PORT}"
+_CONNECTIONS_EACH = 16
+_BYTES_EACH_WAY = 200_000_000
+_CONNECTION_SECONDS = 600.0
+_OWN_HOSTS = "localhost,127.0.0.1,::1"
+
+# What programs check certificates against; nothing secret, and of use only here.
+CERTIFICATES = ("/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted")
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """The gateway on the host, and what code inside needs to find it."""
+
+    gateway: Gateway
+
+    async def open_door(self) -> Door:
+        """A session's own; to be closed with it. Raises `OSError`."""
+        return await self.gateway.open_door()
+
+    def command(self, sh: str, python: str) -> list[str]:
+        """What starts the forwarder inside and then becomes the program whose words follow."""
+        script = f'{python} -I -S "$0" {_PORT} {INNER_SOCKET} && exec "$@"'
+        return [sh, "-c", script, INNER_FORWARDER]
+
+    def variables(self) -> dict[str, str]:
+        """What programs inside find the proxy by; curl reads http_proxy in small letters only."""
+        names = ("http_proxy", "https_proxy", "all_proxy")
+        found = {spelled: _PROXY for name in names for spelled in (name, name.upper())}
+        return {**found, "no_proxy": _OWN_HOSTS, "NO_PROXY": _OWN_HOSTS}
+
+
+def forwarder_program() -> bytes:
+    """The text of the program inside."""
+    return standalone_program("forwarder.py").read_bytes()
+
+
+@asynccontextmanager
+async def open_way_out(settings: SandboxSettings, leads: Exit | None) -> AsyncIterator[WayOut | None]:
+    """Open what `settings.network` says, for all sessions; None when that is nothing, or another backend's.
+
+    Raises `SandboxError` when there should be a way out and cannot be.
+    """
+    if settings.backend != "bubblewrap" or settings.network == "none" or leads is None:
+        yield None
+        return
+    limits = Limits(_CONNECTIONS_EACH, _BYTES_EACH_WAY, seconds=_CONNECTION_SECONDS)
+    async with AsyncExitStack() as stack:
+        try:
+            allowed = AllowedHosts(settings.allow_hosts)
+            gateway = await stack.enter_async_context(open_gateway(allowed, leads, limits))
+            # Whether a socket can be made there is better known now than at each session's start.
+            (await gateway.open_door()).close()
+        except OSError as error:
+            words = f"The sandbox's way to the network cannot be opened: {error}. Look at TMPDIR."
+            raise SandboxError(words) from error
+        yield WayOut(gateway)
+
+
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""AUDIT_ARCH_* by `uname -m`; a call's numbers stand in this order, None where a machine has it not."""
+
+Numbers = tuple[int | None, int | None]
+
+REFUSED: dict[str, Numbers] = {
+    # Other processes: their memory, their descriptors, their places in the kernel.
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "process_madvise": (440, 440),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    # New views of the system, which widen what of the kernel can be reached.
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "fanotify_init": (300, 262),
+    # The machine itself.
+    "reboot": (169, 142),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "syslog": (103, 116),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    # Much of the kernel behind one door.
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "perf_event_open": (298, 241),
+    # Shared beyond namespaces, or memory that no limit counts.
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+}
+"""Answered with EPERM."""
+
+ABSENT: dict[str, Numbers] = {
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    # Their arguments lie behind pointers that a filter cannot follow; the C library does without them.
+    "clone3": (435, 435),
+    "openat2": (437, 437),
+}
+"""Answered with ENOSYS, as an older kernel would: programs then take another way."""
+
+UNSUPPORTED: dict[str, Numbers] = {
+    # They take gigabytes of disk in an instant, between two looks of the watchdog.
+    "fallocate": (285, 47),
+    "file_setattr": (469, 469),
+}
+"""Answered with EOPNOTSUPP, as a file system that has it not would: the C library then writes instead."""
+
+MODES: dict[str, tuple[Numbers, int]] = {
+    "chmod": ((90, None), 1),
+    "fchmod": ((91, 52), 1),
+    "fchmodat": ((268, 53), 2),
+    "fchmodat2": ((452, 452), 2),
+    "mknod": ((133, None), 1),
+    "mknodat": ((259, 33), 2),
+    "creat": ((85, None), 1),
+}
+"""Calls that set a file's mode, and which argument it is, counted from 0."""
+
+OPENS: dict[str, tuple[Numbers, int]] = {"open": ((2, None), 1), "openat": ((257, 56), 2)}
+"""Calls that set a mode only when their flags make a file, and which argument these are; the mode is next."""
+
+SOCKETS: dict[str, Numbers] = {"socket": (41, 198), "socketpair": (53, 199)}
+CLONE: Numbers = (56, 220)
+IOCTL: Numbers = (16, 29)
+PERSONALITY: Numbers = (135, 92)
+
+
+_LOAD, _RETURN = 0x20, 0x06
+_EQUAL, _AT_LEAST, _ANY_BIT = 0x15, 0x35, 0x45
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+# Offsets in struct seccomp_data; of an argument, the lower half on a little-endian machine.
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
+
+# CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET.
+_NEW_NAMESPACE = 0x7E020000
+_X32_CALLS = 0x40000000
+_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+# They type into a terminal as if its user did.
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+# Other ways to fallocate: FS_IOC_RESVSP, RESVSP64 and ZERO_RANGE; XFS_IOC_ALLOCSP and ALLOCSP64; and
+# FS_IOC_FSSETXATTR, which can let XFS take gigabytes for a byte that is written.
+_RESERVING = (0x40305828, 0x4030582A, 0x40305839, 0x4030580A, 0x40305824, 0x401C5820)
+_QUERY = 0xFFFFFFFF
+# Meaningless inside; on the host, whoever runs such a file becomes its owner.
+_SET_ID = stat.S_ISUID | stat.S_ISGID
+_MAKES_A_FILE = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)
+
+
+def filter_program(machine: str | None = None) -> bytes:
+    """The filter as `bwrap --seccomp` reads it, for this machine if none is named.
+
+    Raises `SandboxError` if there is none.
+    """
+    machine = machine or platform.machine()
+    if machine not in MACHINES:
+        raise SandboxError(f"The sandbox has no system-call filter for {machine} machines yet.")
+    return b"".join(
+        [
+            _load(_ARCHITECTURE),
+            _jump(_EQUAL, MACHINES[machine], if_true=1),
+            _fail(errno.ENOSYS),
+            _load(_NUMBER),
+            _jump(_AT_LEAST, _X32_CALLS, if_false=1),
+            _fail(errno.ENOSYS),
+            *_rules(list(MACHINES).index(machine)),
+            _instruction(_RETURN, _ALLOW),
+        ]
+    )
+
+
+def _rules(machine: int) -> Iterator[bytes]:
+    """Instructions that end in an answer, or fall through when they are about another call."""
+    for numbers, error in (
+        (ABSENT, errno.ENOSYS),
+        (REFUSED, errno.EPERM),
+        (UNSUPPORTED, errno.EOPNOTSUPP),
+    ):
+        yield from (_on(number[machine], _fail(error)) for number in numbers.values())
+    yield _on(CLONE[machine], _unless(0, _ANY_BIT, [_NEW_NAMESPACE]))
+    yield _on(PERSONALITY[machine], _only(0, [_QUERY], errno.EPERM))
+    yield _on(IOCTL[machine], _unless(1, _EQUAL, [_TIOCSTI, _TIOCLINUX, *_RESERVING]))
+    for number in SOCKETS.values():
+        yield _on(number[machine], _only(0, _FAMILIES, errno.EAFNOSUPPORT))
+    for number, mode in MODES.values():
+        yield _on(number[machine], _unless(mode, _ANY_BIT, [_SET_ID]))
+    for number, flags in OPENS.values():
+        creates = _load_argument(flags) + _jump(_ANY_BIT, _MAKES_A_FILE, if_true=1) + _allow()
+        yield _on(number[machine], creates + _unless(flags + 1, _ANY_BIT, [_SET_ID]))
+
+
+def _on(number: int | None, answer: bytes) -> bytes:
+    """`answer` to the call of this number."""
+    if number is None:
+        return b""
+    return _jump(_EQUAL, number, if_false=len(answer) // len(_allow())) + answer
+
+
+def _unless(argument: int, test: int, operands: list[int]) -> bytes:
+    """Refuse the call when the argument passes one of the tests."""
+    tests = [_jump(test, operand, if_true=len(operands) - at) for at, operand in enumerate(operands)]
+    return _load_argument(argument) + b"".join(tests) + _allow() + _fail(errno.EPERM)
+
+
+def _only(argument: int, values: tuple[int, ...] | list[int], error: int) -> bytes:
+    """Allow the call with one of these values."""
+    tests = [_jump(_EQUAL, value, if_true=len(values) - at) for at, value in enumerate(values)]
+    return _load_argument(argument) + b"".join(tests) + _fail(error) + _allow()
+
+
+def _load(offset: int) -> bytes:
+    return _instruction(_LOAD, offset)
+
+
+def _load_argument(index: int) -> bytes:
+    return _load(_FIRST_ARGUMENT + index * _ARGUMENT_BYTES)
+
+
+def _allow() -> bytes:
+    return _instruction(_RETURN, _ALLOW)
+
+
+def _fail(error: int) -> bytes:
+    return _instruction(_RETURN, _ERRNO | error)
+
+
+def _jump(test: int, operand: int, *, if_true: int = 0, if_false: int = 0) -> bytes:
+    """Skip so many instructions."""
+    return _instruction(test, operand, if_true, if_false)
+
+
+def _instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    """One `struct sock_filter`."""
+    return struct.pack("=HBBI", code, if_true, if_false, operand)

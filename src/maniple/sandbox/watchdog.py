@@ -14,11 +14,15 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from maniple.sandbox.disk import measure
-from maniple.sandbox.limits import STOPPED, UNTIDY, Limits
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.sandbox.backend import Session
+from maniple.sandbox.safe_open import MAX_LEVELS, DiskUse, measure
 from maniple.sandbox.usage import Inside, Usage, find_inside
+from maniple.sandbox.workspaces import Workspace
 
 _INTERVAL_SECONDS = 0.1
 _DISK_SECONDS = 0.5
@@ -31,6 +35,78 @@ _LOOKS, _AGAIN_SECONDS = 3, 0.025
 _START_SECONDS = 10.0
 # Of the limit: when as much has gone from the disk, files are looked at before their time.
 _SUSPICIOUS_SHARE = 4
+STOPPED = "so everything was stopped: variables are gone"
+_KEPT = f"{STOPPED}, the files are still there"
+_MEGABYTE = 1024**2
+# Code is let into a workspace that is over its limit, to tidy up, but not at any size: each session writes
+# for a moment until it is seen, and to look at ever more files takes time from all other sandboxes.
+UNTIDY = 20
+# bwrap, its first process, and the shell that sets the limits.
+_OWN_PROCESSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`files` counts folders too. Each method gives a sentence for the model, or "" within the limits."""
+
+    memory_mb: int
+    processes: int
+    disk_mb: int
+    files: int = 20_000
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.memory_mb * _MEGABYTE
+
+    @property
+    def disk_bytes(self) -> int:
+        return self.disk_mb * _MEGABYTE
+
+    def too_much(self, usage: Usage) -> str:
+        """Of memory or processes."""
+        if usage.memory_bytes > self.memory_bytes:
+            return (
+                f"The code used more than {self.memory_mb} MB of memory together, {STOPPED}. "
+                "Work on smaller pieces, and with fewer processes at a time."
+            )
+        if usage.processes > self.processes + _OWN_PROCESSES:
+            return f"The code ran more than {self.processes} processes at once, {STOPPED}. Start fewer."
+        return ""
+
+    def too_full(self, found: DiskUse, unlinked_bytes: int, allowed: tuple[int, int]) -> str:
+        """The workspace; `allowed` are the bytes and entries that are, for now, no overrun."""
+        size, entries = allowed
+        if found.too_deep:
+            return f"A folder in the workspace lies below more than {MAX_LEVELS} others, {_KEPT}."
+        if found.entries > entries:
+            return (
+                f"There are more than {self.files} files and folders in the workspace, {_KEPT}. "
+                f"{self._way_out(allowed)}, and put many small things into one file."
+            )
+        if found.size_bytes + unlinked_bytes <= size:
+            return ""
+        if unlinked_bytes > found.size_bytes:
+            return (
+                f"Files that were removed and are still open or mapped take more than {self.disk_mb} MB, "
+                f"{_KEPT}. "
+                "Close files when they are removed."
+            )
+        return (
+            f"The files in the workspace take more than {self.disk_mb} MB, {_KEPT}. "
+            f"Among the largest: {_named(found)}. {self._way_out(allowed)}, and write less."
+        )
+
+    def in_flight(self) -> str:
+        """Files that nobody can count."""
+        return f"Files were left on their way through a socket, {_KEPT}. Receive what is sent."
+
+    def _way_out(self, allowed: tuple[int, int]) -> str:
+        if allowed[0] < UNTIDY * self.disk_bytes:
+            return "Remove what is not needed"
+        return (
+            f"No code is run where it is {UNTIDY} times as much: ask the user to delete files of this "
+            "conversation, or to begin another"
+        )
 
 
 class Watch:
@@ -135,11 +211,6 @@ class Watch:
         return reason
 
 
-def _free_bytes(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_bfree * found.f_frsize
-
-
 class Watchdog:
     """Looks at every sandbox from a thread of its own, which sleeps while there is none."""
 
@@ -182,3 +253,59 @@ class Watchdog:
                     watch.look()
             if self._changed.wait(_AGAIN_SECONDS if self._watches else None):
                 self._changed.clear()
+
+
+class Watchable(Session, Protocol):
+    """A session whose processes can be seen on this machine."""
+
+    @property
+    def pid(self) -> int:
+        """The host's id of the process from which all others descend."""
+        ...
+
+    def overrun(self, reason: str) -> None:
+        """Stop everything, and tell the reason with the call under way or the next one."""
+        ...
+
+    def at_end(self, farewell: Callable[[], object]) -> None:
+        """Call `farewell` once, when the session has ended."""
+        ...
+
+
+class WatchableBackend(Protocol):
+    """A technique that keeps its processes on this machine."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def start(self, workspace: Workspace) -> Watchable: ...
+
+
+class WatchedBackend:
+    """Shows each session of another backend to a watchdog, which the caller closes."""
+
+    def __init__(self, backend: WatchableBackend, watchdog: Watchdog, settings: SandboxSettings) -> None:
+        self._backend = backend
+        self._watchdog = watchdog
+        self._limits = Limits(settings.memory_mb, settings.processes, settings.disk_mb)
+
+    @property
+    def name(self) -> str:
+        return self._backend.name
+
+    async def start(self, workspace: Workspace) -> Watchable:
+        session = await self._backend.start(workspace)
+        watch = self._watchdog.watch(session.pid, workspace.path, self._limits, session.overrun)
+        session.at_end(watch.stop)
+        if not session.is_alive:
+            watch.stop()
+        return session
+
+
+def _free_bytes(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bfree * found.f_frsize
+
+
+def _named(found: DiskUse) -> str:
+    return ", ".join(f"{path[-100:]!r} ({size / _MEGABYTE:.1f} MB)" for path, size in found.largest)

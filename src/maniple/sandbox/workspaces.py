@@ -1,24 +1,208 @@
 """One workspace per thread, and beside each, out of reach of sandboxed code, what is known of it."""
 
+import errno
+import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
-from contextlib import suppress
-from dataclasses import dataclass
+import stat
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
-from maniple.errors import FileError
-from maniple.sandbox.account import give_away
-from maniple.sandbox.folder import TO_CHANGE, open_folder
-from maniple.sandbox.history import History
-from maniple.sandbox.removal import remove_tree
-from maniple.sandbox.uploads import Uploads
-from maniple.sandbox.workspace import BESIDE, Workspace
+from maniple.errors import FileError, WorkspaceFull
+from maniple.sandbox.host import give_away
+from maniple.sandbox.safe_open import (
+    DRAFT,
+    MAX_DEPTH,
+    TO_CHANGE,
+    allow_owner,
+    components,
+    open_directory,
+    open_folder,
+    open_regular,
+    remove_tree,
+    replace,
+)
 from maniple.types import Unavailable
 
 _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+BESIDE = ".beside"
+"""Where, next to the workspaces, is kept what is known of each; no workspace's name begins with a dot."""
+# How far a listing looks past directories, links and special files.
+_ENTRIES_PER_FILE = 10
+_COUNTED_ENTRIES = 50_000
+MOST_UPLOADS = 1_000
+NAME_BYTES = 200
+_PIECE_BYTES = 1024 * 1024
+_ENDS = re.compile(r"\A[\s.]+|[\s.]+\Z")
+# Controls, halves of characters, and what turns the direction of writing: `gpj.exe` would be `exe.jpg`.
+_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+STEPS_OF_A_FILE = 20
+STEPS = 500
+KEPT_BYTES = 20_000_000
+EDITED_BYTES = 2_000_000
+_GONE = "-"
+_LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class FileHead:
+    """The first bytes of a file of `size` bytes."""
+
+    content: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A thread's directory. Every method blocks on disk and raises `FileError`; call them in a thread.
+
+    Paths are relative to the workspace, or begin with /workspace as sandboxed code sees it. `max_bytes` is
+    what all files of it together may have after the host has written one.
+    """
+
+    path: Path
+    max_file_bytes: int
+    max_bytes: int | None = None
+
+    def read(self, path: str, max_bytes: int) -> FileHead:
+        """The first `max_bytes` of a file."""
+        with self.open(path) as file:
+            return FileHead(file.read(max_bytes), os.fstat(file.fileno()).st_size)
+
+    def open(self, path: str) -> BinaryIO:
+        """An open file, for whoever reads it piece by piece; to be closed."""
+        parents, name = _split(path)
+        with (
+            _explained(path, "read"),
+            open_directory(self.path, parents) as directory,
+            open_regular(name, directory) as descriptor,
+        ):
+            return os.fdopen(os.dup(descriptor), "rb")
+
+    def size(self, path: str) -> int | None:
+        """The bytes of a file; None when there is none that can be read."""
+        with suppress(FileError), self.open(path) as file:
+            return os.fstat(file.fileno()).st_size
+        return None
+
+    def write(self, path: str, content: bytes) -> None:
+        """Make or replace a file and the directories above it; when that fails, an old one is unchanged."""
+        if len(content) > self.max_file_bytes:
+            raise FileError(f"{path!r} would have {len(content)} bytes; the limit is {self.max_file_bytes}.")
+        self.write_pieces(path, [content], len(content))
+
+    def lay(self, path: str, content: bytes, *, executable: bool = False) -> None:
+        """Do as `write`, with a file that is there to be read: nobody changes it by mistake."""
+        self._replace(path, [content], len(content), 0o555 if executable else 0o444)
+
+    def is_laid(self, path: str) -> bool:
+        """Whether this is a file that is only to be read."""
+        with suppress(FileError), self.open(path) as file:
+            return not os.fstat(file.fileno()).st_mode & 0o222
+        return False
+
+    def write_pieces(self, path: str, pieces: Iterable[bytes], size: int) -> None:
+        """Do as `write`, with a content of `size` bytes that need not be in memory, however large."""
+        self._replace(path, pieces, size, None)
+
+    def _replace(self, path: str, pieces: Iterable[bytes], size: int, mode: int | None) -> None:
+        parents, name = _split(path)
+        self.check_room(size - (self.size(path) or 0))
+        with _explained(path, "written"), open_directory(self.path, parents, make=True) as directory:
+            allow_owner(directory, TO_CHANGE)
+            replace(name, directory, pieces, mode)
+
+    def check_room(self, more: int) -> None:
+        """Raise `WorkspaceFull` when the files cannot take so many bytes more."""
+        if self.max_bytes is None or more <= 0:
+            return
+        used = sum(found.st_size for _, found in self._walk((), _COUNTED_ENTRIES))
+        if used + more > self.max_bytes:
+            raise WorkspaceFull(
+                f"The workspace holds {used} bytes and may hold {self.max_bytes}: {more} more do not fit. "
+                "Delete what is not needed, or write an empty text over it (sandbox.disk_mb is the limit)."
+            )
+
+    def delete(self, path: str) -> None:
+        """Remove a file; of a link, the link."""
+        parents, name = _split(path)
+        with _explained(path, "deleted"), open_directory(self.path, parents) as directory:
+            allow_owner(directory, TO_CHANGE)
+            os.unlink(name, dir_fd=directory)
+
+    def is_missing(self, path: str) -> bool:
+        """Whether nothing has this name."""
+        parents, name = _split(path)
+        try:
+            with open_directory(self.path, parents) as directory:
+                os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            pass  # something is in the way: whoever reads or writes there is told what
+        return False
+
+    def is_directory(self, path: str) -> bool:
+        """Whether this is a directory that can be opened; the workspace itself is one."""
+        with suppress(OSError), open_directory(self.path, components(path)):
+            return True
+        return False
+
+    def files(self, limit: int, beneath: str = "") -> list[tuple[str, int]]:
+        """(path, bytes) of up to `limit` regular files, sorted; links and special files are left out."""
+        return sorted((path, found.st_size) for path, found in self._regular(limit, components(beneath)))
+
+    def newest(self, limit: int) -> list[tuple[str, int, int]]:
+        """(path, bytes, time of the last change in nanoseconds) of up to `limit` regular files, newest first.
+
+        The time is the kernel's: code cannot set it.
+        """
+        found = sorted(self._regular(limit), key=lambda one: one[1].st_ctime_ns, reverse=True)
+        return [(path, status.st_size, status.st_ctime_ns) for path, status in found]
+
+    def stamps(self, limit: int) -> set[tuple[str, int, int]]:
+        """(path, bytes, time of the last change in nanoseconds) of the files that `files` gives."""
+        return {(path, found.st_size, found.st_mtime_ns) for path, found in self._regular(limit)}
+
+    def _regular(self, limit: int, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, os.stat_result]]:
+        walked = self._walk(parts, _ENTRIES_PER_FILE * limit)
+        whole = ((path, found) for path, found in walked if not path.rpartition("/")[2].startswith(DRAFT))
+        return islice(whole, limit)
+
+    def _walk(self, parts: tuple[str, ...], entries_left: int) -> Iterator[tuple[str, os.stat_result]]:
+        """Breadth first, with one open directory at a time: a deep tree must not use up descriptors."""
+        pending: list[tuple[str, ...]] = [parts]
+        for above in pending:
+            entries = self._entries(above, entries_left)
+            entries_left -= len(entries)
+            for name, found in entries:
+                inside = (*above, name)
+                if stat.S_ISREG(found.st_mode):
+                    yield "/".join(inside), found
+                elif stat.S_ISDIR(found.st_mode) and len(inside) < MAX_DEPTH:
+                    pending.append(inside)
+
+    def _entries(self, parts: tuple[str, ...], limit: int) -> list[tuple[str, os.stat_result]]:
+        found: list[tuple[str, os.stat_result]] = []
+        # What vanishes or is closed while we look is not listed.
+        with (
+            suppress(OSError),
+            open_directory(self.path, parts) as directory,
+            os.scandir(directory) as entries,
+        ):
+            for entry in islice(entries, limit):
+                with suppress(OSError):
+                    found.append((entry.name, entry.stat(follow_symlinks=False)))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +211,215 @@ class Files:
 
     folder: Path
     found: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file as the user gave it: its path in the workspace, bytes, and SHA-256 in hex."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An upload, and whether it replaced a file of its name."""
+
+    upload: Upload
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """The files that the user gave to one thread. Every method blocks on disk.
+
+    `records` is a folder outside of the workspace with a small file for each.
+    """
+
+    workspace: Workspace
+    records: Path
+
+    def add(self, files: Iterable[tuple[str, BinaryIO]]) -> list[Stored]:
+        """Copy open files, from their beginnings, to the `file_name` of each, replacing one of the same name.
+
+        Raises `FileError`, and `WorkspaceFull` before the first is copied if not all have room.
+        """
+        named = [(file_name(name), source, source.seek(0, os.SEEK_END)) for name, source in files]
+        self.workspace.check_room(sum(size - (self.workspace.size(path) or 0) for path, _, size in named))
+        return [self._add(path, source, size) for path, source, size in named]
+
+    def _add(self, path: str, source: BinaryIO, size: int) -> Stored:
+        source.seek(0)
+        replaced = self.workspace.size(path) is not None
+        digest = hashlib.sha256()
+        self.workspace.write_pieces(path, _pieces(source, size, digest), size)
+        upload = Upload(path, self.workspace.size(path) or 0, digest.hexdigest())
+        self._record(upload)
+        return Stored(upload, replaced)
+
+    def known(self) -> list[Upload]:
+        """Return what was given and still has its name and size there, oldest first."""
+        return [one for one in self._recorded() if self.workspace.size(one.path) == one.size]
+
+    def forget(self, path: str) -> None:
+        """Remove what is known of a file; the file itself stays."""
+        self._file(path).unlink(missing_ok=True)
+
+    def _recorded(self) -> list[Upload]:
+        found: list[tuple[int, Upload]] = []
+        # A record that cannot be read names no upload: its file counts as one of the team's.
+        with suppress(OSError), os.scandir(self.records) as entries:
+            for entry in entries:
+                with suppress(OSError, ValueError, TypeError):
+                    record = Upload(**json.loads(Path(entry.path).read_bytes()))
+                    found.append((entry.stat().st_mtime_ns, record))
+        return [record for _, record in sorted(found, key=lambda one: (one[0], one[1].path))]
+
+    def _record(self, upload: Upload) -> None:
+        draft = self.records / f"{DRAFT}{os.urandom(8).hex()}"
+        try:
+            self.records.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if sum(1 for _ in self.records.iterdir()) < MOST_UPLOADS:
+                draft.write_text(json.dumps(asdict(upload)), encoding="utf-8")
+                draft.rename(self._file(upload.path))
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise FileError(f"{upload.path!r} could not be noted: {error.strerror}.") from error
+
+    def _file(self, path: str) -> Path:
+        return self.records / hashlib.sha256(path.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+Edit = Callable[[bytes | None], bytes]
+"""From what a file holds, None when there is none, to what it is to hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edit: what the file held before (None: there was none), and the SHA-256 of what it held then."""
+
+    file: Path
+    before: bytes | None
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The edits of one thread, a file each, the oldest dropped first. Every method blocks on disk.
+
+    An edit is kept before it is made: a crash in between leaves a step that changed nothing, which `undo`
+    skips.
+    """
+
+    folder: Path
+
+    def change(self, workspace: Workspace, path: str, edit: Edit) -> bytes | None:
+        """Edit a file and return what it held before; raises `FileError`, then nothing is changed.
+
+        Edits of one thread come one after another, whichever process makes them.
+        """
+        with self._locked():
+            _refuse_laid(workspace, path)
+            before = _held(workspace, path)
+            self._make(workspace, path, before, edit(before))
+            return before
+
+    def write(self, workspace: Workspace, path: str, content: bytes) -> None:
+        """Replace whatever has this name; the way back to what is too large to be kept is lost."""
+        with self._locked():
+            _refuse_laid(workspace, path)
+            if workspace.is_missing(path):
+                self._make(workspace, path, None, content)
+            elif workspace.size(path) in range(EDITED_BYTES + 1):
+                self._make(workspace, path, _held(workspace, path), content)
+            else:
+                workspace.write(path, content)
+                for file in self._files(_mark(path)):
+                    file.unlink(missing_ok=True)
+
+    def undo(self, workspace: Workspace, path: str) -> tuple[bytes, bytes | None]:
+        """Take the newest edit of a file back; return what it held until now and what it holds again.
+
+        Raises `FileError` when there is none, or the file was changed by other means since.
+        """
+        with self._locked():
+            held = _held(workspace, path)
+            for step in self._steps(path):
+                if _digest(held) == step.after and held is not None:
+                    if step.before is None:
+                        workspace.delete(path)
+                    else:
+                        workspace.write(path, step.before)
+                    step.file.unlink(missing_ok=True)
+                    return held, step.before
+                if held != step.before:
+                    raise FileError(
+                        f"{path!r} was changed by other means since its newest edit, so that is not undone. "
+                        "View it and change it as it is now."
+                    )
+                step.file.unlink(missing_ok=True)
+        raise FileError(f"There is no edit of {path!r} to undo.")
+
+    def _make(self, workspace: Workspace, path: str, before: bytes | None, after: bytes) -> None:
+        kept = self._keep(path, before, after)
+        try:
+            workspace.write(path, after)
+        except FileError:
+            kept.unlink(missing_ok=True)
+            raise
+
+    def _steps(self, path: str) -> Iterator[Step]:
+        """Yield the steps of a file, newest first."""
+        for file in reversed(self._files(_mark(path))):
+            after, _, rest = file.read_bytes().partition(b"\n")
+            existed, _, before = rest.partition(b"\n")
+            yield Step(file, None if existed == _GONE.encode() else before, after.decode())
+
+    def _keep(self, path: str, before: bytes | None, after: bytes) -> Path:
+        files = self._files()
+        number = int(files[-1].name.partition("-")[0]) + 1 if files else 1
+        file = self.folder / f"{number:012}-{_mark(path)}"
+        draft = self.folder / f"{DRAFT}{os.urandom(8).hex()}"
+        head = f"{_digest(after)}\n{_GONE if before is None else '+'}\n".encode()
+        try:
+            with draft.open("wb") as target:
+                target.write(head + (before or b""))
+                target.flush()
+                os.fsync(target.fileno())
+            draft.rename(file)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise FileError(f"{path!r} is unchanged: its undo cannot be kept, {error.strerror}.") from error
+        self._tidy(path)
+        return file
+
+    def _tidy(self, path: str) -> None:
+        for file in self._files(_mark(path))[:-STEPS_OF_A_FILE]:
+            file.unlink(missing_ok=True)
+        left, kept = KEPT_BYTES, 0
+        for file in reversed(self._files()):
+            left, kept = left - file.stat().st_size, kept + 1
+            if kept > 1 and (left < 0 or kept > STEPS):
+                file.unlink(missing_ok=True)
+
+    def _files(self, mark: str = "") -> list[Path]:
+        return sorted(
+            file for file in self.folder.iterdir() if file.name[0].isdigit() and file.name.endswith(mark)
+        )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise FileError(f"Nothing can be edited: {self.folder}: {error.strerror}.") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
 
 class Workspaces:
@@ -123,3 +516,73 @@ def _directory_name(key: str) -> str:
     if _READABLE_KEY.fullmatch(key):
         return key
     return "~" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
+
+
+def _split(path: str) -> tuple[tuple[str, ...], str]:
+    parts = components(path)
+    if not parts:
+        raise FileError(f"{path!r} is the workspace itself; name a file in it.")
+    return parts[:-1], parts[-1]
+
+
+@contextmanager
+def _explained(path: str, done: str) -> Iterator[None]:
+    """Turn what the system says into a sentence that a model can act on."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileError(f"There is no file {path!r} in the workspace.") from None
+    except IsADirectoryError:
+        raise FileError(f"{path!r} is a directory; name a file.") from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise FileError(f"{path!r} leads through a link or a file; neither is followed.") from error
+        kind = WorkspaceFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else FileError
+        raise kind(f"{path!r} could not be {done}: {error.strerror}.") from error
+
+
+def file_name(name: str) -> str:
+    """Return what a file is called in the workspace: the last part of `name`, neither hidden nor a trick.
+
+    Directories (of Windows, too), control characters, and dots and blanks at either end are taken away; a
+    name over 200 bytes is cut before its ending.
+    """
+    last = _UNWANTED.sub("", name).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    clean = _ENDS.sub("", unicodedata.normalize("NFC", last)) or "upload"
+    stem, dot, ending = clean.rpartition(".")
+    if len(clean.encode()) <= NAME_BYTES:
+        return clean
+    if not dot or len(ending.encode()) > 20:
+        stem, dot, ending = clean, "", ""
+    room = NAME_BYTES - len((dot + ending).encode())
+    return _ENDS.sub("", stem.encode()[:room].decode(errors="ignore")) + dot + ending
+
+
+def _pieces(source: BinaryIO, size: int, digest: "hashlib._Hash") -> Iterator[bytes]:
+    while size > 0 and (piece := source.read(min(size, _PIECE_BYTES))):
+        digest.update(piece)
+        size -= len(piece)
+        yield piece
+
+
+def _refuse_laid(workspace: Workspace, path: str) -> None:
+    if workspace.is_laid(path):
+        raise FileError(f"{path!r} is only to be read, as the files of skills are; write to another name.")
+
+
+def _held(workspace: Workspace, path: str) -> bytes | None:
+    """Return a file's content; None where nothing is. What cannot be read is refused."""
+    if workspace.is_missing(path):
+        return None
+    head = workspace.read(path, EDITED_BYTES)
+    if head.size > EDITED_BYTES:
+        raise FileError(f"{path!r} has {head.size} bytes, too many to be edited; work on it with code.")
+    return head.content
+
+
+def _mark(path: str) -> str:
+    return hashlib.sha256("/".join(components(path)).encode()).hexdigest()[:16]
+
+
+def _digest(content: bytes | None) -> str:
+    return hashlib.sha256(content or b"").hexdigest()

@@ -11,7 +11,7 @@ from pathlib import Path
 from maniple.browser import Aids, Found
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
-from maniple.sandbox.uploads import file_name
+from maniple.sandbox.workspaces import file_name
 from maniple.search import SearchProvider
 from maniple.tools.run_context import thread_key
 

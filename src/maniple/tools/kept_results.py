@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.errors import FileError
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
-from maniple.sandbox.beneath import components
+from maniple.sandbox.safe_open import components
 from maniple.tools.page import Wanted, page
 from maniple.tools.run_context import thread_key
 

@@ -3,7 +3,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Sandbox, Unavailable, open_sandbox
 
 

@@ -14,8 +14,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from maniple.config.settings import SandboxSettings
-from maniple.sandbox import Unavailable, Workspaces, open_sandbox, syscalls
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.sandbox import Unavailable, Workspaces, open_sandbox
+from maniple.sandbox.isolation import ABSENT, CLONE, MACHINES, REFUSED
 from tests.sandbox.attacks import attempts
 
 _SIOCGIFADDR = 0x8915
@@ -28,8 +29,8 @@ def targets(root: Path) -> Iterator[dict[str, Any]]:
 
     Fails when a datagram arrived.
     """
-    machine = list(syscalls.MACHINES).index(platform.machine())
-    calls = {**syscalls.REFUSED, **syscalls.ABSENT}
+    machine = list(MACHINES).index(platform.machine())
+    calls = {**REFUSED, **ABSENT}
     with ExitStack() as stack:
         listeners = _listeners(stack, root)
         udp = listeners.pop("canary")
@@ -46,7 +47,7 @@ def targets(root: Path) -> Iterator[dict[str, Any]]:
             "pid": stack.enter_context(_process()),
             "address": _address(),
             "calls": {name: numbers[machine] for name, numbers in calls.items() if numbers[machine]},
-            "clone": syscalls.CLONE[machine],
+            "clone": CLONE[machine],
         }
         try:
             raise AssertionError(f"a datagram got out: {udp.recv(100)!r}")
@@ -114,7 +115,7 @@ def names() -> list[str]:
     """Of all attacks."""
     host: dict[str, Any] = {"pid": 0, "tcp": 0, "tcp6": 0, "udp": 0, "threads": []}
     host |= dict.fromkeys(("file", "other", "unix", "abstract", "address", "secret"), "/nothing")
-    calls = dict.fromkeys((*syscalls.REFUSED, *syscalls.ABSENT), 1)
+    calls = dict.fromkeys((*REFUSED, *ABSENT), 1)
     return [
         *attempts.host_attempts(host),
         *attempts.right_attempts(),

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from maniple.sandbox.seccomp import filter_program
+from maniple.sandbox.isolation import filter_program
 
 IMAGES = ("python:3.12-slim", "broken", "holding")
 """The first holds nothing back: its containers are plain processes. The last is a cage, as real ones are."""

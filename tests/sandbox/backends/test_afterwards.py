@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.sandbox.backends.afterwards import keeping_value, read_afterwards
+from maniple.sandbox.backends.daytona import keeping_value, read_afterwards
 
 
 @pytest.mark.parametrize(

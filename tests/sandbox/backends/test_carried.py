@@ -8,9 +8,8 @@ import pytest
 
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.backends.carried import start_carried
-from maniple.sandbox.workspace import Workspace
-from maniple.sandbox.workspaces import Workspaces
+from maniple.sandbox.backends.docker import start_carried
+from maniple.sandbox.workspaces import Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
 READY = b'{"ready": true}'

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.daytona import DaytonaBackend, open_daytona
-from maniple.sandbox.remote import RemoteSession
+from maniple.sandbox.backends.remote import RemoteSession
 from maniple.sandbox.workspaces import Workspace, Workspaces
 from tests.sandbox.backends.daytona_server import KEY, DaytonaServer, daytona_server
 

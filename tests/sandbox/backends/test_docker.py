@@ -11,10 +11,9 @@ import pytest
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backend import Session
-from maniple.sandbox.backends.container_trial import _sees_files
 from maniple.sandbox.backends.docker import DockerBackend, open_docker
-from maniple.sandbox.choice import open_chosen
-from maniple.sandbox.workspace import Workspace
+from maniple.sandbox.factory import _sees_files, open_chosen
+from maniple.sandbox.workspaces import Workspace
 from tests.sandbox.backends.docker_server import Container, DockerServer, docker_server
 
 pytestmark = pytest.mark.anyio

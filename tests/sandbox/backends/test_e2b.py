@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.e2b import E2BBackend
-from maniple.sandbox.remote import RemoteSession
+from maniple.sandbox.backends.remote import RemoteSession
 from maniple.sandbox.workspaces import Workspace, Workspaces
 from tests.sandbox.backends.e2b_server import KEY, E2BServer, e2b_server
 

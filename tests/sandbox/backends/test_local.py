@@ -15,8 +15,8 @@ from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import WARNING, LocalBackend
-from maniple.sandbox.session import WorkerSession
-from maniple.sandbox.workspace import Workspace
+from maniple.sandbox.worker_session import WorkerSession
+from maniple.sandbox.workspaces import Workspace
 from tests.sandbox.heaps import MANY_HEAPS
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ import pytest
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.daytona import open_daytona
 from maniple.sandbox.backends.e2b import E2BBackend
-from maniple.sandbox.remote import RemoteSession
+from maniple.sandbox.backends.remote import RemoteSession
 from maniple.sandbox.workspaces import Workspace
 from tests.sandbox.backends import test_daytona, test_e2b
 from tests.sandbox.backends.daytona_server import daytona_server

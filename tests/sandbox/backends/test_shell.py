@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox.backends import shell
-from maniple.sandbox.mirror import Stamp
+from maniple.sandbox.backends.remote import (
+    Stamp,
+    list_files,
+    print_file,
+    read_listing,
+    remove_files,
+)
 
 ODD = ("plain.txt", "with space", "-dash", "quote'\"$(touch x)`", "new\nline", "é/ü/ß", "~", "*")
 
@@ -29,36 +34,36 @@ def folder(tmp_path: Path) -> Path:
 def test_a_listing_has_every_ordinary_file_whatever_it_is_called(folder):
     (folder / "link").symlink_to("/etc/passwd")
     (folder / "second").hardlink_to(folder / "plain.txt")
-    found = shell.read_listing(run(shell.list_files(str(folder), 100)))
+    found = read_listing(run(list_files(str(folder), 100)))
     assert set(found) == set(ODD) - {"plain.txt"}
     assert found["with space"].size == len("with space")
 
 
 def test_a_listing_ends_at_its_limit(folder):
-    assert len(shell.read_listing(run(shell.list_files(str(folder), 3)))) == 3
+    assert len(read_listing(run(list_files(str(folder), 3)))) == 3
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_a_file_is_printed_whatever_it_is_called(folder, name):
-    command = shell.print_file(str(folder), name, 1000)
+    command = print_file(str(folder), name, 1000)
     assert run(command) == "+" + name
 
 
 def test_a_file_is_printed_up_to_a_limit(folder):
-    assert run(shell.print_file(str(folder), "plain.txt", 4)) == "+plai"
+    assert run(print_file(str(folder), "plain.txt", 4)) == "+plai"
 
 
 def test_files_are_removed_and_no_others(folder):
-    for command in shell.remove_files(str(folder), [name for name in ODD if name != "plain.txt"]):
+    for command in remove_files(str(folder), [name for name in ODD if name != "plain.txt"]):
         run(command)
     assert [path.name for path in folder.rglob("*") if path.is_file()] == ["plain.txt"]
 
 
 @pytest.mark.parametrize("printed", ["", "no base64!", "AAAA", base64.b64encode(b"x y z\0" * 3).decode()])
 def test_a_listing_that_makes_no_sense_is_empty(printed):
-    assert shell.read_listing(printed) == {}
+    assert read_listing(printed) == {}
 
 
 def test_numbers_that_no_file_has_are_cut():
     told = base64.b64encode(b"9" * 5000 + b" 1 big\0" + b"5 " + b"8" * 5000 + b" late\0").decode()
-    assert shell.read_listing(told) == {"big": Stamp(int("9" * 18), "1"), "late": Stamp(5, "8" * 40)}
+    assert read_listing(told) == {"big": Stamp(int("9" * 18), "1"), "late": Stamp(5, "8" * 40)}

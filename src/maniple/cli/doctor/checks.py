@@ -33,10 +33,8 @@ from maniple.runtime.own_tools import own_tools
 from maniple.runtime.skills import skills_of
 from maniple.sandbox import open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.sandbox.environment import Environment, find_environment
-from maniple.sandbox.inspection import find_broken
-from maniple.sandbox.installation import install
-from maniple.sandbox.programs import find_programs
+from maniple.sandbox.host import find_programs
+from maniple.sandbox.package_environment import Environment, find_broken, find_environment, install
 from maniple.search import SearchContext, missing_settings, open_chain
 from maniple.tools.documents import open_folder
 from maniple.types import Unavailable, installing

@@ -3,7 +3,11 @@
 Its own limits of memory, processors and disk are those of the snapshot or image.
 """
 
+import ast
 import asyncio
+import base64
+import binascii
+import json
 import math
 import secrets
 import shlex
@@ -15,11 +19,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
-from maniple.sandbox.backends import shell
-from maniple.sandbox.backends.afterwards import AFTERWARDS, keeping_value, read_afterwards
-from maniple.sandbox.mirror import Stamp
-from maniple.sandbox.remote import End, Flood, Machine, Output, RemoteSession, ended_unless_ready
-from maniple.sandbox.workspace import Workspace
+from maniple.sandbox.backends.remote import (
+    CALL_MARK,
+    MAX_FIGURE_BYTES,
+    MAX_FIGURES,
+    End,
+    Flood,
+    Machine,
+    Output,
+    RemoteSession,
+    Stamp,
+    ended_unless_ready,
+    kill_call,
+    list_files,
+    make_workspace,
+    read_listing,
+    remove_files,
+)
+from maniple.sandbox.workspaces import Workspace
 
 if TYPE_CHECKING:
     from daytona import AsyncDaytona, AsyncSandbox, OutputMessage
@@ -44,7 +61,7 @@ class DaytonaBackend:
         with _explained():
             sandbox = await self._create()
             async with ended_unless_ready(sandbox.delete):
-                made = await sandbox.process.exec(_in_bash(shell.make_workspace()))
+                made = await sandbox.process.exec(_in_bash(make_workspace()))
                 directory = made.result.strip()
                 context = await sandbox.code_interpreter.create_context(cwd=directory)
         machine = DaytonaMachine(sandbox, context, directory)
@@ -101,7 +118,7 @@ class DaytonaMachine(Machine):
 
         mark = secrets.token_hex(8)
         process = self._sandbox.process
-        line = f"cd {shlex.quote(self._directory)} && {shell.MARK}={mark} {_in_bash(command)} </dev/null"
+        line = f"cd {shlex.quote(self._directory)} && {CALL_MARK}={mark} {_in_bash(command)} </dev/null"
         with _explained():
             await process.create_session(mark)
             try:
@@ -135,7 +152,7 @@ class DaytonaMachine(Machine):
             flood.cancel()
             # Killed before the listening ends: the SDK takes its time to close a stream that goes on.
             if not logs.done():
-                await asyncio.shield(self._printed(shell.kill_call(mark)))
+                await asyncio.shield(self._printed(kill_call(mark)))
                 await asyncio.wait({logs}, timeout=_STOP_SECONDS)
                 logs.cancel()
         if flooded.is_set():
@@ -166,7 +183,7 @@ class DaytonaMachine(Machine):
 
     async def stamps(self, limit: int) -> Mapping[str, Stamp]:
         """The files of the working directory."""
-        return shell.read_listing(await self._printed(shell.list_files(self._directory, limit)))
+        return read_listing(await self._printed(list_files(self._directory, limit)))
 
     async def fetch(self, path: str, limit_bytes: int) -> bytes:
         """One file, as it streams in."""
@@ -198,7 +215,7 @@ class DaytonaMachine(Machine):
 
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove files."""
-        for command in shell.remove_files(self._directory, paths):
+        for command in remove_files(self._directory, paths):
             await self._printed(command)
 
     async def _afterwards(self) -> tuple[str, tuple[bytes, ...]]:
@@ -270,3 +287,70 @@ def _explained(output: Output | None = None) -> Iterator[None]:
                 words = "Daytona cannot be reached: check the network and DAYTONA_API_URL."
                 raise SandboxError(words) from error
         raise SandboxError(f"Daytona could not do it: {error}.") from error
+
+
+_VALUE_NAME = "_maniple_value"
+_VALUE_CHARACTERS = 4000
+
+AFTERWARDS = f"""
+def _maniple_afterwards(value):
+    import base64, io, json, sys
+    figures, plots = [], sys.modules.get("matplotlib.pyplot")
+    for number in (plots.get_fignums()[:{MAX_FIGURES}] if plots else ()):
+        file = io.BytesIO()
+        plots.figure(number).savefig(file, format="png")
+        figures.append(base64.b64encode(file.getvalue()).decode())
+    if plots:
+        plots.close("all")
+    told = "" if value is None else repr(value)[:{_VALUE_CHARACTERS}]
+    print(json.dumps({{"value": told, "figures": figures}}))
+_maniple_afterwards(globals().pop("{_VALUE_NAME}", None))
+del _maniple_afterwards
+"""
+"""Prints them as JSON, in the namespace of the code that was run by `keeping_value`."""
+
+
+def keeping_value(code: str) -> str:
+    """Return the same code, which also remembers what its last line comes to, if that is an expression.
+
+    Code that is not understood is returned as it is, for the interpreter to say why.
+    """
+    code = code.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Expr) or last.end_lineno is None or last.end_col_offset is None:
+        return code
+    lines = code.encode().split(b"\n")
+    above, expression = lines[: last.lineno - 1], lines[last.lineno - 1 : last.end_lineno]
+    expression[-1] = expression[-1][: last.end_col_offset]
+    before, first = expression[0][: last.col_offset], expression[0][last.col_offset :]
+    kept = [*above, before + f"{_VALUE_NAME} = (".encode() + first, *expression[1:], b")"]
+    return b"\n".join(kept).decode()
+
+
+def read_afterwards(printed: str) -> tuple[str, tuple[bytes, ...]]:
+    """Value and figures that `AFTERWARDS` printed; nothing where that makes no sense."""
+    try:
+        told = json.loads(printed)
+    except (ValueError, RecursionError):
+        return "", ()
+    if not isinstance(told, dict):
+        return "", ()
+    value, figures = told.get("value"), told.get("figures")
+    decoded = [_decode_figure(one) for one in (figures if isinstance(figures, list) else ())[:MAX_FIGURES]]
+    return (
+        value[:_VALUE_CHARACTERS].encode(errors="replace").decode() if isinstance(value, str) else "",
+        tuple(one for one in decoded if one),
+    )
+
+
+def _decode_figure(told: Any) -> bytes:
+    if not isinstance(told, str) or len(told) > MAX_FIGURE_BYTES * 4 // 3:
+        return b""
+    try:
+        return base64.b64decode(told, validate=True)
+    except (binascii.Error, ValueError):
+        return b""

@@ -5,30 +5,44 @@ process reads from this server, so that the end of the server is its end, too. W
 machine the workspace is mounted, else it is mirrored. Limits of disk hold for one file at a time.
 """
 
+import asyncio
+import io
 import json
 import os
 import platform
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from importlib import resources
+import socket
+import struct
+import tarfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox.account import UNPRIVILEGED, sandbox_account
-from maniple.sandbox.backend import Session
-from maniple.sandbox.backends.carried import start_carried
-from maniple.sandbox.backends.container_files import ContainerFiles, MirroredSession
-from maniple.sandbox.backends.engine import DEFAULT_HOST, DEFAULT_IMAGE, explained
-from maniple.sandbox.mirror import Mirror
-from maniple.sandbox.workspace import Workspace
+from maniple.errors import FileError, SandboxError
+from maniple.sandbox.backend import Completed, OnOutput, Session
+from maniple.sandbox.backends.remote import (
+    LISTING_BYTES,
+    Mirror,
+    Stamp,
+    list_files,
+    print_file,
+    read_listing,
+    remove_files,
+)
+from maniple.sandbox.host import UNPRIVILEGED, sandbox_account, standalone_program
+from maniple.sandbox.isolation import WORKSPACE
+from maniple.sandbox.processes import Output, Tree
+from maniple.sandbox.worker_session import Channel, Lines, WorkerSession, worker_sources
+from maniple.sandbox.workspaces import FileHead, Workspace
 
 if TYPE_CHECKING:
     from aiodocker import Docker
     from aiodocker.containers import DockerContainer
     from aiodocker.stream import Stream
 
-WORKSPACE = "/workspace"
 _LABEL = "maniple.server"
 _MEGABYTE = 1024 * 1024
 _GONE, _BEING_REMOVED = 404, 409
@@ -100,7 +114,7 @@ class DockerBackend:
         return removed
 
     def _description(self, workspace: Workspace) -> dict[str, Any]:
-        relay = resources.files("maniple.sandbox.backends").joinpath("relay.py").read_text(encoding="utf-8")
+        relay = standalone_program("relay.py").read_text(encoding="utf-8")
         return {
             "Image": self.image,
             "Entrypoint": [],
@@ -255,3 +269,327 @@ def _started(process: int) -> str:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
         return ""
+
+
+DEFAULT_IMAGE = "python:3.12-slim"
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+_UNREACHABLE = 900  # what the SDK says where there was no answer
+
+
+@contextmanager
+def explained(settings: SandboxSettings) -> Iterator[None]:
+    """Turn what the SDK raises into a sentence that says what to do."""
+    import aiohttp
+    from aiodocker import DockerError
+
+    image = settings.image or DEFAULT_IMAGE
+    try:
+        yield
+    except DockerError as error:
+        if (
+            error.status == _UNREACHABLE
+        ):  # its own words hold the whole address, and a password may stand in it
+            raise SandboxError(_unreachable(settings)) from None
+        if error.status == 404 and "image" in error.message.casefold():
+            raise SandboxError(f"Docker does not have the image {image}: docker pull {image}") from None
+        raise SandboxError(f"Docker could not do it: {error.message}") from error
+    except (ValueError, ImportError) as error:
+        raise SandboxError(f"DOCKER_HOST names no engine that can be used: {error}") from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise SandboxError(_unreachable(settings)) from error
+
+
+def _unreachable(settings: SandboxSettings) -> str:
+    host = "that DOCKER_HOST names" if settings.docker_host else f"at {DEFAULT_HOST}"
+    return (
+        f"Docker's engine {host} cannot be reached: `systemctl start docker`, let this user belong to the "
+        "group docker, or correct DOCKER_HOST."
+    )
+
+
+_START_SECONDS = 30.0
+_END_SECONDS = 10.0
+_LAST_WORDS_BYTES = 4000
+_LONGEST_FRAME_BYTES = 65_536
+_FRAME_OVERHEAD_BYTES = 65_536
+_HEAD = struct.Struct(">BI")
+
+
+class ByteStream(Protocol):
+    """A way into a machine and out of it. Raises `SandboxError`."""
+
+    async def receive(self) -> tuple[bytes, bytes]:
+        """What came on its standard output and its standard error; twice nothing at the end."""
+        ...
+
+    async def send(self, data: bytes) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Carrier:
+    """Carries frames between a session's ends and a stream; a `Tree` to its session.
+
+    `end` makes an end of the machine, with everything that runs there.
+    """
+
+    pid = 0
+    """No process of the host's."""
+
+    def __init__(self, stream: ByteStream, end: Callable[[], Awaitable[None]]) -> None:
+        loop = asyncio.get_running_loop()
+        self._stream = stream
+        self._end = end
+        self._sending: asyncio.Queue[bytes] = asyncio.Queue()
+        self._received = bytearray()
+        self._complaints = bytearray()
+        self._pairs = [socket.socketpair() for _ in range(2)]
+        for _, writing in self._pairs:
+            writing.setblocking(False)
+        self._channels: list[Channel] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self.ended: asyncio.Future[None] = loop.create_future()
+
+    def outputs(self, limit_bytes: int) -> list[Output]:
+        """What the worker prints."""
+        return [Output(reading.detach(), limit_bytes) for reading, _ in self._pairs]
+
+    def carry(self, channels: list[Channel]) -> None:
+        """Begin, with the channels of control and calls."""
+        self._channels = channels
+        for number, channel in enumerate(channels):
+            channel.connection_made(_Door(partial(self._put, number)))
+        sources = {name: text.decode() for name, text in worker_sources().items()}
+        self._put(0, json.dumps(sources).encode())
+        self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._speak())]
+
+    def complaints(self) -> str:
+        """What came out of the machine that was no frame: why it did not start."""
+        return self._complaints.decode(errors="replace").strip()
+
+    async def kill(self) -> None:
+        """End the machine; harmless afterwards."""
+        for task in self._tasks:
+            task.cancel()
+        try:
+            async with asyncio.timeout(_END_SECONDS):
+                await self._end()
+                await self._stream.close()
+        except TimeoutError:
+            raise SandboxError("The machine of the sandbox did not end in time; look after it.") from None
+        finally:
+            for _, writing in self._pairs:
+                writing.close()
+            self._over()
+
+    def _put(self, channel: int, content: bytes) -> None:
+        self._sending.put_nowait(_HEAD.pack(channel, len(content)) + content)
+
+    async def _speak(self) -> None:
+        with suppress(SandboxError):  # its end is heard by the other one
+            while True:
+                await self._stream.send(await self._sending.get())
+
+    async def _hear(self) -> None:
+        try:
+            while any(heard := await self._stream.receive()):
+                self._received += heard[0]
+                self._complaints += heard[1]
+                del self._complaints[:-_LAST_WORDS_BYTES]
+                await self._deal_out()
+        except SandboxError as error:
+            self._complaints += f"\n{error}".encode()
+        finally:
+            self._over()
+
+    async def _deal_out(self) -> None:
+        while len(self._received) >= _HEAD.size:
+            channel, length = _HEAD.unpack_from(self._received)
+            if channel > 3 or length > _LONGEST_FRAME_BYTES:
+                raise SandboxError("The machine of the sandbox sent what is no frame.")
+            end = _HEAD.size + length
+            if len(self._received) < end:
+                return
+            content = bytes(self._received[_HEAD.size : end])
+            del self._received[:end]
+            if channel < 2:
+                self._channels[channel].data_received(content)
+            else:
+                # A reader that has closed its end wants no more of it.
+                with suppress(OSError):
+                    await asyncio.get_running_loop().sock_sendall(self._pairs[channel - 2][1], content)
+
+    def _over(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+class _Door(asyncio.Transport):
+    """What a channel writes to."""
+
+    def __init__(self, put: Callable[[bytes], None]) -> None:
+        super().__init__()
+        self._put = put
+        self._closed = False
+
+    def write(self, data: Any) -> None:
+        if not self._closed:
+            self._put(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self._closed
+
+    def abort(self) -> None:
+        self._closed = True
+
+
+async def start_carried(
+    stream: ByteStream, end: Callable[[], Awaitable[None]], settings: SandboxSettings, workspace: Workspace
+) -> WorkerSession:
+    """Speak with the `relay.py` at the other end; raises `SandboxError` when it does not answer."""
+    carrier = Carrier(stream, end)
+    outputs = carrier.outputs(settings.output_bytes)
+    session = WorkerSession(cast(Tree, carrier), settings, workspace)
+    limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
+    control, calls = (Channel(limit_bytes, session.heard, session.broken) for _ in range(2))
+    session.attach(Lines(control, calls, outputs[0], outputs[1]))
+    try:
+        carrier.carry([control, calls])
+        ready = await session.wait_until_ready(_START_SECONDS)
+    except BaseException:  # a cancelled start leaves nothing behind
+        await session.stop()
+        raise
+    if not ready:
+        words = f"{carrier.complaints()} {session.last_words()}".strip()
+        await session.stop()
+        raise SandboxError(f"Python did not start in the container: {words or 'it said nothing.'}")
+    return session
+
+
+_TRANSFER_SECONDS = 60
+
+
+class ContainerFiles:
+    """The files in a container's working directory."""
+
+    def __init__(self, container: "DockerContainer", settings: SandboxSettings) -> None:
+        self._container = container
+        self._settings = settings
+
+    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
+        """The files as the container tells them."""
+        printed = await self._run(list_files(WORKSPACE, limit), limit_bytes=2 * LISTING_BYTES)
+        return read_listing(printed.decode(errors="replace"))
+
+    async def fetch(self, path: str, limit_bytes: int) -> bytes:
+        """One file."""
+        most = limit_bytes + 1
+        printed = await self._run(print_file(WORKSPACE, path, most), limit_bytes=1 + most)
+        if not printed:
+            raise FileError(f"{path!r} could not be read in the container.")
+        if len(printed) > most:
+            raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be kept.")
+        return printed[1:]
+
+    async def put(self, files: Sequence[tuple[str, bytes]]) -> None:
+        """Write files."""
+        archive = _archive(files)
+        await self._run(f"head -c {len(archive)} | tar -xf - --no-same-owner -C {WORKSPACE}", archive)
+
+    async def remove(self, paths: Sequence[str]) -> None:
+        """Remove files."""
+        for command in remove_files(WORKSPACE, paths):
+            await self._run(command)
+
+    async def _run(self, command: str, given: bytes = b"", limit_bytes: int = 65_536) -> bytes:
+        """What a command prints, as far as the limit goes."""
+        printed = bytearray()
+        with explained(self._settings):
+            async with asyncio.timeout(_TRANSFER_SECONDS):
+                await self._exchange(command, given, printed, limit_bytes)
+        return bytes(printed[:limit_bytes])
+
+    async def _exchange(self, command: str, given: bytes, printed: bytearray, limit_bytes: int) -> None:
+        execution = await self._container.exec(["bash", "-c", command], stdin=bool(given))
+        async with execution.start(detach=False) as stream:
+            if given:
+                await stream.write_in(given)
+            while len(printed) < limit_bytes and (message := await stream.read_out()) is not None:
+                if message.stream == 1:
+                    printed += message.data
+
+
+class MirroredSession:
+    """A session whose files are on another machine while a call runs, and here otherwise."""
+
+    def __init__(self, session: WorkerSession, mirror: Mirror, workspace: Workspace) -> None:
+        self._session = session
+        self._mirror = mirror
+        self._workspace = workspace
+        self.pid = session.pid
+        self.overrun = session.overrun
+        self.at_end = session.at_end
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take another call."""
+        return self._session.is_alive
+
+    @property
+    def ending(self) -> str:
+        """Why the session has ended, for the model."""
+        return self._session.ending
+
+    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> Completed:
+        """Run Python code where its variables are."""
+        left = await self._up()
+        return await self._down(await self._session.run_python(code, on_output=on_output), left)
+
+    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> Completed:
+        """Run a command of bash in a process of its own."""
+        left = await self._up()
+        return await self._down(await self._session.run_bash(command, on_output=on_output), left)
+
+    async def read(self, path: str, limit_bytes: int) -> FileHead:
+        """The first bytes of a file, as the last call left it."""
+        return await self._session.read(path, limit_bytes)
+
+    async def write(self, path: str, content: bytes) -> None:
+        """Make or replace a file; the next call sees it."""
+        await self._session.write(path, content)
+
+    async def list(self, limit: int) -> list[tuple[str, int]]:
+        """(path, bytes) of up to `limit` files."""
+        return await self._session.list(limit)
+
+    async def stop(self) -> None:
+        """End the session; a second time does nothing."""
+        await self._session.stop()
+
+    async def _up(self) -> str:
+        try:
+            return await self._mirror.up()
+        except BaseException:  # half of the files are there: better none
+            await self.stop()
+            raise
+
+    async def _down(self, completed: Completed, left: str) -> Completed:
+        if not self.is_alive:
+            lost = "what the last call wrote could not be brought back."
+            return replace(completed, lost=f"{completed.lost} Files: {lost}".strip())
+        try:
+            left = "\n".join(filter(None, (completed.stderr, left, await self._mirror.down())))
+        except BaseException:  # what is there and what is here would not be the same
+            await self.stop()
+            raise
+        return replace(completed, stderr=left)
+
+
+def _archive(files: Sequence[tuple[str, bytes]]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path, content in files:
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()

@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
-from maniple.sandbox.backends import shell
-from maniple.sandbox.mirror import Stamp
-from maniple.sandbox.remote import (
+from maniple.sandbox.backends.remote import (
+    CALL_MARK,
     MAX_FIGURE_BYTES,
     MAX_FIGURES,
     End,
     Machine,
     Output,
     RemoteSession,
+    Stamp,
     ended_unless_ready,
+    kill_call,
+    list_files,
+    make_workspace,
+    read_listing,
+    remove_files,
 )
-from maniple.sandbox.workspace import Workspace
+from maniple.sandbox.workspaces import Workspace
 
 if TYPE_CHECKING:
     from e2b_code_interpreter import AsyncSandbox, Context
@@ -59,7 +64,7 @@ class E2BBackend:
                 **_access(self._settings),
             )
             async with ended_unless_ready(sandbox.kill):
-                directory = (await sandbox.commands.run(shell.make_workspace(), user="root")).stdout.strip()
+                directory = (await sandbox.commands.run(make_workspace(), user="root")).stdout.strip()
                 context = await sandbox.create_code_context(cwd=directory)
         return RemoteSession(
             E2BMachine(sandbox, context, directory, self._settings), workspace, self._settings
@@ -99,7 +104,7 @@ class E2BMachine(Machine):
             handle = await self._sandbox.commands.run(
                 command,
                 background=True,
-                envs={shell.MARK: mark},
+                envs={CALL_MARK: mark},
                 cwd=self._directory,
                 on_stdout=lambda text: output.hear("stdout", text),
                 on_stderr=lambda text: output.hear("stderr", text),
@@ -129,7 +134,7 @@ class E2BMachine(Machine):
 
     async def stamps(self, limit: int) -> Mapping[str, Stamp]:
         """The files of the working directory."""
-        return shell.read_listing(await self._printed(shell.list_files(self._directory, limit)))
+        return read_listing(await self._printed(list_files(self._directory, limit)))
 
     async def fetch(self, path: str, limit_bytes: int) -> bytes:
         """One file, as it streams in."""
@@ -158,11 +163,11 @@ class E2BMachine(Machine):
 
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove files."""
-        for command in shell.remove_files(self._directory, paths):
+        for command in remove_files(self._directory, paths):
             await self._printed(command)
 
     async def _kill(self, mark: str) -> None:
-        await self._printed(shell.kill_call(mark))
+        await self._printed(kill_call(mark))
 
     async def _printed(self, command: str) -> str:
         from e2b import CommandExitException

@@ -3,23 +3,26 @@
 There are limits of time, memory and file size against mistakes, none against malice.
 """
 
+import asyncio
 import logging
 import os
 import shutil
 import sys
-from importlib import resources
 
+from maniple.config.process import surroundings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.programs import VARIABLES
-from maniple.sandbox.session import WorkerSession
-from maniple.sandbox.workers import Launch, start_worker
-from maniple.sandbox.workspace import Workspace
+from maniple.sandbox.bubblewrap import LINE_BYTES, Service
+from maniple.sandbox.host import VARIABLES, standalone_program
+from maniple.sandbox.processes import PipedProgram, open_pipes
+from maniple.sandbox.worker_session import Launch, WorkerSession, start_worker
+from maniple.sandbox.workspaces import Workspace
 
 WARNING = (
     "sandbox.backend is unsafe-local: code that a model wrote runs unprotected, with this user's rights. "
     "It can read and change all files and reach every network. Use it only in a machine that may be lost."
 )
+_ENDLESS_BYTES = 2**62
 _LOG = logging.getLogger(__name__)
 
 
@@ -41,14 +44,19 @@ class LocalBackend:
         """Start a worker in a thread's files; warns in the log."""
         _LOG.warning(WARNING)
         directory = str(workspace.path)
-        room = resources.files("maniple.sandbox")
 
         def command(control: int, calls: int) -> list[str]:
             python = [self._python, "-I", "-S", "-B"]
             limits = (self._settings.memory_mb * 1024 * 1024, self._settings.disk_mb * 1024 * 1024)
-            keeper = [*python, str(room / "backends" / "keeper.py"), str(os.getpid()), directory]
-            worker = [*python, str(room / "worker.py"), str(control), str(calls)]
-            return [*keeper, *map(str, limits), *worker, str(room / "interpreter.py"), self._bash]
+            keeper = [*python, str(standalone_program("keeper.py")), str(os.getpid()), directory]
+            worker = [*python, str(standalone_program("worker.py")), str(control), str(calls)]
+            return [
+                *keeper,
+                *map(str, limits),
+                *worker,
+                str(standalone_program("interpreter.py")),
+                self._bash,
+            ]
 
         launch = Launch(
             command,
@@ -58,3 +66,27 @@ class LocalBackend:
             ),
         )
         return await start_worker(launch, self._settings, workspace)
+
+
+async def start_unprotected(service: Service) -> PipedProgram:
+    """Start a service with this user's rights, for who has spelled out that this is wanted.
+
+    Of this program's environment it gets what says where things are. Raises `SandboxError` with what to do.
+    """
+    kept = surroundings("PATH", "HOME", "LANG", "TMPDIR")
+    command = shutil.which(service.argv[0], path=service.environment.get("PATH", kept.get("PATH")))
+    if command is None:
+        raise SandboxError(f"There is no program {service.argv[0]}: install it, or write its whole path.")
+    folder = service.cwd or service.folder
+    keeper = str(standalone_program("keeper.py"))
+    argv = [sys.executable, "-I", "-S", "-B", keeper, str(os.getpid()), str(folder)]
+    argv += [str(_ENDLESS_BYTES)] * 2
+    try:
+        await asyncio.to_thread(service.folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        return await open_pipes(
+            [*argv, command, *service.argv[1:]],
+            environment=kept | dict(service.environment),
+            line_bytes=LINE_BYTES,
+        )
+    except (OSError, ValueError) as error:
+        raise SandboxError(f"{service.argv[0]} could not be started: {error}") from error

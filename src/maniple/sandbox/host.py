@@ -1,12 +1,48 @@
-"""Finds the host's programs that the sandbox is made of."""
+"""Who sandboxed code is on the host.
 
+An ordinary user's sandbox runs as that user, who is nobody special. Root's must not: the kernel does
+not apply the process limit to host root, and a hole in the sandbox would lead straight to root. So
+root gives workspaces, and the sandbox itself, to a user id that no account has.
+"""
+
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from maniple.types import Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    uid: int
+    gid: int
+
+
+# Below 65534 so that a container that maps 65536 ids has it, and in the range that systemd's and
+# Debian's tables both leave unused.
+UNPRIVILEGED = Account(65533, 65533)
+
+
+def sandbox_account() -> Account | None:
+    """The account to change to, or None when the server's own user does."""
+    return UNPRIVILEGED if os.geteuid() == 0 else None
+
+
+def give_away(target: Path | int) -> None:
+    """Let sandboxed code own a file or directory, named or open, that the host made for it."""
+    account = sandbox_account()
+    if account is None:
+        return
+    if isinstance(target, int):
+        os.fchown(target, account.uid, account.gid)
+    else:
+        os.chown(target, account.uid, account.gid, follow_symlinks=False)
+
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 VARIABLES = {
@@ -85,3 +121,8 @@ def find_python(configured: Path | None) -> Path | Unavailable:
     if found is None:
         return Unavailable("There is no system-wide Python for sandboxed code.", "apt-get install -y python3")
     return Path(found)
+
+
+def standalone_program(name: str) -> Traversable:
+    """Return a program of the folder `standalone`: it imports nothing of maniple and runs apart from it."""
+    return resources.files("maniple.sandbox").joinpath("standalone", name)

@@ -1,27 +1,138 @@
-"""A session with a worker of ours: calls go to it through sockets, what they print comes through pipes."""
+"""The host's end of what it says to a session's worker, and what the worker says to it.
+
+Whoever runs inside can say anything here, so nothing that is heard is more than a claim of that session
+about itself. Frames are described in `worker.py`.
+"""
 
 import asyncio
+import json
+import marshal
+import os
+import re
 import secrets
+import socket
+import subprocess
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import MAGIC_NUMBER
+from typing import Any, Literal, cast
 
-from maniple.config.settings import SandboxSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backend import Completed, OnOutput
-from maniple.sandbox.channel import Channel, Said
-from maniple.sandbox.output import Output
-from maniple.sandbox.process import Tree
-from maniple.sandbox.workspace import FileHead, Workspace
+from maniple.sandbox.host import standalone_program
+from maniple.sandbox.processes import Output, Tree
+from maniple.sandbox.workspaces import FileHead, Workspace
 
+_FIGURE = re.compile(r"figures/figure-[0-9]{1,9}\.png")
+_MOST_FIGURES = 10
+_KEYS = {
+    frozenset({"ready"}),
+    frozenset({"died"}),
+    frozenset({"id", "exit_code"}),
+    frozenset({"id", "interrupted"}),
+    frozenset({"id", "exit_code", "value", "images"}),
+}
 GRACE_SECONDS = 2.0
 """How long code may take to end when it has been interrupted; half-way it is interrupted again."""
 _LAST_WORDS_SECONDS = 1.0
 _GONE = "variables and background processes are gone; files are kept."
 _KILLED = 137
+_START_SECONDS = 20.0
+_FRAME_OVERHEAD_BYTES = 65_536
 
-Verb = Literal["python", "bash"]
+
+class Forged(ValueError):
+    """No worker of ours would say this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a worker says; which fields are set depends on what about."""
+
+    call: str = ""
+    exit_code: int | None = None
+    value: str = ""
+    images: tuple[str, ...] = ()
+    died: int | None = None
+    ready: bool = False
+    interrupted: bool = False
+
+
+def parse(content: bytes) -> Said:
+    """Read a frame from inside; raises `Forged` for anything that a worker does not say."""
+    try:
+        said = json.loads(content.decode())
+    except (ValueError, RecursionError):
+        raise Forged("no JSON") from None
+    if not isinstance(said, dict) or frozenset(said) not in _KEYS:
+        raise Forged("no frame of a worker")
+    return Said(
+        call=_text(said.get("id", "")),
+        exit_code=_code(said["exit_code"]) if "exit_code" in said else None,
+        value=_text(said.get("value", "")),
+        images=_figures(said.get("images", [])),
+        died=_code(said["died"]) if "died" in said else None,
+        ready="ready" in said,
+        interrupted="interrupted" in said,
+    )
+
+
+class Channel(asyncio.Protocol):
+    """Hands each frame to `heard`, and calls `broken` at the first one that is none, with what it was."""
+
+    def __init__(
+        self, limit_bytes: int, heard: Callable[[Said], None], broken: Callable[[str], None]
+    ) -> None:
+        self._limit_bytes = limit_bytes
+        self._heard = heard
+        self._broken = broken
+        self._received = bytearray()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have its methods and not its name.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def say(self, *words: str) -> None:
+        """Send a frame; the last of the words may have lines. What nobody hears is lost."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        content = "\n".join(words).encode(errors="backslashreplace")
+        self._transport.write(len(content).to_bytes(4, "big") + content)
+
+    def close(self) -> None:
+        """Say and hear no more."""
+        self._heard, self._broken = _ignore, _ignore
+        if self._transport is not None:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while len(self._received) >= 4:
+            length = int.from_bytes(self._received[:4], "big")
+            if length > self._limit_bytes:
+                self._break(f"a message of {length} bytes")
+                return
+            if len(self._received) < 4 + length:
+                return
+            content = bytes(self._received[4 : 4 + length])
+            del self._received[: 4 + length]
+            try:
+                said = parse(content)
+            except Forged as error:
+                self._break(str(error))
+                return
+            self._heard(said)
+
+    def _break(self, why: str) -> None:
+        broken = self._broken
+        self.close()
+        self._received.clear()
+        broken(why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +143,34 @@ class Lines:
     calls: Channel
     out: Output
     err: Output
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Forged("no text")
+    # Halves of characters can be written in JSON and nowhere else.
+    return value.encode(errors="replace").decode()
+
+
+def _code(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= 255:
+        raise Forged("no exit code")
+    return value
+
+
+def _figures(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > _MOST_FIGURES:
+        raise Forged("no list of figures")
+    if not all(isinstance(path, str) and _FIGURE.fullmatch(path) for path in value):
+        raise Forged("no figure")
+    return tuple(value)
+
+
+def _ignore(anything: object) -> None:
+    """Hear nothing."""
+
+
+Verb = Literal["python", "bash"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,3 +379,105 @@ class WorkerSession:
             lines.err.close()
         for farewell in self._farewells:
             farewell()
+
+
+Command = Callable[[int, int], Sequence[str]]
+"""The argument vector, given the descriptors CONTROL and CALLS of `worker.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How the program is started; `inherited` are descriptors that it needs beside those of the worker."""
+
+    command: Command
+    inherited: Iterable[int] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    why_not: Callable[[str], str] = str
+    """Makes a sentence of what a program printed that did not become a worker."""
+
+
+@cache
+def worker_sources() -> dict[str, bytes]:
+    """The texts of `worker.py` and `interpreter.py` by name. Blocks on disk the first time."""
+    return {name: standalone_program(name).read_bytes() for name in ("worker.py", "interpreter.py")}
+
+
+def worker_files(python: str, folder: str) -> dict[str, bytes]:
+    """`worker` and `interpreter` by the names that they are to have in `folder`, in this order.
+
+    Compiled where that Python reads what this one compiles: it starts in half the time. Blocks.
+    """
+    sources = worker_sources()
+    if _magic_number(python) != MAGIC_NUMBER:
+        return sources
+    header = MAGIC_NUMBER + bytes(12)
+    return {
+        f"{name}c": header + marshal.dumps(compile(text, f"{folder}/{name}", "exec", dont_inherit=True))
+        for name, text in sources.items()
+    }
+
+
+def _magic_number(python: str) -> bytes:
+    command = "import sys, _frozen_importlib_external as i; sys.stdout.buffer.write(i.MAGIC_NUMBER)"
+    arguments = [python, "-I", "-S", "-c", command]
+    try:
+        return subprocess.run(arguments, env={}, capture_output=True, check=False, timeout=10).stdout
+    except (OSError, subprocess.SubprocessError):
+        return b""  # the sandbox will say what is wrong with it
+
+
+async def start_worker(launch: Launch, settings: SandboxSettings, workspace: Workspace) -> WorkerSession:
+    """Start it and wait until it can take calls; raises `SandboxError` when it cannot."""
+    try:
+        session, ends = _launched(launch, settings, workspace)
+    except OSError as error:
+        raise SandboxError(f"The sandbox could not be started: {error}") from error
+    loop = asyncio.get_running_loop()
+    try:
+        for channel, end in ends:
+            await loop.connect_accepted_socket(lambda channel=channel: channel, end)
+        ready = await session.wait_until_ready(_START_SECONDS)
+    except BaseException:  # a cancelled start leaves nothing behind
+        await session.stop()
+        for _, end in ends:
+            end.close()
+        raise
+    if not ready:
+        await session.stop()
+        raise SandboxError(launch.why_not(session.last_words()))
+    return session
+
+
+def _launched(
+    launch: Launch, settings: SandboxSettings, workspace: Workspace
+) -> tuple[WorkerSession, list[tuple[Channel, socket.socket]]]:
+    """The session of a program that has been started, and the channels that are still to be connected."""
+    with ExitStack() as theirs, ExitStack() as ours:
+        sockets: list[socket.socket] = []
+        inside: list[int] = []
+        outputs: list[Output] = []
+        written: list[int] = []
+        for _ in range(2):
+            end, end_inside = socket.socketpair()
+            sockets.append(ours.enter_context(end))
+            inside.append(theirs.enter_context(end_inside).fileno())
+            reading, writing = os.pipe()
+            theirs.callback(os.close, writing)
+            written.append(writing)
+            outputs.append(Output(reading, settings.output_bytes))
+            ours.callback(outputs[-1].close)
+        control, calls = inside
+        tree = Tree(
+            launch.command(control, calls),
+            out=written[0],
+            err=written[1],
+            inherited=(control, calls, *launch.inherited),
+            environment=launch.environment,
+        )
+        ours.pop_all()
+    session = WorkerSession(tree, settings, workspace)
+    # The longest way to write one character in JSON takes six bytes.
+    limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
+    channels = [Channel(limit_bytes, session.heard, session.broken) for _ in sockets]
+    session.attach(Lines(channels[0], channels[1], outputs[0], outputs[1]))
+    return session, list(zip(channels, sockets, strict=True))

@@ -1,0 +1,431 @@
+"""Keeps a thread's workspace on the host and its copy on another machine the same.
+
+What a machine says of its files is the word of code that nobody vouches for: names, sizes and contents
+go through the workspace, which judges each path, and both directions are bounded in number and bytes.
+"""
+
+import asyncio
+import base64
+import binascii
+import shlex
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.errors import FileError, SandboxError
+from maniple.sandbox.backend import Completed, OnOutput
+from maniple.sandbox.processes import Capture
+from maniple.sandbox.safe_open import MAX_DEPTH, components
+from maniple.sandbox.workspaces import FileHead, Workspace
+
+MAX_FILES = 1000
+"""In a workspace that is mirrored; the rest stays where it is."""
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells one state of a file from another: its bytes, and when it was last changed."""
+
+    size: int
+    changed: str
+
+
+class RemoteFiles(Protocol):
+    """The files of the working directory on another machine. Raises `SandboxError` when it is lost."""
+
+    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
+        """Up to `limit` ordinary files by their path."""
+        ...
+
+    async def fetch(self, path: str, limit_bytes: int) -> bytes:
+        """The whole file; `FileError` when it has more bytes, is gone or cannot be read."""
+        ...
+
+    async def put(self, files: Sequence[tuple[str, bytes]]) -> None: ...
+
+    async def remove(self, paths: Sequence[str]) -> None: ...
+
+
+class Mirror:
+    """Takes changed files up before a call, and down after it."""
+
+    def __init__(self, workspace: Workspace, remote: RemoteFiles, limit_bytes: int) -> None:
+        """`limit_bytes`: of all files together, in one direction at a time."""
+        self._workspace = workspace
+        self._remote = remote
+        self._limit_bytes = limit_bytes
+        self._here: dict[str, Stamp] = {}
+        self._there: dict[str, Stamp] = {}
+
+    async def up(self) -> str:
+        """Bring over what changed on the host; returns a sentence about what was left behind, or ""."""
+        now = await self._host_stamps()
+        gone = [path for path in self._here if path not in now and path in self._there]
+        if gone:
+            await self._remote.remove(gone)
+        left = _Left("not in the sandbox")
+        if len(now) > MAX_FILES:
+            left.add(f"all but {MAX_FILES} files")
+        changed = [path for path, stamp in now.items() if self._here.get(path) != stamp][:MAX_FILES]
+        sent = await asyncio.to_thread(self._read, changed, left)
+        if sent:
+            await self._remote.put(sent)
+        self._here = now
+        if sent or gone:
+            there = await self._remote.stamps(MAX_FILES)
+            known = {path for path in self._there if path not in gone} | {path for path, _ in sent}
+            # What else changed there, by a process in the background, is for the way down.
+            fresh = {path for path, _ in sent}
+            self._there = {
+                path: there[path] if path in fresh else self._there[path] for path in known if path in there
+            }
+        return str(left)
+
+    async def down(self) -> str:
+        """Bring back what changed on the machine; returns a sentence about what was left there, or ""."""
+        now = await self._remote.stamps(MAX_FILES + 1)
+        left = _Left("not brought out of the sandbox")
+        if len(now) > MAX_FILES:
+            left.add(f"all but {MAX_FILES} files")
+        changed = [path for path, stamp in now.items() if self._there.get(path) != stamp][:MAX_FILES]
+        written: list[str] = []
+        room = self._limit_bytes
+        for path in changed:
+            most = min(room, self._workspace.max_file_bytes)
+            size = await self._bring(path, now[path].size, most, left)
+            if size is not None:
+                room -= size
+                written.append(path)
+        if len(now) <= MAX_FILES:
+            await self._forget([path for path in self._there if path not in now])
+        self._there = dict(now)
+        if written:
+            here = await self._host_stamps()
+            self._here |= {path: here[path] for path in written if path in here}
+        return str(left)
+
+    def _read(self, paths: Sequence[str], left: "_Left") -> list[tuple[str, bytes]]:
+        found: list[tuple[str, bytes]] = []
+        room = self._limit_bytes
+        for path in paths:
+            try:
+                head = self._workspace.read(path, room + 1)
+            except FileError as error:
+                left.add(str(error))
+                continue
+            if head.size > room or len(head.content) != head.size:
+                left.add(f"{path!r} ({head.size} bytes; {self._limit_bytes} go over at once)")
+                continue
+            room -= head.size
+            found.append((path, head.content))
+        return found
+
+    async def _bring(self, path: str, told_bytes: int, most_bytes: int, left: "_Left") -> int | None:
+        if told_bytes > most_bytes:
+            left.add(f"{path!r} has more than the {most_bytes} bytes that can be kept.")
+            return None
+        try:
+            components(path)
+            # Not every service can tell an empty file from none.
+            content = await self._remote.fetch(path, most_bytes) if told_bytes else b""
+            await asyncio.to_thread(self._workspace.write, path, content)
+        except FileError as error:
+            left.add(str(error))
+            return None
+        return len(content)
+
+    async def _forget(self, gone: Sequence[str]) -> None:
+        """Remove on the host what code removed on the machine, unless the host has changed it since."""
+        if not gone:
+            return
+        now = await self._host_stamps()
+        for path in gone:
+            if path in self._here and self._here.pop(path) == now.get(path):
+                await asyncio.to_thread(self._workspace.delete, path)
+
+    async def _host_stamps(self) -> dict[str, Stamp]:
+        stamps = await asyncio.to_thread(self._workspace.stamps, MAX_FILES + 1)
+        return {path: Stamp(size, str(changed)) for path, size, changed in sorted(stamps)}
+
+
+class _Left:
+    """Collects what did not come over, for one sentence."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._what: list[str] = []
+
+    def add(self, what: str) -> None:
+        self._what.append(what)
+
+    def __str__(self) -> str:
+        if not self._what:
+            return ""
+        more = len(self._what) - _NAMED
+        named = "; ".join(self._what[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
+        return f"[{self._where}: {named}]"
+
+
+MAX_FIGURES = 10
+MAX_FIGURE_BYTES = 5_000_000
+# What an SDK does for each piece takes the event loop's time, and nothing of so much would be kept.
+_FLOOD_BYTES = 4_000_000
+_STOP_SECONDS = 10
+_FIGURES_LOOKED_AT = 1000
+LOST = "The Python process was ended, so variables and imports are gone; the files are still there."
+
+
+class Flood(Exception):
+    """A call printed more than a host should listen to; raised out of `Output.hear`."""
+
+
+class Output:
+    """What one call prints, as it arrives."""
+
+    def __init__(self, limit_bytes: int, on_output: OnOutput | None) -> None:
+        self._captures = {"stdout": Capture(limit_bytes), "stderr": Capture(limit_bytes)}
+        self._on_output = on_output
+        self._heard = 0
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether it has been too much altogether."""
+        return self._heard > _FLOOD_BYTES
+
+    def hear(self, stream: Literal["stdout", "stderr"], text: str) -> None:
+        """Take a piece of text; raises `Flood` when it has been too much altogether."""
+        data = text.encode(errors="replace")
+        self._heard += len(data)
+        self._captures[stream].data_received(data)
+        if self._on_output is not None:
+            self._on_output(stream, text)
+        if self.is_flooded:
+            raise Flood
+
+    def text(self, stream: Literal["stdout", "stderr"]) -> str:
+        """What was printed there, its middle cut."""
+        return self._captures[stream].text()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a call ended by itself. `figures` are PNG files."""
+
+    exit_code: int
+    value: str = ""
+    figures: tuple[bytes, ...] = ()
+
+
+class Machine(RemoteFiles, Protocol):
+    """One sandbox of a service. Raises `SandboxError`, with what to do, when it fails or is gone."""
+
+    async def python(self, code: str, output: Output) -> End:
+        """Run code with the variables of the calls before."""
+        ...
+
+    async def bash(self, command: str, output: Output) -> End:
+        """Run a command; when cancelled, it is killed before this returns."""
+        ...
+
+    async def restart_python(self) -> None:
+        """End whatever Python does, and its variables with it."""
+        ...
+
+    async def stay(self) -> None:
+        """Put off the time at which the service ends a machine that nobody uses."""
+        ...
+
+    async def close(self) -> None:
+        """End the machine and everything on it; a machine that is gone already is no error."""
+        ...
+
+
+class RemoteSession:
+    """A thread's session on a machine of a service."""
+
+    def __init__(self, machine: Machine, workspace: Workspace, settings: SandboxSettings) -> None:
+        self._machine = machine
+        self._workspace = workspace
+        self._settings = settings
+        self._mirror = Mirror(workspace, machine, settings.disk_mb * 1_000_000)
+        self._stopping: asyncio.Task[None] | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take another call."""
+        return self._stopping is None
+
+    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> Completed:
+        """Run Python code where its variables are."""
+        return await self._run(lambda output: self._machine.python(code, output), on_output, python=True)
+
+    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> Completed:
+        """Run a command of bash in a process of its own."""
+        return await self._run(lambda output: self._machine.bash(command, output), on_output, python=False)
+
+    async def read(self, path: str, limit_bytes: int) -> FileHead:
+        """The first bytes of a file, as the last call left it."""
+        return await asyncio.to_thread(self._workspace.read, path, limit_bytes)
+
+    async def write(self, path: str, content: bytes) -> None:
+        """Make or replace a file; the next call sees it."""
+        await asyncio.to_thread(self._workspace.write, path, content)
+
+    async def list(self, limit: int) -> list[tuple[str, int]]:
+        """(path, bytes) of up to `limit` files."""
+        return await asyncio.to_thread(self._workspace.files, limit)
+
+    async def stop(self) -> None:
+        """End the machine, and wait for that; a second time does nothing."""
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._close())
+        await asyncio.shield(self._stopping)
+
+    async def _run(
+        self, work: Callable[[Output], Coroutine[Any, Any, End]], on_output: OnOutput | None, *, python: bool
+    ) -> Completed:
+        if not self.is_alive:
+            raise SandboxError("The sandbox has ended; run the code again for a new one.")
+        try:
+            return await self._mirrored(work, Output(self._settings.output_bytes, on_output), python)
+        except BaseException:  # nobody knows what still runs there, so nothing of it may stay
+            await self.stop()
+            raise
+
+    async def _mirrored(
+        self, work: Callable[[Output], Coroutine[Any, Any, End]], output: Output, python: bool
+    ) -> Completed:
+        await self._machine.stay()
+        left = [await self._mirror.up()]
+        started = time.monotonic()
+        end, why = await self._ended(work(output))
+        seconds = time.monotonic() - started
+        if end is None and python:
+            await self._machine.restart_python()
+        left.append(await self._mirror.down())
+        images = await self._keep(end.figures) if end is not None else ()
+        return Completed(
+            exit_code=137 if end is None else end.exit_code,
+            stdout=output.text("stdout"),
+            stderr="\n".join(filter(None, (output.text("stderr"), why if why != "timeout" else "", *left))),
+            seconds=seconds,
+            timed_out=why == "timeout",
+            value=end.value if end is not None else "",
+            images=images,
+            lost=LOST if end is None and python else "",
+        )
+
+    async def _ended(self, work: Coroutine[Any, Any, End]) -> tuple[End | None, str]:
+        """How the work ended, or None and why it was ended."""
+        # Not asyncio.timeout: not every SDK lets a cancellation through as one.
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait({task}, timeout=self._settings.timeout_seconds)
+            if task.done():
+                return task.result(), ""
+        except Flood:
+            return None, f"[stopped: it printed more than {_FLOOD_BYTES} bytes]"
+        finally:
+            await _cancel(task)
+        return None, "timeout"
+
+    async def _keep(self, figures: tuple[bytes, ...]) -> tuple[str, ...]:
+        """Write figures beside those that are there; one that does not fit is left out."""
+        if not figures:
+            return ()
+        taken = {path for path, _ in await self.list(_FIGURES_LOOKED_AT)}
+        free = (name for number in range(1, 10_000) if (name := f"figures/figure-{number}.png") not in taken)
+        kept: list[str] = []
+        for name, figure in zip(free, figures[:MAX_FIGURES], strict=False):
+            try:
+                await self.write(name, figure)
+            except FileError:
+                continue
+            kept.append(name)
+        return tuple(kept)
+
+    async def _close(self) -> None:
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._machine.close()
+        except TimeoutError:
+            # The service ends a machine that nobody uses by itself.
+            return
+
+
+async def _cancel(task: asyncio.Task[End]) -> None:
+    task.cancel()
+    await asyncio.wait({task}, timeout=_STOP_SECONDS)
+    if task.done() and not task.cancelled():
+        task.exception()  # looked at: what it failed with while it was being ended is of no interest
+
+
+@asynccontextmanager
+async def ended_unless_ready(end: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
+    """End a new machine again, by `end`, when it cannot be prepared."""
+    try:
+        yield
+    except BaseException:  # a cancellation, too, must not leave a machine that costs money
+        await asyncio.shield(end())
+        raise
+
+
+CALL_MARK = "MANIPLE_CALL"
+"""The variable by which the processes of one call are found again."""
+LISTING_BYTES = 2_000_000
+_AT_ONCE = 20
+
+
+def make_workspace() -> str:
+    """Make a working directory and print it: /workspace where that can be made, else one at home."""
+    return (
+        "mkdir -p /workspace 2>/dev/null && chmod 0777 /workspace 2>/dev/null "
+        "|| sudo -n install -d -m 0777 /workspace 2>/dev/null; "
+        'cd /workspace 2>/dev/null && test -w . || { mkdir -p "$HOME/workspace" && cd "$HOME/workspace"; }; '
+        "pwd"
+    )
+
+
+def list_files(directory: str, limit: int) -> str:
+    """Print `limit` ordinary files: bytes, time of the last change and path of each, as base64."""
+    found = f"find . -xdev -maxdepth {MAX_DEPTH} -type f -links 1 -printf '%s %T@ %P\\0' 2>/dev/null"
+    bounded = f"head -z -n {limit} | head -c {LISTING_BYTES} | base64 -w 0"
+    return f"cd {shlex.quote(directory)} && {found} | {bounded}"
+
+
+def read_listing(printed: str) -> dict[str, Stamp]:
+    """What `list_files` printed; a line that makes no sense is left out."""
+    try:
+        entries = base64.b64decode(printed, validate=True).split(b"\0")
+    except (binascii.Error, ValueError):
+        return {}
+    files: dict[str, Stamp] = {}
+    for entry in entries[:-1]:  # the last is empty, or cut
+        size, _, rest = entry.decode(errors="replace").partition(" ")
+        changed, _, path = rest.partition(" ")
+        if path and size.isascii() and size.isdecimal():
+            files[path] = Stamp(int(size[:18]), changed[:40])
+    return files
+
+
+def print_file(directory: str, path: str, limit_bytes: int) -> str:
+    """Print a plus and the beginning of a file; nothing where there is no file."""
+    name = shlex.quote(f"{directory}/{path}")
+    return f"test -f {name} && printf + && head -c {limit_bytes} -- {name}"
+
+
+def remove_files(directory: str, paths: Sequence[str]) -> Iterator[str]:
+    """Commands that remove files; a path is the host's own word."""
+    for start in range(0, len(paths), _AT_ONCE):
+        names = shlex.join(f"./{path}" for path in paths[start : start + _AT_ONCE])
+        yield f"cd {shlex.quote(directory)} && rm -f -- {names}"
+
+
+def kill_call(mark: str) -> str:
+    """Kill every process that was started with this mark, whatever group it has moved to."""
+    marked = f"grep -lzsx {shlex.quote(f'{CALL_MARK}={mark}')} /proc/[0-9]*/environ"
+    return f"for e in $({marked}); do p=${{e#/proc/}}; kill -KILL ${{p%%/*}}; done 2>/dev/null; true"

@@ -1,0 +1,326 @@
+"""Opens files beneath a directory whose content nobody vouches for.
+
+Sandboxed code can plant symbolic links, hard links, pipes and devices in its workspace, and can swap
+them while the host looks. So the host never resolves a path there: it walks it one component at a time
+from an open directory, follows no link, and judges what it has opened, not what it is called. That is what
+`openat2` with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS does, without the kernel having to know it.
+"""
+
+import errno
+import heapq
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from maniple.errors import FileError
+from maniple.sandbox.host import give_away
+
+MAX_DEPTH = 32
+DRAFT = ".maniple-"
+"""How the names of files begin that are not whole yet."""
+# Without O_NONBLOCK, opening a planted pipe waits for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def components(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
+    """The parts of a path that a model wrote; `root` is the directory's name inside the sandbox.
+
+    Raises `FileError` for `..`, for absolute paths beyond `root` and for what is no path at all.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise FileError(f"{path!a} is not a file name that can be written down; choose another.") from None
+    relative = path.removeprefix(root) if path == root or path.startswith(root + "/") else path
+    if "\0" in path or (relative is path and path.startswith("/")):
+        raise FileError(f"{path!r} is outside the workspace; name a file relative to it, such as notes.txt.")
+    parts = tuple(part for part in relative.split("/") if part not in ("", "."))
+    if ".." in parts:
+        raise FileError(f"{path!r} leads out of the workspace; name a file without `..`.")
+    if len(parts) > MAX_DEPTH:
+        raise FileError(f"{path!r} has more than {MAX_DEPTH} levels; use fewer.")
+    return parts
+
+
+@contextmanager
+def open_directory(root: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
+    """The descriptor of a directory beneath `root`; `make` makes the missing ones on the way.
+
+    One that code has closed is opened to its owner again.
+    """
+    current = open_folder(root)
+    try:
+        for part in parts:
+            made = make and _make_directory(part, current)
+            below = open_folder(part, current)
+            os.close(current)
+            current = below
+            if made:
+                give_away(current)
+        yield current
+    finally:
+        os.close(current)
+
+
+def _make_directory(name: str, parent: int) -> bool:
+    try:
+        os.mkdir(name, 0o755, dir_fd=parent)
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextmanager
+def open_regular(name: str, directory: int) -> Iterator[int]:
+    """The descriptor of a regular file with one name, for reading; raises `FileError` for any other."""
+    descriptor = os.open(name, _READ, dir_fd=directory)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError
+        # A second name may be a file of someone else's, linked here.
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise FileError(f"{name!r} is not an ordinary file with one name, so it is not read.")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def replace(name: str, directory: int, pieces: Iterable[bytes], mode: int | None = None) -> None:
+    """Write a whole new file, then give it its name: readers see the old content or all of the new.
+
+    Without a `mode`, a program that is replaced can still be executed.
+    """
+    draft = f"{DRAFT}{os.urandom(8).hex()}"
+    descriptor = os.open(draft, _CREATE, 0o644, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            give_away(descriptor)
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fchmod(descriptor, _mode(name, directory) if mode is None else mode)
+            os.fsync(descriptor)
+        os.rename(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:  # whatever happened, no draft is left
+        with suppress(OSError):
+            os.unlink(draft, dir_fd=directory)
+        raise
+
+
+def _mode(name: str, directory: int) -> int:
+    with suppress(OSError):
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if stat.S_ISREG(found):
+            return 0o644 | found & 0o111
+    return 0o644
+
+
+TO_READ = stat.S_IRUSR | stat.S_IXUSR
+TO_CHANGE = stat.S_IRWXU
+TRIES = 20
+"""How often the host opens a folder to its owner again while code closes it as often."""
+_DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_folder(name: str | Path, parent: int | None = None, needed: int = TO_READ) -> int:
+    """The descriptor of a folder that its owner may use as `needed`, whatever its mode was; follows no link.
+
+    Raises `PermissionError`: with EPERM for a closed folder of somebody else's, with EACCES for one that is
+    closed as fast as it is opened. Raises other kinds of `OSError` as `os.open` does.
+    """
+    is_closed = False
+    for _ in range(TRIES):
+        try:
+            if is_closed:
+                _let_in(name, parent)
+            return _opened(name, parent, needed)
+        except PermissionError as error:
+            if error.errno == errno.EPERM:
+                raise
+            is_closed = True
+    raise PermissionError(errno.EACCES, "A folder is closed again and again", str(name))
+
+
+def allow_owner(folder: int, needed: int = TO_READ) -> None:
+    """Give the owner of an open folder all rights in it, if one that is `needed` lacks."""
+    mode = os.fstat(folder).st_mode
+    if mode & needed != needed:
+        os.fchmod(folder, stat.S_IMODE(mode) | TO_CHANGE)
+
+
+def _opened(name: str | Path, parent: int | None, needed: int) -> int:
+    folder = os.open(name, os.O_RDONLY | _DIRECTORY, dir_fd=parent)
+    try:
+        allow_owner(folder, needed)
+    except OSError:
+        os.close(folder)
+        raise
+    return folder
+
+
+def _let_in(name: str | Path, parent: int | None) -> None:
+    """Through a descriptor, because the name may be a link by now, and chmod(2) follows links."""
+    if parent is not None:
+        allow_owner(parent)
+    closed = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=parent)
+    try:
+        mode = stat.S_IMODE(os.fstat(closed).st_mode)
+        Path(f"/proc/self/fd/{closed}").chmod(mode | TO_CHANGE)
+    finally:
+        os.close(closed)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove `folder` with all that is in it; links are removed and not followed. Blocks on disk.
+
+    A tree that code has made can be deeper than a path is long and than this program may recurse, so each
+    folder in it is first moved to the top; one that is closed is opened to its owner. Nothing must write
+    there meanwhile. Raises `OSError`.
+    """
+    # Random, because what is there already has names that code chose.
+    start = int.from_bytes(os.urandom(8), "big")
+    names = (f".removed-{number:x}" for number in count(start))
+    root = open_folder(folder, needed=TO_CHANGE)
+    try:
+        pending = _emptied(root, root, names)
+        while pending:
+            name = pending.pop()
+            inside = open_folder(name, root, TO_CHANGE)
+            try:
+                pending += _emptied(inside, root, names)
+            finally:
+                os.close(inside)
+            os.rmdir(name, dir_fd=root)
+    finally:
+        os.close(root)
+    folder.rmdir()
+
+
+def _emptied(directory: int, root: int, names: Iterator[str]) -> list[str]:
+    """Unlink the files of `directory` and move its folders to `root`; their names there."""
+    moved = []
+    with os.scandir(directory) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
+    for name, mode in found:
+        if not stat.S_ISDIR(mode):
+            os.unlink(name, dir_fd=directory)
+        elif directory == root:
+            moved.append(name)
+        else:
+            moved.append(next(names))
+            os.close(open_folder(name, directory, TO_CHANGE))  # without which it cannot be moved
+            os.rename(name, moved[-1], src_dir_fd=directory, dst_dir_fd=root)
+    return moved
+
+
+MAX_LEVELS = 64
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DiskUse:
+    """`size_bytes` are blocks, so that a hole costs nothing; `entries` are files and folders of any kind.
+
+    `largest` are (path, bytes), largest first, of what was seen. `too_deep` names a folder below
+    `MAX_LEVELS` others, which was not looked into.
+    """
+
+    size_bytes: int
+    entries: int
+    largest: tuple[tuple[str, int], ...]
+    too_deep: str = ""
+
+
+def measure(folder: Path, max_bytes: int, max_entries: int) -> DiskUse:
+    """Count until the end or until a limit is passed. Blocks on disk; follows no link.
+
+    What vanishes meanwhile counts nothing; a folder that code has closed is opened to its owner again. Raises
+    `PermissionError` when code closes one as fast as that.
+    """
+    size, entries = 0, 0
+    largest: list[tuple[int, str]] = []
+    linked: set[int] = set()
+    for path, found in _walk(folder):
+        entries += 1
+        if found is None:
+            return DiskUse(size, entries, _sorted(largest), path)
+        # A file with two names takes its blocks once.
+        if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
+            if found.st_ino in linked:
+                continue
+            linked.add(found.st_ino)
+        taken = found.st_blocks * 512
+        size += taken
+        if not stat.S_ISDIR(found.st_mode):
+            (heapq.heappush if len(largest) < _NAMED else heapq.heappushpop)(largest, (taken, path))
+        if size > max_bytes or entries > max_entries:
+            break
+    return DiskUse(size, entries, _sorted(largest))
+
+
+def _sorted(largest: list[tuple[int, str]]) -> tuple[tuple[str, int], ...]:
+    return tuple((path, size) for size, path in sorted(largest, reverse=True))
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result | None]]:
+    root = _open(folder)
+    if root is None:
+        return
+    try:
+        yield from _beneath(root, "", 0)
+    finally:
+        os.close(root)
+
+
+def _beneath(directory: int, above: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
+    """One open directory for each level, and None for what lies too deep."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            path = f"{above}{entry.name}"
+            found = _status(entry.name, directory)
+            if found is None:
+                continue
+            yield path, found
+            if stat.S_ISDIR(found.st_mode):
+                yield from _folder(directory, path, level + 1)
+
+
+def _folder(parent: int, path: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
+    if level > MAX_LEVELS:
+        yield path, None
+        return
+    below = _open(path.rpartition("/")[2], parent)
+    if below is None:
+        return
+    try:
+        yield from _beneath(below, f"{path}/", level)
+    finally:
+        os.close(below)
+
+
+def _open(name: str | Path, parent: int | None = None) -> int | None:
+    """None for what is no folder any more, and for what another user keeps closed, to the code as to us."""
+    try:
+        return open_folder(name, parent)
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            raise
+        return None
+
+
+def _status(name: str, directory: int) -> os.stat_result | None:
+    """None for what is gone; code may close the folder that it is in at any moment."""
+    for _ in range(TRIES):
+        try:
+            return os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except PermissionError:
+            allow_owner(directory)
+        except OSError:
+            return None
+    raise PermissionError(errno.EACCES, "A folder is closed again and again", name)
