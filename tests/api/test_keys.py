@@ -96,7 +96,7 @@ async def test_without_keys_this_machine_is_let_in_whatever_a_proxy_puts_into_th
     assert response.status_code == 200
 
 
-async def test_the_last_key_revoked_leaves_no_open_door_to_other_machines(tmp_path):
+async def test_the_last_key_revoked_leaves_no_open_socket_to_other_machines(tmp_path):
     with serving(SIMPLE) as model:
         async with inside(model.base_url, tmp_path, server={"host": "0.0.0.0"}) as it:
             assert (await it.client.get("/api/threads")).status_code == 401

@@ -16,7 +16,7 @@ HOSTS = AllowedHosts(["pypi.org", "*.Yahoo.com", "example.org:8443", "*.example.
     ],
 )
 def test_what_is_named_is_allowed(host: str, port: int) -> None:
-    assert HOSTS.name(host, port, 443)
+    assert HOSTS.allows(host, port, 443)
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_what_is_named_is_allowed(host: str, port: int) -> None:
     ],
 )
 def test_nothing_else_is(host: str, port: int) -> None:
-    assert not HOSTS.name(host, port, 443)
+    assert not HOSTS.allows(host, port, 443)

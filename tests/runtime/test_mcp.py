@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
-from maniple.egress import AddressGuard, Exit
+from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
 from maniple.runtime.compose import open_runtime
 from maniple.runtime.mcp import McpEquipment, open_mcp
@@ -53,7 +53,7 @@ async def equipped(
             settings,
             stack,
             sandbox=Unavailable("It is not there.", "none."),
-            leads=Exit(AddressGuard(settings.fetch).resolve, nowhere),
+            leads=EgressRoute(AddressGuard(settings.fetch).resolve, nowhere),
             kept=kept,
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.config.settings import FetchSettings, SandboxSettings
-from maniple.egress import AddressGuard, Exit
+from maniple.egress import AddressGuard, EgressRoute
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.sandbox.package_environment import find_environment, install
 from tests.crawler.web import Reply, open_site
@@ -24,7 +24,7 @@ async def use_both(home: Path) -> str:
     async with open_site({"/": Reply("through")}, ALLOWED) as site:
         place = f"{ALLOWED}:{site.port}"
         settings = SETTINGS.model_copy(update={"allow_hosts": (place,)})
-        leads = Exit(guard.resolve, asyncio.open_connection)
+        leads = EgressRoute(guard.resolve, asyncio.open_connection)
         async with open_sandbox(settings, cache_dir=home / "cache", leads=leads) as sandbox:
             if isinstance(sandbox, Unavailable):
                 return str(sandbox)

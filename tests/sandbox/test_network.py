@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maniple.config.settings import FetchSettings, SandboxSettings
-from maniple.egress import AddressGuard, Exit
+from maniple.egress import AddressGuard, EgressRoute
 from maniple.sandbox import Completed, Sandbox, Unavailable, Workspace, open_sandbox
 from tests.crawler.web import Canary, Reply, Site, open_canary, open_site, redirect
 from tests.sandbox.nobody import home_of_nobody
@@ -43,7 +43,7 @@ async def connected(*names: str) -> AsyncIterator[Sandbox]:
         return await guard.resolve(DNS.get(host, host), port)
 
     settings = SandboxSettings(network="allowlist", allow_hosts=names)
-    async with open_sandbox(settings, leads=Exit(resolve, asyncio.open_connection)) as sandbox:
+    async with open_sandbox(settings, leads=EgressRoute(resolve, asyncio.open_connection)) as sandbox:
         if isinstance(sandbox, Unavailable):
             pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
@@ -248,7 +248,7 @@ async def test_a_way_out_that_cannot_be_opened_is_told_and_no_code_is_run(
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
     settings = SandboxSettings(network="allowlist", allow_hosts=("site.test",))
-    leads = Exit(AddressGuard(FetchSettings()).resolve, asyncio.open_connection)
+    leads = EgressRoute(AddressGuard(FetchSettings()).resolve, asyncio.open_connection)
     async with open_sandbox(settings, leads=leads) as sandbox:
         assert isinstance(sandbox, Unavailable)
         assert "AF_UNIX path too long" in sandbox.reason

@@ -8,7 +8,7 @@ import pytest
 
 from maniple.config import Settings
 from maniple.config.settings import FetchSettings, SandboxSettings
-from maniple.egress import AddressGuard, Exit
+from maniple.egress import AddressGuard, EgressRoute
 from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
 from maniple.sandbox.package_environment import find_environment, installed_packages
 from tests.crawler.web import Reply, Site, open_site
@@ -46,7 +46,7 @@ async def fitted(site: Site) -> AsyncIterator[Sandbox]:
     environment = find_environment(settings, cache_dir)
     if environment is None or not environment.stands:
         pytest.fail("The tests need the sandbox's packages: run `.venv/bin/maniple doctor --packages`.")
-    leads = Exit(resolve, asyncio.open_connection)
+    leads = EgressRoute(resolve, asyncio.open_connection)
     async with open_sandbox(settings, cache_dir=cache_dir, leads=leads) as sandbox:
         if isinstance(sandbox, Unavailable):
             pytest.fail(f"The tests need a working sandbox. {sandbox}")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.egress import Exit
+from maniple.egress import EgressRoute
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import Service, Services, open_services
@@ -130,7 +130,7 @@ for host in ("named.test:{port}", "other.test:{port}"):
     except OSError as error:
         print(error.code)
 """
-    leads = Exit(resolve, asyncio.open_connection)
+    leads = EgressRoute(resolve, asyncio.open_connection)
     async with open_services(SandboxSettings(), leads) as services:
         program = await services.start(service(tmp_path, code, allow_hosts=[f"named.test:{port}"]))
         assert await answer(program) == "hello\n403\n"

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-from maniple.egress import Resolve
+from maniple.egress import EgressResolver
 from maniple.errors import FetchError
 
 # A name with a dot, this machine or an IP address, and perhaps a port: no scheme such as `javascript:1`.
@@ -35,7 +35,7 @@ def _is_numeric_or_local(host: str) -> bool:
     return True
 
 
-async def require_public(url: str, resolve: Resolve) -> None:
+async def require_public(url: str, resolve: EgressResolver) -> None:
     """Say why the page at `url` may not be opened, where the browser itself could not say it.
 
     Raises:

@@ -19,7 +19,7 @@ from maniple.browser.executable import find_executable
 from maniple.browser.page import Browser
 from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
-from maniple.egress import Resolve
+from maniple.egress import EgressResolver
 from maniple.reading.isolated import Nursery
 from maniple.types import Unavailable, installing
 
@@ -36,7 +36,7 @@ class Places:
 
 @asynccontextmanager
 async def open_backend(
-    settings: BrowserSettings, resolve: Resolve, places: Places
+    settings: BrowserSettings, resolve: EgressResolver, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     """The browser of `browser.backend`, or what it lacks; `open_browser` says the rest.
 
@@ -58,7 +58,7 @@ async def open_backend(
 
 @asynccontextmanager
 async def _local(
-    settings: BrowserSettings, resolve: Resolve, places: Places
+    settings: BrowserSettings, resolve: EgressResolver, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     executable = await asyncio.to_thread(find_executable, settings)
     if isinstance(executable, Unavailable):
@@ -76,7 +76,7 @@ async def _local(
 
 @asynccontextmanager
 async def _remote(
-    settings: BrowserSettings, resolve: Resolve, places: Places
+    settings: BrowserSettings, resolve: EgressResolver, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     if settings.cdp_url is None:
         yield Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
@@ -89,7 +89,7 @@ async def _remote(
 
 @asynccontextmanager
 async def _browser_use(
-    settings: BrowserSettings, resolve: Resolve, places: Places
+    settings: BrowserSettings, resolve: EgressResolver, places: Places
 ) -> AsyncIterator[Browser | Unavailable]:
     from maniple.browser.drivers.browser_use import BrowserUseSight, WatchedChromium, acts_of
 
@@ -113,7 +113,9 @@ async def _browser_use(
 
 
 @asynccontextmanager
-async def _sandbox(settings: BrowserSettings, resolve: Resolve) -> AsyncIterator[Browser | Unavailable]:
+async def _sandbox(
+    settings: BrowserSettings, resolve: EgressResolver
+) -> AsyncIterator[Browser | Unavailable]:
     from maniple.browser.drivers.sandbox import SandboxBrowser
 
     if settings.sandbox_url is None:
@@ -124,7 +126,9 @@ async def _sandbox(settings: BrowserSettings, resolve: Resolve) -> AsyncIterator
 
 
 @asynccontextmanager
-async def _fitted(settings: BrowserSettings, resolve: Resolve, places: Places) -> AsyncIterator[Fittings]:
+async def _fitted(
+    settings: BrowserSettings, resolve: EgressResolver, places: Places
+) -> AsyncIterator[Fittings]:
     async with AsyncExitStack() as stack:
         folder = places.downloads or await _temporary_folder(stack)
         nursery = Nursery()

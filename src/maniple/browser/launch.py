@@ -9,7 +9,7 @@ from maniple.browser.page import Browser
 from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.config.fetch_settings import FetchSettings
-from maniple.egress import AddressGuard, Resolve
+from maniple.egress import AddressGuard, EgressResolver
 from maniple.errors import BrowserError, ConfigError
 from maniple.types import Unavailable
 
@@ -17,7 +17,7 @@ from maniple.types import Unavailable
 @asynccontextmanager
 async def open_browser(
     settings: BrowserSettings,
-    resolve: Resolve | None = None,
+    resolve: EgressResolver | None = None,
     *,
     downloads: Path | None = None,
     storage: Path | None = None,
@@ -42,7 +42,7 @@ async def open_browser(
 @asynccontextmanager
 async def open_browser_if_any(
     settings: BrowserSettings,
-    resolve: Resolve | None = None,
+    resolve: EgressResolver | None = None,
     *,
     downloads: Path | None = None,
     storage: Path | None = None,
@@ -56,7 +56,7 @@ async def open_browser_if_any(
         yield browser
 
 
-def _way(settings: BrowserSettings, resolve: Resolve | None) -> Resolve:
+def _way(settings: BrowserSettings, resolve: EgressResolver | None) -> EgressResolver:
     if resolve is not None:
         return resolve
     return AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve

@@ -5,11 +5,11 @@ from base64 import b64encode
 from urllib.parse import urlsplit
 
 from maniple.config import BrowserSettings
-from maniple.egress import Dial, Streams
+from maniple.egress import EgressDialer, Streams
 from maniple.errors import ConfigError
 
 
-def dial(settings: BrowserSettings) -> Dial:
+def dial(settings: BrowserSettings) -> EgressDialer:
     """How to connect under `settings`.
 
     Raises:

@@ -11,7 +11,7 @@ from maniple.crawler.fetch import Fetcher
 from maniple.crawler.jina import JinaReader
 from maniple.crawler.pictures import PagePictures
 from maniple.crawler.rendering import Render, may_need_scripts, said_characters
-from maniple.egress import AddressGuard, FinalError
+from maniple.egress import AddressGuard, PermanentFetchError
 from maniple.errors import FetchError, ToolFailure
 from maniple.reading.isolated import Nursery
 
@@ -54,7 +54,7 @@ class Crawler:
         if self._reader_is_first and await self._reader.takes(url):
             try:
                 return await self._second_hand(url, section)
-            except FinalError:
+            except PermanentFetchError:
                 raise
             except FetchError as error:
                 if self._settings.jina == "always":
@@ -62,7 +62,7 @@ class Crawler:
                 _log.warning("%s The page is fetched directly.", error)
         try:
             return await self._directly(url, section)
-        except FinalError:
+        except PermanentFetchError:
             raise
         except FetchError as error:
             if self._settings.jina != "fallback" or not await self._reader.takes(url):
@@ -90,7 +90,7 @@ class Crawler:
         document = await self._fetcher.fetch(url)
         try:
             article = await self._read(document, section)
-        except FinalError:
+        except PermanentFetchError:
             raise
         except FetchError:
             if self._render is None or not may_need_scripts(document, None):

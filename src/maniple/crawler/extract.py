@@ -5,7 +5,7 @@ import re
 
 from maniple.crawler.article import Article, Document, Section
 from maniple.crawler.media_types import HTML, PDF
-from maniple.egress import FinalError
+from maniple.egress import PermanentFetchError
 from maniple.errors import FetchError
 from maniple.media_types import DOCX
 from maniple.reading.formats import ISOLATED, read_as
@@ -95,7 +95,7 @@ def _article(reading: Reading, url: str, max_characters: int, section: str) -> A
     first = number_of(section, found) if section else 1
     if first is None:
         headings = "; ".join(part.heading for part in found[:20])
-        raise FinalError(f"{url} has no section {section!r}; it has 1 to {len(found)}: {headings}.")
+        raise PermanentFetchError(f"{url} has no section {section!r}; it has 1 to {len(found)}: {headings}.")
     last, room = first, (longest if section else max_characters) - len(found[first - 1].markdown)
     while last < len(found) and (room := room - len(found[last].markdown) - 2) >= 0:
         last += 1

@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from maniple.egress import FinalError
+from maniple.egress import PermanentFetchError
 from maniple.errors import FetchError
 
 _DAY_SECONDS = 86_400.0
@@ -22,7 +22,7 @@ def status_error(url: str, status: int, retry_after_seconds: float | None = None
         advice = "It is not to be asked again today; use another source."
     elif retry_after_seconds is not None:
         advice = f"It can be asked again in {retry_after_seconds:,.0f} s; use another source until then."
-    raised = FinalError if status in _FINAL_STATUSES else FetchError
+    raised = PermanentFetchError if status in _FINAL_STATUSES else FetchError
     return raised(f"{url} answered {status} ({phrase}). {advice}")
 
 

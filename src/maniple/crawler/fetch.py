@@ -14,7 +14,7 @@ from maniple.crawler.pages import Pages
 from maniple.crawler.robots import Robots
 from maniple.crawler.transport import GuardedTransport
 from maniple.crawler.visit import Visit, Ways, require_web_address
-from maniple.egress import AddressGuard, FinalError, fetch_error
+from maniple.egress import AddressGuard, PermanentFetchError, translate_fetch_error
 from maniple.errors import FetchError
 
 _HEADERS = {
@@ -58,7 +58,7 @@ class Fetcher:
                 async with self._client() as client:
                     return await Visit(client, self._ways).document(url)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
-            raise fetch_error(url, error) from error
+            raise translate_fetch_error(url, error) from error
 
     async def require_allowed(self, url: str) -> None:
         """Return unless the site is known to close `url` to programs; for those who let others fetch it.
@@ -71,7 +71,7 @@ class Fetcher:
                 await self._prepare()
                 if self._ways.robots is not None:
                     await self._ways.robots.require_allowed(require_web_address(url))
-        except FinalError:
+        except PermanentFetchError:
             raise
         except (FetchError, httpx.HTTPError, TimeoutError):
             return  # Whoever fetches it may get through, and forbidden it is not.

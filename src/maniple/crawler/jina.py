@@ -9,7 +9,7 @@ from maniple.config.fetch_settings import FetchSettings
 from maniple.crawler.article import Document
 from maniple.crawler.body import ENCODINGS, read_body
 from maniple.crawler.visit import require_web_address
-from maniple.egress import AddressGuard, fetch_error
+from maniple.egress import AddressGuard, translate_fetch_error
 from maniple.errors import FetchError
 
 _ADVICE = {
@@ -48,7 +48,7 @@ class JinaReader:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 return await self._ask(place, url)
         except (httpx.HTTPError, TimeoutError) as error:
-            raise FetchError(str(fetch_error(f"Jina's reader, asked for {url},", error))) from error
+            raise FetchError(str(translate_fetch_error(f"Jina's reader, asked for {url},", error))) from error
 
     async def _ask(self, place: str, url: str) -> Document:
         if self._tls is None:

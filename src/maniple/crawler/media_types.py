@@ -2,7 +2,7 @@
 
 import re
 
-from maniple.egress import FinalError
+from maniple.egress import PermanentFetchError
 from maniple.media_types import DOCX
 from maniple.reading.encoding import without_mark
 from maniple.reading.pictures import PICTURES, picture_of
@@ -89,5 +89,5 @@ def _guessed(head: bytes) -> str:
     return "application/json" if head.lstrip()[:1] in (b"{", b"[") else "text/plain"
 
 
-def _unreadable(url: str, kind: str) -> FinalError:
-    return FinalError(f"{url} is {kind[:100]}, which cannot be read here; look for a web page.")
+def _unreadable(url: str, kind: str) -> PermanentFetchError:
+    return PermanentFetchError(f"{url} is {kind[:100]}, which cannot be read here; look for a web page.")

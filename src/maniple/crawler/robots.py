@@ -12,7 +12,7 @@ from cachetools import TTLCache
 from maniple.crawler.agent import TOKEN
 from maniple.crawler.body import read_body
 from maniple.crawler.failures import status_error
-from maniple.egress import FinalError
+from maniple.egress import PermanentFetchError
 
 _PARSED_BYTES = 500 * 1024  # what the RFC wants to be read at least
 _KEPT_BYTES = 5_000_000
@@ -44,7 +44,7 @@ class Robots:
         """
         rules = await self._rules_of(url.copy_with(raw_path=b"/robots.txt", fragment=None))
         if rules and not await asyncio.to_thread(_allows, rules, str(url)):
-            raise FinalError(
+            raise PermanentFetchError(
                 f"{url} is closed to programs by its site's robots.txt; use another source. "
                 "(The operator can set fetch.robots: false.)"
             )

@@ -13,7 +13,7 @@ from maniple.crawler.leads import leads_of
 from maniple.crawler.media_types import require_readable, sniffed
 from maniple.crawler.pages import Pages
 from maniple.crawler.robots import Robots
-from maniple.egress import FinalError, fetch_error
+from maniple.egress import PermanentFetchError, translate_fetch_error
 from maniple.errors import FetchError
 from maniple.retry_after import retry_after_seconds
 
@@ -72,7 +72,7 @@ class Visit:
             except FetchError as error:
                 missed = error
             except httpx.HTTPError as error:
-                missed = fetch_error(url, error)
+                missed = translate_fetch_error(url, error)
             else:
                 frames.append(frame)
             if sum(len(one.body) for one in frames) > self._ways.max_bytes:
@@ -156,11 +156,11 @@ def require_web_address(url: str) -> httpx.URL:
     try:
         parts = httpx.URL(url)
     except (httpx.InvalidURL, UnicodeError) as error:
-        raise fetch_error(url, error) from error
+        raise translate_fetch_error(url, error) from error
     if parts.scheme not in ("http", "https"):
-        raise FinalError(f"{url} is not a web address; it must start with http:// or https://.")
+        raise PermanentFetchError(f"{url} is not a web address; it must start with http:// or https://.")
     if not parts.host:
-        raise FinalError(f"{url} names no host; write the whole address.")
+        raise PermanentFetchError(f"{url} names no host; write the whole address.")
     if parts.userinfo:
-        raise FinalError(f"{parts.host}: an address with a user name in it is not fetched; leave it out.")
+        raise PermanentFetchError(f"{parts.host}: an address with a user name is not fetched; leave it out.")
     return parts

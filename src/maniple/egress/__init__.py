@@ -1,24 +1,27 @@
-"""The checked way out of this machine for what is not trusted: Chromium, and code that a model wrote."""
+"""Checked network access for untrusted clients: Chromium, and code that a model wrote."""
 
-from maniple.egress.allowlist import AllowedHosts
-from maniple.egress.connection import Dial, Exit, Resolve, Streams
-from maniple.egress.doors import Door, Gateway, open_gateway, open_socks_proxy
-from maniple.egress.failures import FinalError, fetch_error
-from maniple.egress.guard import AddressGuard
-from maniple.egress.relay import Limits
+from maniple.egress.connections import ConnectionLimits, EgressDialer, EgressResolver, EgressRoute, Streams
+from maniple.egress.guard import AddressGuard, PermanentFetchError, translate_fetch_error
+from maniple.egress.proxies import (
+    AllowedHosts,
+    EgressGateway,
+    GatewaySocket,
+    open_gateway,
+    open_socks_proxy,
+)
 
 __all__ = [
     "AddressGuard",
     "AllowedHosts",
-    "Dial",
-    "Door",
-    "Exit",
-    "FinalError",
-    "Gateway",
-    "Limits",
-    "Resolve",
+    "ConnectionLimits",
+    "EgressDialer",
+    "EgressGateway",
+    "EgressResolver",
+    "EgressRoute",
+    "GatewaySocket",
+    "PermanentFetchError",
     "Streams",
-    "fetch_error",
     "open_gateway",
     "open_socks_proxy",
+    "translate_fetch_error",
 ]

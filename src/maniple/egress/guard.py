@@ -1,19 +1,19 @@
-"""Which addresses may be connected to."""
+"""The check of addresses that may be connected to, and its errors as a model reads them."""
 
 from ipaddress import ip_network
 
-from drawbridge import DrawbridgeError, Policy
+import drawbridge
+import httpx
 
-# The check by itself: drawbridge's client cannot be used, for it hands the host name to TLS as bytes,
-# which anyio refuses (so no https page could be read), and the browser needs the address, not the page.
+# The check alone: drawbridge's client passes the host name to TLS as bytes, which anyio refuses (so no https
+# page could be read), and the browser needs the address, not the page.
 from drawbridge._validator import resolve_and_validate
 
 from maniple.config.fetch_settings import FetchSettings
-from maniple.egress.failures import fetch_error
-from maniple.errors import ConfigError
+from maniple.errors import ConfigError, FetchError
 
-# What drawbridge's own list leaves open: the metadata address of Azure, 6to4 relays, the second range
-# for documentation, and every IPv6 range outside 2000::/3, where the public ones are (RFC 4291).
+# Ranges that drawbridge does not block: the metadata address of Azure, 6to4 relays, the second range for
+# documentation, and every IPv6 range outside 2000::/3, which holds the public addresses (RFC 4291).
 _BLOCKED = frozenset(
     map(
         ip_network,
@@ -21,18 +21,45 @@ _BLOCKED = frozenset(
     )
 )
 
-# Browsers refuse these: what listens there is no web server (https://fetch.spec.whatwg.org/#port-blocking).
+# Browsers refuse these ports, so no web server listens there: https://fetch.spec.whatwg.org/#port-blocking.
 _NO_WEB_PORTS = {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6697, 10080} | set(
     range(6665, 6670)
 )
 _PORTS = frozenset({80, 443} | (set(range(1024, 65536)) - _NO_WEB_PORTS))
 
 
-class AddressGuard:
-    """Turns a host into the one address that may be connected to.
+class PermanentFetchError(FetchError):
+    """The page must not be read or is not a page; another reader must not try it again."""
 
-    The name is resolved once and every address it has must pass; connecting to the returned address
-    leaves DNS rebinding no second answer to give.
+
+_PERMANENT: tuple[tuple[type[Exception], str], ...] = (
+    (
+        drawbridge.BlockedAddressError,
+        "{url} has an address that is not public, so it was not fetched; use a public page. "
+        "(The operator can open a network with fetch.allow_private.)",
+    ),
+    (drawbridge.UnsafePortError, "{url} names a port that no web server uses; use the usual address."),
+    (httpx.InvalidURL, "{url} is not a valid address: {error}."),
+    (UnicodeError, "{url} is not a valid address: its host name cannot be encoded."),
+)
+_TRANSIENT: tuple[tuple[type[Exception], str], ...] = (
+    (httpx.UnsupportedProtocol, "{url} leads to something other than http or https; use a web address."),
+    (drawbridge.DrawbridgeDNSError, "{url} was not found: its host name has no address. Check the spelling."),
+    (TimeoutError, "{url} took too long to answer; try another source."),
+    (httpx.TimeoutException, "{url} took too long to answer; try another source."),
+    (httpx.ConnectError, "{url} could not be connected to: {error}. Try another source."),
+    (
+        httpx.TransportError,
+        "{url} closed the connection while answering: {error}. Try again or use another source.",
+    ),
+)
+
+
+class AddressGuard:
+    """Resolves a host to the one address that may be connected to.
+
+    The name is resolved once and each of its addresses must pass. The caller connects to the returned
+    address, so a second DNS answer (DNS rebinding) has no effect.
 
     Raises:
         ConfigError: an entry of `fetch.allow_private` is not a network.
@@ -43,15 +70,28 @@ class AddressGuard:
             allowed = frozenset(ip_network(cidr) for cidr in settings.allow_private)
         except ValueError as error:
             raise ConfigError(f"fetch.allow_private: {error}; write networks as 10.1.0.0/16.") from error
-        self._policy = Policy(allow_ports=_PORTS, ip_allowlist=allowed, ip_blocklist=_BLOCKED)
+        self._policy = drawbridge.Policy(allow_ports=_PORTS, ip_allowlist=allowed, ip_blocklist=_BLOCKED)
 
     async def resolve(self, host: str, port: int) -> str:
-        """The checked address of `host` (a name or an IP address, an IPv6 one without brackets).
+        """Return the checked address of `host` (a name or an IP address, IPv6 without brackets).
 
         Raises:
-            FetchError: the host has no address, one that is not public, or the port is no web server's.
+            FetchError: the host has no address or one that is not public, or web servers never use the port.
         """
         try:
             return await resolve_and_validate(host, port, self._policy)
-        except (DrawbridgeError, UnicodeError) as error:
-            raise fetch_error(host, error) from error
+        except (drawbridge.DrawbridgeError, UnicodeError) as error:
+            raise translate_fetch_error(host, error) from error
+
+
+def translate_fetch_error(url: str, error: Exception) -> FetchError:
+    """Return the error to raise instead of `error`, with a message that a model can act on.
+
+    `url` is the requested address.
+    """
+    text = str(error) or type(error).__name__
+    for table, raised in ((_PERMANENT, PermanentFetchError), (_TRANSIENT, FetchError)):
+        for kind, sentence in table:
+            if isinstance(error, kind):
+                return raised(sentence.format(url=url, error=text))
+    return FetchError(f"{url} could not be fetched: {text}.")

@@ -14,7 +14,7 @@ from maniple.agents import Agent, ReactAgent
 from maniple.agents.offered_tools import OfferedTools
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
-from maniple.egress import AddressGuard, Exit
+from maniple.egress import AddressGuard, EgressRoute
 from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import start_unprotected
@@ -58,7 +58,7 @@ async def open_mcp(
     stack: AsyncExitStack,
     *,
     sandbox: Sandbox | Unavailable,
-    leads: Exit,
+    leads: EgressRoute,
     kept: KeptResults | None = None,
 ) -> McpEquipment:
     """Open the configured servers on `stack`; one that is not there is a notice, and is tried on and on."""
@@ -118,7 +118,7 @@ async def open_one_by_one(
     servers = {name: one for name, one in settings.mcp.servers.items() if name in names}
     looking = {"servers": servers, "trust": "accepted", "start_seconds": seconds, "workers": {}}
     settings = settings.model_copy(update={"mcp": settings.mcp.model_copy(update=looking)})
-    leads = Exit(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
+    leads = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     async with AsyncExitStack() as stack:
         sandbox: Sandbox | Unavailable = Unavailable("The sandbox is not open.", "open it.")
         if any(one.transport == "stdio" and one.sandbox != "unsafe" for one in servers.values()):
@@ -161,7 +161,7 @@ async def _open_programs(
     settings: Settings,
     wanted: Mapping[str, McpServerSettings],
     sandbox: Sandbox | Unavailable,
-    leads: Exit,
+    leads: EgressRoute,
     stack: AsyncExitStack,
 ) -> _Programs:
     folder = settings.data_dir / _FOLDER / "servers"

@@ -14,7 +14,7 @@ from maniple.browser import Aids, Browser, open_browser_if_any
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.crawler import Crawler
-from maniple.egress import AddressGuard, Exit
+from maniple.egress import AddressGuard, EgressRoute
 from maniple.reading.isolated import Nursery
 from maniple.runtime.browser_storage import browser_folder_of
 from maniple.runtime.mcp import open_mcp
@@ -77,7 +77,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     documents = open_folder(settings.search, nursery)
     context = SearchContext(run_key, locale, documents)
     search = await stack.enter_async_context(open_search(settings.search, context))
-    leads = Exit(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
+    leads = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     sandbox = await stack.enter_async_context(
         open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
     )

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.egress import AllowedHosts, Exit, open_gateway
-from maniple.egress import Limits as Shares
+from maniple.egress import AllowedHosts, ConnectionLimits, EgressRoute, open_gateway
 from maniple.errors import SandboxError
 from maniple.sandbox.host import (
     SYSTEM_PATH,
@@ -69,7 +68,7 @@ _MATPLOTLIB = "/tmp/matplotlib"
 _ALWAYS_SEEN = ("/usr", "/bin", "/sbin")
 LINE_BYTES = 8_000_000
 """The longest line that a service may write; its reader raises `ValueError` for a longer one."""
-_SHARES = Shares(connections=32, bytes_each_way=1_000_000_000, seconds=3_600.0)
+_SHARES = ConnectionLimits(connections=32, bytes_each_way=1_000_000_000, seconds=3_600.0)
 _MOST_FILES = 200_000  # node_modules alone has some ten thousand
 
 
@@ -109,7 +108,7 @@ class Fittings:
 
 @asynccontextmanager
 async def open_fittings(
-    settings: SandboxSettings, cache_dir: Path | None, leads: Exit | None
+    settings: SandboxSettings, cache_dir: Path | None, leads: EgressRoute | None
 ) -> AsyncIterator[Fittings]:
     """Open what `settings` ask for and is there; `leads` is the way out, for `network: allowlist`.
 
@@ -159,7 +158,7 @@ class BubblewrapBackend:
         way_out = self._fittings.way_out
         if way_out is None:
             return await self._launch(workspace, ())
-        door = await way_out.open_door()
+        door = await way_out.open_socket()
         try:
             session = await self._launch(workspace, [(str(door.path), INNER_SOCKET)])
         except BaseException:  # the session that would have closed it does not begin
@@ -246,7 +245,7 @@ class Service:
 class Services:
     """Starts services within the walls that code of a model has, too."""
 
-    def __init__(self, programs: Programs, watchdog: Watchdog, leads: Exit | None) -> None:
+    def __init__(self, programs: Programs, watchdog: Watchdog, leads: EgressRoute | None) -> None:
         """Blocks on disk; raises `SandboxError` where there is no system-call filter for this machine."""
         self._programs = programs
         self._watchdog = watchdog
@@ -276,7 +275,7 @@ class Services:
         gateway = await stack.enter_async_context(
             open_gateway(AllowedHosts(service.allow_hosts), self._leads, _SHARES)
         )
-        door = await gateway.open_door()
+        door = await gateway.open_socket()
         return WayOut(gateway), str(door.path)
 
     async def _launch(self, service: Service, way_out: tuple[WayOut, str] | None) -> PipedProgram:
@@ -319,7 +318,7 @@ class Services:
 
 
 @asynccontextmanager
-async def open_services(settings: SandboxSettings, leads: Exit | None) -> AsyncIterator[Services]:
+async def open_services(settings: SandboxSettings, leads: EgressRoute | None) -> AsyncIterator[Services]:
     """Open what starts services, for a machine on which the sandbox withstood its probes.
 
     Raises `SandboxError` where its programs are missing.

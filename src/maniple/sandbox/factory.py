@@ -19,13 +19,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.egress import Exit
+from maniple.egress import EgressRoute
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox.backend import Backend, Completed
-from maniple.sandbox.backends.docker import DockerBackend
 from maniple.sandbox.bubblewrap import BubblewrapBackend, Fittings, open_fittings
 from maniple.sandbox.host import find_programs, sandbox_account, standalone_program
 from maniple.sandbox.package_environment import Environment, usable_environment
@@ -35,6 +34,9 @@ from maniple.sandbox.usage import find_inside
 from maniple.sandbox.watchdog import Watchable, WatchableBackend, Watchdog, WatchedBackend
 from maniple.sandbox.workspaces import Workspace, Workspaces
 from maniple.types import Unavailable, installing
+
+if TYPE_CHECKING:
+    from maniple.sandbox.backends.docker import DockerBackend
 
 # (file, value that forbids user namespaces, what allows them)
 _SWITCHES = (
@@ -60,7 +62,7 @@ async def open_sandbox(
     settings: SandboxSettings,
     *,
     cache_dir: Path | None = None,
-    leads: Exit | None = None,
+    leads: EgressRoute | None = None,
     search_path: str | None = None,
 ) -> AsyncIterator[Sandbox | Unavailable]:
     """Yield a sandbox that withstood the probes, or why there is none. Nothing takes its place.
@@ -391,7 +393,7 @@ _NO_ESCAPES = (
 _CONTAINER_GREETING = "seen"
 
 
-async def check_container(backend: DockerBackend, settings: SandboxSettings) -> None:
+async def check_container(backend: "DockerBackend", settings: SandboxSettings) -> None:
     """Let code in a container try to get out; raises `SandboxError` that says what it could do.
 
     Finds out, too, whether the engine sees this machine's files; if not, they are mirrored from now on.
@@ -410,7 +412,7 @@ async def check_container(backend: DockerBackend, settings: SandboxSettings) -> 
         raise SandboxError(f"{words}. Update Docker: 23 and newer let less through.")
 
 
-async def _sees_files(backend: DockerBackend) -> bool:
+async def _sees_files(backend: "DockerBackend") -> bool:
     with TemporaryDirectory(prefix="maniple-hello-") as folder:
         workspace = Workspaces(Path(folder, "workspaces")).open("hello")
         workspace.write("hello", _CONTAINER_GREETING.encode())

@@ -13,7 +13,14 @@ from io import FileIO
 from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.egress import AllowedHosts, Door, Exit, Gateway, Limits, open_gateway
+from maniple.egress import (
+    AllowedHosts,
+    ConnectionLimits,
+    EgressGateway,
+    EgressRoute,
+    GatewaySocket,
+    open_gateway,
+)
 from maniple.errors import SandboxError
 from maniple.sandbox.host import Programs, python_prefixes, sandbox_account, standalone_program
 
@@ -146,11 +153,11 @@ CERTIFICATES = ("/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", 
 class WayOut:
     """The gateway on the host, and what code inside needs to find it."""
 
-    gateway: Gateway
+    gateway: EgressGateway
 
-    async def open_door(self) -> Door:
+    async def open_socket(self) -> GatewaySocket:
         """A session's own; to be closed with it. Raises `OSError`."""
-        return await self.gateway.open_door()
+        return await self.gateway.open_socket()
 
     def command(self, sh: str, python: str) -> list[str]:
         """What starts the forwarder inside and then becomes the program whose words follow."""
@@ -170,7 +177,7 @@ def forwarder_program() -> bytes:
 
 
 @asynccontextmanager
-async def open_way_out(settings: SandboxSettings, leads: Exit | None) -> AsyncIterator[WayOut | None]:
+async def open_way_out(settings: SandboxSettings, leads: EgressRoute | None) -> AsyncIterator[WayOut | None]:
     """Open what `settings.network` says, for all sessions; None when that is nothing, or another backend's.
 
     Raises `SandboxError` when there should be a way out and cannot be.
@@ -178,13 +185,13 @@ async def open_way_out(settings: SandboxSettings, leads: Exit | None) -> AsyncIt
     if settings.backend != "bubblewrap" or settings.network == "none" or leads is None:
         yield None
         return
-    limits = Limits(_CONNECTIONS_EACH, _BYTES_EACH_WAY, seconds=_CONNECTION_SECONDS)
+    limits = ConnectionLimits(_CONNECTIONS_EACH, _BYTES_EACH_WAY, seconds=_CONNECTION_SECONDS)
     async with AsyncExitStack() as stack:
         try:
             allowed = AllowedHosts(settings.allow_hosts)
             gateway = await stack.enter_async_context(open_gateway(allowed, leads, limits))
             # Whether a socket can be made there is better known now than at each session's start.
-            (await gateway.open_door()).close()
+            (await gateway.open_socket()).close()
         except OSError as error:
             words = f"The sandbox's way to the network cannot be opened: {error}. Look at TMPDIR."
             raise SandboxError(words) from error

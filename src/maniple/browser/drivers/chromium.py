@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from maniple.browser.drivers.connection import Connection
 from maniple.browser.upstream import dial
 from maniple.config import BrowserSettings
-from maniple.egress import Limits, Resolve, open_socks_proxy
+from maniple.egress import ConnectionLimits, EgressResolver, open_socks_proxy
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Chromium(Connection):
     """
 
     def __init__(
-        self, settings: BrowserSettings, executable: Path, resolve: Resolve, port: int | None = None
+        self, settings: BrowserSettings, executable: Path, resolve: EgressResolver, port: int | None = None
     ) -> None:
         super().__init__(self._launch)
         self._settings = settings
@@ -73,9 +73,11 @@ class Chromium(Connection):
             raise BrowserError(_launch_sentence(self._executable, str(error))) from error
 
 
-def _limits(settings: BrowserSettings) -> Limits:
+def _limits(settings: BrowserSettings) -> ConnectionLimits:
     # A file may be as large as the settings say, and comes with a head.
-    return Limits(bytes_each_way=max(Limits().bytes_each_way, settings.max_download_bytes + _MEGABYTE))
+    return ConnectionLimits(
+        bytes_each_way=max(ConnectionLimits().bytes_each_way, settings.max_download_bytes + _MEGABYTE)
+    )
 
 
 def _launch_sentence(executable: Path, message: str) -> str:

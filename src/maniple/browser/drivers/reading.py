@@ -9,7 +9,7 @@ from maniple.browser.drivers.connection import Contexts
 from maniple.browser.drivers.failures import is_download, unopened
 from maniple.browser.drivers.visits import Visits
 from maniple.browser.page import Link, PageSource, PageText
-from maniple.egress import Resolve
+from maniple.egress import EgressResolver
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _SOURCE = "characters => document.documentElement.outerHTML.slice(0, characters)
 class Reader:
     """Opens a page, asks it one thing and forgets it."""
 
-    def __init__(self, contexts: Contexts, resolve: Resolve, timeout_seconds: float) -> None:
+    def __init__(self, contexts: Contexts, resolve: EgressResolver, timeout_seconds: float) -> None:
         self._visits = Visits(contexts)
         self._resolve = resolve
         self._timeout_seconds = timeout_seconds

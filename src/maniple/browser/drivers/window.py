@@ -18,7 +18,7 @@ from maniple.browser.drivers.traffic import Traffic
 from maniple.browser.page import Aids
 from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
-from maniple.egress import Resolve
+from maniple.egress import EgressResolver
 from maniple.errors import BrowserError
 from maniple.reading.isolated import Nursery
 
@@ -75,7 +75,7 @@ class Fittings:
     """What all windows have in common."""
 
     settings: BrowserSettings
-    resolve: Resolve
+    resolve: EgressResolver
     sight: Sight
     acts: Mapping[ActionName, Act]
     nursery: Nursery

@@ -9,7 +9,7 @@ from maniple.browser.drivers.browser_use.eyes import Eyes
 from maniple.browser.drivers.browser_use.sight import BrowserUseSight
 from maniple.browser.drivers.chromium import Chromium
 from maniple.config import BrowserSettings
-from maniple.egress import Resolve
+from maniple.egress import EgressResolver
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -19,7 +19,7 @@ class WatchedChromium:
     """`Contexts` that `sight` sees; browser-use sees all of a browser, so no two threads may share one."""
 
     def __init__(
-        self, settings: BrowserSettings, executable: Path, resolve: Resolve, sight: BrowserUseSight
+        self, settings: BrowserSettings, executable: Path, resolve: EgressResolver, sight: BrowserUseSight
     ) -> None:
         port = _free_port()
         self._chromium = Chromium(settings, executable, resolve, port)

@@ -18,7 +18,7 @@ from maniple.browser.drivers.sandbox.view import FinalWordsError, View
 from maniple.browser.page import Aids, PageText
 from maniple.browser.wording import MASK, NO_SEARCH, done, options_listed, search_results
 from maniple.config import BrowserSettings
-from maniple.egress import Resolve
+from maniple.egress import EgressResolver
 from maniple.errors import BrowserError
 
 _SHOWN_OPTIONS = 100
@@ -30,7 +30,7 @@ _MADE_UP = [{"index": n - 1, "text": f"Option {n}", "value": f"option{n}"} for n
 class Hands:
     """Does one action after another in a sandbox's browser, and keeps `view` as it is told."""
 
-    def __init__(self, api: AutomationApi, resolve: Resolve, settings: BrowserSettings) -> None:
+    def __init__(self, api: AutomationApi, resolve: EgressResolver, settings: BrowserSettings) -> None:
         self.view = View()
         self.aids = Aids()
         self._api = api

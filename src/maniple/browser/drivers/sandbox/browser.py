@@ -7,7 +7,7 @@ from maniple.browser.drivers.sandbox.api import AutomationApi
 from maniple.browser.drivers.sandbox.page import SandboxPage
 from maniple.browser.page import Aids, PageSource, PageText
 from maniple.config import BrowserSettings
-from maniple.egress import Resolve
+from maniple.egress import EgressResolver
 from maniple.errors import BrowserError
 
 
@@ -19,7 +19,7 @@ class SandboxBrowser:
     business; `resolve` says what maniple opens there by its address.
     """
 
-    def __init__(self, url: str, settings: BrowserSettings, resolve: Resolve) -> None:
+    def __init__(self, url: str, settings: BrowserSettings, resolve: EgressResolver) -> None:
         self._settings = settings
         self._resolve = resolve
         self._api = AutomationApi(url, settings)

@@ -1,0 +1,129 @@
+"""Outgoing connections to checked addresses, and the server that limits the incoming ones."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+_CHUNK_BYTES = 65_536
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class EgressResolver(Protocol):
+    """Decides which host may be connected to."""
+
+    async def __call__(self, host: str, port: int, /) -> str:
+        """Return the IP address to connect to for `host`; raise `FetchError` when it is not permitted."""
+        ...
+
+
+class EgressDialer(Protocol):
+    """Opens a connection to an IP address; raises `OSError` when that fails."""
+
+    async def __call__(self, address: str, port: int, /) -> Streams: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EgressRoute:
+    """The only way out: a host name is resolved once, and the address that passed the check is dialled."""
+
+    resolve: EgressResolver
+    dial: EgressDialer
+
+    @asynccontextmanager
+    async def open(self, host: str, port: int, timeout_seconds: float) -> AsyncIterator[Streams]:
+        """Yield a connection and close it with the context; the timeout holds for each of the two steps.
+
+        Raises:
+            FetchError: connections to the host are not permitted.
+            OSError: the connection failed or took too long.
+        """
+        async with asyncio.timeout(timeout_seconds):
+            address = await self.resolve(host, port)
+        async with asyncio.timeout(timeout_seconds):
+            reader, writer = await self.dial(address, port)
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """The limits of one proxy; a connection that exceeds them is closed."""
+
+    connections: int = 1_000
+    """The number of concurrent connections."""
+    bytes_each_way: int = 50_000_000
+    """Per connection. More than any page worth reading; an endless one must not fill Chromium's memory."""
+    opening_seconds: float = 15.0
+    """For each of: reading the request, resolving the host, connecting to it."""
+    seconds: float | None = None
+    """For the whole connection."""
+
+
+ClientHandler = Callable[[Streams], Awaitable[None]]
+"""Serves one client connection in some protocol; `EOFError` and `OSError` end the connection."""
+
+
+class ConnectionServer:
+    """Runs a handler for each client that connects, each in a task of its own."""
+
+    def __init__(self, handler: ClientHandler, limits: ConnectionLimits) -> None:
+        self._handler = handler
+        self._limits = limits
+        self._connections: set[asyncio.Task[None]] = set()
+
+    @property
+    def has_connections(self) -> bool:
+        return bool(self._connections)
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Start serving a client; asyncio's servers call this."""
+        if len(self._connections) >= self._limits.connections:
+            writer.close()
+            return
+        # A task of its own: asyncio's server logs a cancelled callback as a failure.
+        connection = asyncio.create_task(self._serve((reader, writer)))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
+
+    def cancel(self) -> None:
+        """Cancel every connection without waiting for its end."""
+        for connection in self._connections:
+            connection.cancel()
+
+    async def aclose(self) -> None:
+        """Cancel every connection and wait for its end."""
+        self.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _serve(self, client: Streams) -> None:
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                await self._handler(client)
+        except* (OSError, EOFError):  # a timeout is an OSError
+            pass  # One side has disconnected; closing the other side informs it.
+        finally:
+            client[1].close()
+
+
+async def tunnel(client: Streams, server: Streams, limit_bytes: int) -> None:
+    """Copy bytes in both directions until both sides have ended, or one has disconnected."""
+    async with asyncio.TaskGroup() as both:
+        both.create_task(_copy(client[0], server[1], limit_bytes))
+        both.create_task(_copy(server[0], client[1], limit_bytes))
+
+
+async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter, limit_bytes: int) -> None:
+    copied = 0
+    while data := await source.read(_CHUNK_BYTES):
+        copied += len(data)
+        if copied > limit_bytes:
+            raise EOFError
+        sink.write(data)
+        await sink.drain()
+    with suppress(OSError):  # the receiver has disconnected already
+        sink.write_eof()
