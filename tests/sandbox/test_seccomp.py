@@ -23,7 +23,7 @@ from maniple.sandbox.isolation import (
 )
 
 ALLOWED = 0x7FFF0000
-MACHINES = list(MACHINES)
+NAMES = list(MACHINES)
 
 
 def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
@@ -45,14 +45,14 @@ def verdict(machine: str, number: int, *arguments: int, architecture: int | None
     raise AssertionError("the program ran past its end")
 
 
-@pytest.fixture(params=MACHINES)
+@pytest.fixture(params=NAMES)
 def machine(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def column(machine: str) -> int:
-    return MACHINES.index(machine)
+    return NAMES.index(machine)
 
 
 def test_what_is_known_to_lead_out_is_listed() -> None:

@@ -28,6 +28,7 @@ from maniple.sandbox.host import (
     Programs,
     find_programs,
     give_away,
+    python_prefixes,
 )
 from maniple.sandbox.isolation import (
     CERTIFICATES,

@@ -1,6 +1,5 @@
 """Which backend is opened for which setting, and the words where none is."""
 
-import importlib.util
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from maniple.config import SandboxSettings
-from maniple.sandbox import Sandbox, Unavailable, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, Unavailable, Workspaces, factory, open_sandbox
 from tests.sandbox.backends.e2b_server import KEY, E2BServer, e2b_server
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +30,7 @@ async def refusal(**settings) -> str:
     ("backend", "package"), [("docker", "aiodocker"), ("e2b", "e2b_code_interpreter"), ("daytona", "daytona")]
 )
 async def test_a_missing_sdk_is_told_with_the_command_that_installs_it(monkeypatch, backend, package):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(factory, "find_spec", lambda name: None)
     words = await refusal(backend=backend)
     assert f"package {package} is not installed" in words
     assert f"pip install -e '.[{backend}]'" in words
