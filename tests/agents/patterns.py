@@ -4,7 +4,7 @@ import json
 from itertools import cycle, islice
 from typing import Any
 
-from maniple.agents.observations import Observed
+from maniple.agents.tool_observations import Observed
 
 Answer = list[Observed]
 LONG = "Berlin has 3,878,100 inhabitants and is the capital of Germany, says the statistical office."

@@ -8,7 +8,7 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, Field
 
 from maniple.agents import Task
-from maniple.agents.argument_errors import in_words
+from maniple.agents.middleware.tool_errors import in_words
 from tests.agents.endpoints import coder_with, heard
 from tests.openai_server import call, reply
 

@@ -8,7 +8,7 @@ import warnings
 import pytest
 from langchain_core.tools import StructuredTool
 
-from maniple.agents.at_once import TOOLS_AT_ONCE
+from maniple.agents.middleware.call_order import TOOLS_AT_ONCE
 from maniple.runtime.workers import Toolbox
 from tests.openai_server import call, reply
 from tests.team import plan, scripted_team, status, step

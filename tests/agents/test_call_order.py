@@ -6,14 +6,12 @@ import pytest
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import Task
-from maniple.agents.budget import Budget
-from maniple.agents.call_order import keeps_order, ordered
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Budget, Meter
+from maniple.agents.middleware.call_order import keeps_order, ordered
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.sandbox import Workspaces
-from maniple.tools.file_search import file_search_tool
-from maniple.tools.files import file_tools
+from maniple.tools.files import file_search_tool, file_tools
 from tests.agents.endpoints import coder_with, heard, told_by
 from tests.agents.ledger import Book
 from tests.agents.pausing import Machine, calls, life, scope, script

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, StructuredTool
 from langgraph.types import Command, Send
 
-from maniple.agents.call_results import kept, restored
+from maniple.agents.middleware.call_records import kept, restored
 from maniple.redaction import Redactor
 from maniple.store.redacted_ledger import RedactedLedger
 from tests.agents.ledger import Book

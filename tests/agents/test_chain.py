@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from maniple.agents.chain import Chain, chained
+from maniple.agents.middleware.base import Chain, chained
 
 pytestmark = pytest.mark.anyio
 

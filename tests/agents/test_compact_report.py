@@ -5,9 +5,8 @@ import json
 import pytest
 
 from maniple.agents import Result, StepFailed, Task
-from maniple.agents.compact import Research, ShortReport
-from maniple.agents.compact.language import is_chinese
-from maniple.agents.cut_answers import CUT_NOTE
+from maniple.agents.compact import Research, ShortReport, is_chinese
+from maniple.agents.middleware.text_tools import CUT_NOTE
 from maniple.config import ModelsSettings
 from maniple.llms import open_chat_models
 from tests.openai_server import reply, serving

@@ -5,10 +5,9 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.budget import Budget
-from maniple.agents.context import ContextWindow, summary_of, within_window
-from maniple.agents.meter import Meter
-from maniple.agents.offered_tools import OfferedTools
+from maniple.agents.budget import Budget, Meter
+from maniple.agents.middleware.context_window import ContextWindow, summary_of, within_window
+from maniple.agents.middleware.tool_availability import OfferedTools
 from maniple.errors import ModelError
 from maniple.llms import ask
 from maniple.types import AGENT_MARK

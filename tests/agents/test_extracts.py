@@ -9,8 +9,8 @@ from langchain_core.tools import BaseTool, StructuredTool, tool
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
 from maniple.runtime.workers import Toolbox
-from maniple.tools.crawl import crawl_tool as reader
 from maniple.tools.evidence import cited
+from maniple.tools.web import crawl_tool as reader
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
 from tests.team import Scripted, data, plan, scripted_team, status, step

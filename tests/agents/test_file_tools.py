@@ -3,10 +3,10 @@
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.file_tools import FileTools
+from maniple.agents.middleware.tool_availability import FileTools
 from maniple.sandbox import Workspaces
-from maniple.tools.editor import editor_tool
 from maniple.tools.files import file_tools, presence
+from maniple.tools.text_editor import editor_tool
 from tests.agents.endpoints import agent_with, model_at
 from tests.openai_server import call, reply, serving
 

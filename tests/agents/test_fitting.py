@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from maniple.agents.fitting import fitted, grouped, newest, task_length
+from maniple.agents.middleware.context_window import fitted, grouped, newest, task_length
 from maniple.llms.windows import count_tokens
 
 

@@ -9,8 +9,7 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.budget import Budget, Prices, amounts, levels, price_of, prices_of
-from maniple.agents.meter import REPORT_SECONDS, Meter
+from maniple.agents.budget import REPORT_SECONDS, Budget, Meter, Prices, amounts, levels, price_of, prices_of
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import ask

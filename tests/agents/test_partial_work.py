@@ -7,9 +7,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from maniple.agents import Task
-from maniple.agents.budget import Budget
-from maniple.agents.meter import Meter
-from maniple.agents.partial_work import PartialWork, found_in
+from maniple.agents.budget import Budget, Meter
+from maniple.agents.middleware.limits import PartialWork, found_in
 from maniple.agents.task import RESULT_CHARACTERS
 from tests.agents.endpoints import agent_with, model_at, told_by
 from tests.openai_server import call, serving

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
-from maniple.agents.pictures import MOST_PICTURES, Pictures, drawn_figures, page_pictures
+from maniple.agents.middleware.tool_results import MOST_PICTURES, Pictures, drawn_figures, page_pictures
 from maniple.errors import FileError
 from tests.agents.endpoints import agent_with, model_at
 from tests.openai_server import call, reply, serving

@@ -10,13 +10,12 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 
-from maniple.agents.result_cap import CAP_CHARACTERS, ResultCap
+from maniple.agents.middleware.tool_results import CAP_CHARACTERS, ResultCap
 from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
-from maniple.tools.files import file_tools
-from maniple.tools.kept_results import KeptResults
+from maniple.tools.files import KeptResults, file_tools
 from tests.agents.pausing import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from maniple.agents.schema_misfits import schema_misfits
+from maniple.agents.middleware.tool_errors import schema_misfits
 
 COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 CLOSED = {**COUNT, "additionalProperties": False}

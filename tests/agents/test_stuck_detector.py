@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from maniple.agents.stuck_detector import END_AT, MOST_NUDGES, NUDGE_AT, PATIENCE, StuckDetector
+from maniple.agents.stuck import END_AT, MOST_NUDGES, NUDGE_AT, PATIENCE, StuckDetector
 from tests.agents.patterns import PROGRESS, STUCK, A, Answer, B, C, alone, did, times
 
 

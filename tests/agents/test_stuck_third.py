@@ -6,8 +6,8 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import StepFailed, Task
-from maniple.agents.observations import Observed
-from maniple.agents.stuck_detector import StuckDetector
+from maniple.agents.stuck import StuckDetector
+from maniple.agents.tool_observations import Observed
 from tests.agents.endpoints import coder_with
 from tests.agents.patterns import alone, did
 from tests.agents.test_stuck_detector import told

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import TypeAdapter
 
-from maniple.agents.text_tools import salvaged, understood
+from maniple.agents.middleware.text_tools import salvaged, understood
 from maniple.store.serde import serializer
 
 NAMES = {"bash_tool", "crawl_tool"}

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import Task
-from maniple.agents.tool_call_limit import calls_in
+from maniple.agents.middleware.limits import calls_in
 from tests.agents.endpoints import coder_with, heard
 from tests.agents.pausing import calls
 from tests.openai_server import call, reply

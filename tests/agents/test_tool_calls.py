@@ -5,9 +5,8 @@ import json
 import pytest
 from langgraph.types import Command
 
-from maniple.agents.budget import Budget
-from maniple.agents.call_records import CallRecords
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Budget, Meter
+from maniple.agents.middleware.call_records import CallRecords
 from maniple.agents.run_scope import RunScope, run_scope
 from maniple.store import Usage
 from tests.agents.ledger import Book

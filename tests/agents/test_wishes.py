@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from maniple.agents.wishes import PlanChange, Wishes
+from maniple.agents.plan_edits import PlanChange, Wishes
 
 
 def test_a_change_survives_as_json():

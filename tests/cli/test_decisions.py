@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from maniple.agents.answers import Approved, Edited, Rejected, accepts, stand_in, verdict_of, wants_repetition
+from maniple.agents.middleware.tool_calls import (
+    Approved,
+    Edited,
+    Rejected,
+    accepts,
+    stand_in,
+    verdict_of,
+    wants_repetition,
+)
 from maniple.cli.chat.answers import Edit, Unchanged, Unclear, decide, edited
 from maniple.cli.render.run_state import description, instructions
 from maniple.events import Interrupted

@@ -4,9 +4,9 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Meter
+from maniple.agents.plan_edits import Wishes
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
-from maniple.agents.wishes import Wishes
 from maniple.events.translate import translate
 from maniple.graph import RECURSION_LIMIT, RunOptions
 from tests.team import Scripted, checked

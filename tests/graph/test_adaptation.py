@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from maniple.agents.budget import Budget
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Budget, Meter
 from maniple.graph import TeamRules
 from tests.graph.metered import metered
 from tests.openai_server import call, reply

@@ -2,9 +2,8 @@
 
 import pytest
 
-from maniple.agents.budget import Budget
-from maniple.agents.fencing import as_code
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Budget, Meter
+from maniple.agents.middleware.fencing import as_code
 from tests.agents.report.research import TOOLS, URL, script
 from tests.graph.metered import metered
 from tests.openai_server import call, reply

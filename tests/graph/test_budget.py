@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget, Prices
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Budget, Meter, Prices
 from maniple.store import Usage
 from tests.graph.metered import metered
 from tests.openai_server import call, reply

@@ -3,7 +3,7 @@
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from maniple.agents.cut_answers import CUT_NOTE
+from maniple.agents.middleware.text_tools import CUT_NOTE
 from maniple.events import PlanStepView
 from maniple.graph.nodes.worker import reason_of
 from maniple.graph.plan import Progress

@@ -5,7 +5,7 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Meter
 from maniple.config import ModelsSettings
 from maniple.llms import open_chat_models
 from maniple.llms.windows import window_of

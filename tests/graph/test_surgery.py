@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.wishes import PlanChange
+from maniple.agents.plan_edits import PlanChange
 from maniple.graph.plan import Plan, PlannedStep, Progress
 from maniple.graph.surgery import MOST_STEPS, SKIPPED, changed, edit, fulfilled, redo, reviewed, skip
 

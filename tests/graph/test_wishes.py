@@ -5,8 +5,8 @@ import json
 import pytest
 from langchain_core.tools import tool
 
-from maniple.agents.meter import Meter
-from maniple.agents.wishes import PlanChange, Wishes
+from maniple.agents.budget import Meter
+from maniple.agents.plan_edits import PlanChange, Wishes
 from maniple.graph import Plan
 from maniple.graph.surgery import reviewed
 from maniple.runtime.workers import Toolbox

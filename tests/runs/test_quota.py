@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Meter
 from maniple.errors import BudgetExhausted, StoreFull
 from maniple.runs.left_behind import recover
 from maniple.runs.quota import DAY_SECONDS, Allowance, DailyLimit, Quotas

@@ -15,7 +15,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from maniple.agents.offered_tools import OfferedTools
+from maniple.agents.middleware.tool_availability import OfferedTools
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
@@ -25,7 +25,7 @@ from maniple.runtime.stream import stream_run
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.tools.code import figure_reader
-from maniple.tools.kept_results import KeptResults
+from maniple.tools.files import KeptResults
 from maniple.types import Unavailable
 from tests.mcp.opened import misbehaving, until
 from tests.openai_server import Json, call, reply, serving

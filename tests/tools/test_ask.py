@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.graph import RunOptions
-from maniple.tools.ask import ask_tools
+from maniple.tools.interaction import ask_tools
 from tests.agents.ledger import Book
 from tests.agents.pausing import Machine, calls, life, scope, script
 from tests.openai_server import call, reply

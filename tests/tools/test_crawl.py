@@ -3,7 +3,7 @@ import pytest
 from maniple.config.settings import FetchSettings
 from maniple.crawler import Crawler
 from maniple.errors import FetchError
-from maniple.tools.crawl import crawl_tool
+from maniple.tools.web import crawl_tool
 from tests.crawler.web import Reply, open_site
 
 pytestmark = pytest.mark.anyio

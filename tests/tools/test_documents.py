@@ -12,7 +12,7 @@ from maniple.config import FetchSettings, ModelSettings, ModelsSettings, SearchS
 from maniple.crawler import Crawler
 from maniple.errors import ToolFailure
 from maniple.runtime import open_runtime, stream_run
-from maniple.tools.documents import PagesAndDocuments, open_folder
+from maniple.tools.web import PagesAndDocuments, open_folder
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 from tests.reading.files import docx, paragraph

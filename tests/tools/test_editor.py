@@ -11,9 +11,8 @@ from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
-from maniple.tools.editing import with_inserted, with_replaced
-from maniple.tools.editor import editor_tool
 from maniple.tools.files import file_tools
+from maniple.tools.text_editor import editor_tool, with_inserted, with_replaced
 from maniple.tools.text_file import TextFile, decoded
 
 pytestmark = pytest.mark.anyio

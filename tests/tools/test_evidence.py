@@ -12,9 +12,8 @@ from maniple.crawler import Crawler
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 from maniple.tools.browser import browser_tool
-from maniple.tools.crawl import crawl_tool
 from maniple.tools.evidence import MAX_THREADS, ThreadEvidence, current_evidence
-from maniple.tools.search import search_tool
+from maniple.tools.web import crawl_tool, search_tool
 from tests.crawler.web import Reply, open_site, redirect
 from tests.tools.test_browser import Window
 from tests.tools.test_search import Shelf

@@ -8,8 +8,8 @@ from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
-from maniple.tools import file_search
-from maniple.tools.file_search import file_search_tool
+from maniple.tools import files
+from maniple.tools.files import file_search_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -129,7 +129,7 @@ async def test_a_glob_narrows_before_files_are_counted(search: BaseTool, place: 
 async def test_what_was_not_searched_is_said(
     search: BaseTool, place: Workspace, monkeypatch: pytest.MonkeyPatch, limit: str, value: float, said: str
 ) -> None:
-    monkeypatch.setattr(file_search, limit, value)
+    monkeypatch.setattr(files, limit, value)
     for name in ("a", "b", "c"):
         place.write(name, b"here\n")
     assert (await search.ainvoke({"pattern": "nowhere"})).split("\n")[-1] == said

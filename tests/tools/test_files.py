@@ -5,7 +5,7 @@ from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox import Workspaces
-from maniple.tools import page
+from maniple.tools import text_file
 from maniple.tools.files import file_tools
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +65,7 @@ async def test_lines_beyond_ten_megabytes_are_counted_and_read(
 async def test_what_cannot_be_come_to_in_time_is_said(
     tools: dict[str, BaseTool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "READ_SECONDS", -1.0)
+    monkeypatch.setattr(text_file, "READ_SECONDS", -1.0)
     await tools["write_file"].ainvoke({"path": "a", "content": "x"})
     with pytest.raises(FileError, match="read up to line 1 only; work on it with Python"):
         await tools["read_file"].ainvoke({"path": "a"})

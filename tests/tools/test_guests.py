@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from maniple.errors import ToolFailure
-from maniple.tools import guests
-from maniple.tools.guests import in_thread, staying
+from maniple.tools import third_party_tools
+from maniple.tools.third_party_tools import in_thread, staying
 
 pytestmark = pytest.mark.anyio
 WHO = contextvars.ContextVar("who", default="nobody")
@@ -54,7 +54,7 @@ async def test_nor_does_an_interrupt_of_its_own_end_it():
 
 
 async def test_calls_that_never_end_fill_no_more_than_their_own_places(monkeypatch):
-    monkeypatch.setattr(guests, "MOST_THREADS", 2)
+    monkeypatch.setattr(third_party_tools, "MOST_THREADS", 2)
     over = threading.Event()
     hung = [asyncio.create_task(in_thread(over.wait)(20)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -70,7 +70,7 @@ async def test_calls_that_never_end_fill_no_more_than_their_own_places(monkeypat
 def test_the_program_ends_although_a_call_does_not():
     program = """if True:
         import asyncio, threading
-        from maniple.tools.guests import in_thread
+        from maniple.tools.third_party_tools import in_thread
         async def main():
             try:
                 await asyncio.wait_for(in_thread(threading.Event().wait)(), 0.05)

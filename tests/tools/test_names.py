@@ -6,17 +6,14 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.config.run_settings import TOOLS
 from maniple.sandbox import Workspaces
-from maniple.tools.ask import ask_tools
 from maniple.tools.browser import browser_tool
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.code import code_tools
-from maniple.tools.crawl import crawl_tool
-from maniple.tools.editor import editor_tool
-from maniple.tools.file_search import file_search_tool
-from maniple.tools.files import file_tools
-from maniple.tools.search import search_tool
+from maniple.tools.files import file_search_tool, file_tools
+from maniple.tools.interaction import ask_tools, terminate_tool
 from maniple.tools.skills import skill_tool
-from maniple.tools.terminate import terminate_tool
+from maniple.tools.text_editor import editor_tool
+from maniple.tools.web import crawl_tool, search_tool
 
 
 def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):

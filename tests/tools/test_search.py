@@ -4,7 +4,7 @@ import pytest
 
 from maniple.errors import SearchError
 from maniple.search import SearchHit
-from maniple.tools.search import search_tool
+from maniple.tools.web import search_tool
 
 pytestmark = pytest.mark.anyio
 

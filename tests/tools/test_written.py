@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from maniple.sandbox import Workspaces
-from maniple.tools.written import Writes, changed
+from maniple.tools.code import Writes, changed
 
 pytestmark = pytest.mark.anyio
 

@@ -1,7 +1,6 @@
-from maniple.agents.authors import author_of, written_by
-from maniple.agents.limits import StepLimits
+from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.react import ReactAgent, build_react_agent
-from maniple.agents.roles import ROLES, Role, Roles, briefs, in_order, llm_of, roles_of
+from maniple.agents.roles import ROLES, Role, Roles, author_of, briefs, in_order, llm_of, roles_of, written_by
 from maniple.agents.task import Agent, Result, StepFailed, Task, response_from, shortened
 
 __all__ = [

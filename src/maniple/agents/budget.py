@@ -1,12 +1,25 @@
 """What a run may use up, what models cost, and how far a limit is used up."""
 
+import asyncio
+import logging
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Protocol
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+from uuid import UUID
+
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 
 from maniple.config import ModelsSettings
+from maniple.errors import BudgetExhausted
+from maniple.llms.windows import count_tokens
 from maniple.store.records import Usage
+from maniple.types import AGENT_MARK, UNSPOKEN
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
@@ -146,3 +159,269 @@ def levels(
         if allowed is not None and (limit in coming or limit not in ("model_calls", "tool_calls")):
             added = coming[limit] + reserved.get(limit, 0) if limit in coming else 0
             yield Level(limit, allowed, so_far, added, is_daily)
+
+
+NEAR = 0.8
+"""The share of a limit from which on no new step is begun."""
+MOST_TOKENS = 1_000_000_000
+"""No call takes more, whatever its endpoint says."""
+REPORT_SECONDS = 60.0
+"""What a report may take at least, however late it is."""
+_CALLBACK_LOGGER = "langchain_core.callbacks.manager"
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A model call under way, with what it uses for certain: the estimated prompt."""
+
+    model: str
+    input_tokens: int
+    cost: float
+    is_reserve: bool
+
+
+class Meter:
+    """The usage of one run, with what it had used before a restart; its seconds run from `start()`.
+
+    `prices` are by the name of the model; `shared` are limits that bind the run beside its own. Checking and
+    counting happen without giving way to another task, so parallel steps, and runs, go beyond a limit by no
+    more than the answers of the calls already under way.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        prices: Mapping[str, Prices] | None = None,
+        used: Usage | None = None,
+        *,
+        shared: SharedLimits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.budget = budget or Budget()
+        self._prices = prices or {}
+        self._used = used or Usage()
+        self._shared = shared
+        self._shared_before: dict[str, float] = {}
+        self._clock = clock
+        self._began: float | None = None
+        self._calls: dict[UUID, _Call] = {}
+        self._reserve = 1
+        self._exhausted: str | None = None
+
+    def start(self) -> None:
+        """Let the seconds run: the run begins to work. What it waited for before does not count."""
+        if self._began is None:
+            self._began = self._clock()
+            self._shared_before = {
+                level.limit: level.used for level in self._shared_levels(model_calls=0, tool_calls=0)
+            }
+
+    @property
+    def used(self) -> Usage:
+        """What the run has used so far."""
+        worked = 0.0 if self._began is None else self._clock() - self._began
+        return replace(self._used, seconds=self._used.seconds + worked)
+
+    @property
+    def counted(self) -> Usage:
+        """The same without the seconds that run, at no expense."""
+        return self._used
+
+    @property
+    def reserved(self) -> Mapping[str, float]:
+        """What the model calls under way use for certain, by limit: their prompts."""
+        calls = self._calls.values()
+        return {
+            "tokens": sum(call.input_tokens for call in calls),
+            "cost": sum(call.cost for call in calls),
+        }
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why the run ends as `budget_exhausted`: which limit took something from it. `None` if none did."""
+        return self._exhausted
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the run may still work; infinite when nothing limits it."""
+        return min((level.left for level in self._levels() if level.limit == "seconds"), default=math.inf)
+
+    def near(self) -> str | None:
+        """Say which limit is used up by four fifths or more, if one is.
+
+        Of a shared limit that is four fifths of what was left of it when the run began to work.
+        """
+        for level in self._levels(model_calls=0, tool_calls=0):
+            before = self._shared_before.get(level.limit, 0) if level.is_daily else 0
+            if level.used - before >= NEAR * (level.allowed - before):
+                unit = level.limit.replace("_", " ")
+                return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of {level.whose} are used"
+        return None
+
+    def give_up(self, reason: str) -> None:
+        """Note that the budget took something from the run; the first reason stays."""
+        self._exhausted = self._exhausted or reason
+
+    @asynccontextmanager
+    async def in_time(self, *, reporting: bool = False) -> AsyncIterator[None]:
+        """Cut what happens inside when the run's seconds are over: then `BudgetExhausted` is raised.
+
+        A report has `REPORT_SECONDS` at least.
+        """
+        limited = [level for level in self._levels() if level.limit == "seconds"]
+        if not limited:
+            yield
+            return
+        tightest = min(limited, key=lambda level: level.left)
+        left = max(tightest.left, REPORT_SECONDS if reporting else 0)
+        deadline = asyncio.timeout(left)
+        try:
+            async with deadline:
+                yield
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            used = max(tightest.allowed, tightest.used + left)
+            raise self._refusal(replace(tightest, used=used)) from error
+
+    @property
+    def callbacks(self) -> list[BaseCallbackHandler]:
+        """What a run's `config["callbacks"]` begin with."""
+        logging.getLogger(_CALLBACK_LOGGER).addFilter(_is_news)  # once: a filter that is there stays alone
+        return [ModelCalls(self), ToolCalls(self)]
+
+    def begin(self, call_id: UUID, prompt: Sequence[BaseMessage], metadata: Mapping[str, Any]) -> None:
+        """Count a model call, or raise `BudgetExhausted`."""
+        model = str(metadata.get("ls_model_name") or "")
+        tokens = count_tokens(prompt)
+        cost = self._prices.get(model, Prices()).of(tokens, 0)
+        over = self._over(model_calls=1, tokens=tokens, cost=cost)
+        if over is not None:
+            refusal = self._refusal(over)
+            is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") not in UNSPOKEN
+            if self._reserve == 0 or not is_report:
+                raise refusal
+            self._reserve -= 1
+        self._calls[call_id] = _Call(model, tokens, cost, over is not None)
+        self._add(model_calls=1)
+
+    def end(self, call_id: UUID, answer: AIMessage | None) -> None:
+        """Count the tokens of an answer."""
+        if call := self._calls.pop(call_id, None):
+            self._count(call, answer)
+
+    def break_off(self, call_id: UUID, answer: AIMessage | None) -> None:
+        """Count what came of a call that failed; one that was never answered costs nothing."""
+        call = self._calls.pop(call_id, None)
+        if call is None:
+            return
+        self._reserve += call.is_reserve
+        if answer is not None and (answer.text or answer.tool_calls):
+            self._count(call, answer)
+
+    def use_tool(self) -> None:
+        """Count a tool call, or raise `BudgetExhausted`."""
+        self.check(tool_calls=1)
+        self._add(tool_calls=1)
+
+    def allows(self, **coming: float) -> bool:
+        """Say whether amounts such as `tool_calls=1` stay within the limits; nothing is noted."""
+        return self._over(**coming) is None
+
+    def check(self, **coming: float) -> None:
+        """Raise `BudgetExhausted` when amounts such as `tool_calls=1` would go beyond a limit."""
+        if over := self._over(**coming):
+            raise self._refusal(over)
+
+    def _over(self, **coming: float) -> Level | None:
+        return next((level for level in self._levels(**coming) if level.is_over), None)
+
+    def _levels(self, **coming: float) -> Iterator[Level]:
+        yield from levels(self.budget, amounts(self.used), coming, self.reserved)
+        yield from self._shared_levels(**coming)
+
+    def _shared_levels(self, **coming: float) -> Iterator[Level]:
+        if self._shared is not None:
+            yield from self._shared.levels(**coming)
+
+    def _refusal(self, over: Level) -> BudgetExhausted:
+        words = str(over)
+        self.give_up(words)
+        return BudgetExhausted(f"{words[0].upper()}{words[1:]}.", limit=over.limit)
+
+    def _count(self, call: _Call, answer: AIMessage | None) -> None:
+        usage = answer.usage_metadata if answer is not None else None
+        if usage is not None:
+            given, said = credible(usage["input_tokens"]), credible(usage["output_tokens"])
+        else:
+            given, said = call.input_tokens, count_tokens([answer]) if answer is not None else 0
+        # A fallback may have answered: the answer names its model, though at times with a date.
+        model = str(answer.response_metadata.get("model_name") or "") if answer is not None else ""
+        prices = price_of(self._prices, model) or self._prices.get(call.model) or Prices()
+        self._add(input_tokens=given, output_tokens=said, cost=prices.of(given, said))
+
+    def _add(self, **amounts: Any) -> None:
+        before = self._used
+        self._used = replace(before, **{name: getattr(before, name) + n for name, n in amounts.items()})
+
+
+class ModelCalls(AsyncCallbackHandler):
+    """Tells a meter of model calls.
+
+    Not inline: langchain-core 1.7 leaves the coroutines of all other handlers unawaited when an inline one
+    raises at the start of a chat model.
+    """
+
+    raise_error = True
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    async def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._meter.begin(run_id, messages[0], metadata or {})
+
+    async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        self._meter.end(run_id, _answer(response))
+
+    async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        response = kwargs.get("response")
+        self._meter.break_off(run_id, _answer(response) if isinstance(response, LLMResult) else None)
+
+
+class ToolCalls(AsyncCallbackHandler):
+    """Tells a meter of tool calls; inline and first, so that a refused call is told to nobody."""
+
+    raise_error = True
+    run_inline = True
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    async def on_tool_start(self, serialized: dict[str, Any], input_str: str, **kwargs: Any) -> None:
+        self._meter.use_tool()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Say whether a warning tells more than that a call was refused, which is what the callbacks are for."""
+    words = record.getMessage()
+    ours = any(f"Error in {handler.__name__}." in words for handler in (ModelCalls, ToolCalls))
+    return not (ours and BudgetExhausted.__name__ in words)
+
+
+def credible(tokens: int) -> int:
+    """Return what an endpoint says that a call took, within what can be."""
+    return min(max(tokens, 0), MOST_TOKENS)
+
+
+def _answer(response: LLMResult) -> AIMessage | None:
+    first = next((one for generations in response.generations for one in generations), None)
+    message = first.message if isinstance(first, ChatGeneration) else None
+    return message if isinstance(message, AIMessage) else None

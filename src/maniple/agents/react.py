@@ -12,18 +12,22 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
-from maniple.agents.argument_errors import ArgumentErrors
-from maniple.agents.at_once import ToolsAtOnce, tool_places
-from maniple.agents.call_limit import ModelCallLimit
-from maniple.agents.call_order import CallOrder, ordered
-from maniple.agents.chain import chained
-from maniple.agents.context import ContextWindow
-from maniple.agents.extracts import Extracts
-from maniple.agents.fencing import Fencing
-from maniple.agents.fitting import fitted
-from maniple.agents.limits import StepLimits
-from maniple.agents.offered_tools import OfferedTools
-from maniple.agents.partial_work import PartialWork
+from maniple.agents.middleware.base import chained
+from maniple.agents.middleware.call_order import CallOrder, ToolsAtOnce, ordered, tool_places
+from maniple.agents.middleware.context_window import ContextWindow, fitted
+from maniple.agents.middleware.fencing import Fencing
+from maniple.agents.middleware.limits import (
+    ModelCallLimit,
+    PartialWork,
+    StepLimits,
+    ToolCallLimit,
+    ToolTimeouts,
+)
+from maniple.agents.middleware.text_tools import TextToolCalls
+from maniple.agents.middleware.tool_availability import OfferedTools, TerminalTools
+from maniple.agents.middleware.tool_calls import ToolCallsOnce
+from maniple.agents.middleware.tool_errors import ArgumentErrors, tool_failures
+from maniple.agents.middleware.tool_results import Extracts
 from maniple.agents.roles import Role
 from maniple.agents.stuck import StuckDetection, watched
 from maniple.agents.task import (
@@ -35,12 +39,6 @@ from maniple.agents.task import (
     response_from,
     working_on,
 )
-from maniple.agents.terminal_tools import TerminalTools
-from maniple.agents.text_tools import TextToolCalls
-from maniple.agents.tool_call_limit import ToolCallLimit
-from maniple.agents.tool_calls import ToolCallsOnce
-from maniple.agents.tool_failures import tool_failures
-from maniple.agents.tool_timeouts import ToolTimeouts
 from maniple.llms import broke_off
 from maniple.llms.windows import room_of
 from maniple.text import without_thoughts

@@ -3,10 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeVar
+
+from langchain_core.messages import BaseMessage
 
 from maniple.config import RoleSettings, TeamSettings
 from maniple.prompts import check_template, render, render_own
-from maniple.types import GENERAL, AgentName, LLMType, Worker
+from maniple.types import AGENT_MARK, AGENTS, GENERAL, AgentName, LLMType, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +137,18 @@ def briefs(
     return [
         {"name": name, "brief": f"{roles[name].brief} {abilities.get(name, '')}".rstrip()} for name in members
     ]
+
+
+M = TypeVar("M", bound=BaseMessage)
+
+
+def written_by(author: AgentName, message: M) -> M:
+    """Return `message` as the author's: by its name alone it could be a user's who is called so."""
+    mark = {**message.additional_kwargs, AGENT_MARK: author}
+    return message.model_copy(update={"name": author, "additional_kwargs": mark})
+
+
+def author_of(message: BaseMessage) -> AgentName | None:
+    """Return which agent wrote a message; `None` for the user's. Built-in names need no mark."""
+    name = message.name
+    return name if name in AGENTS or message.additional_kwargs.get(AGENT_MARK, "") == name else None

@@ -10,8 +10,8 @@ from maniple.tools.evidence import ThreadEvidence
 from maniple.tools.run_context import SCOPE_KEY, configurable
 
 if TYPE_CHECKING:
-    from maniple.agents.meter import Meter
-    from maniple.agents.wishes import Wishes
+    from maniple.agents.budget import Meter
+    from maniple.agents.plan_edits import Wishes
     from maniple.evidence import Evidence
     from maniple.store.protocols import Ledger
 

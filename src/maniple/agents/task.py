@@ -1,15 +1,14 @@
 """What a worker is handed, and what it hands back."""
 
 import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-from maniple.agents.step_values import held
 from maniple.prompts import render
 
 RESULT_CHARACTERS = 6_000
@@ -117,3 +116,16 @@ def shortened(text: str, limit: int) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+T = TypeVar("T")
+
+
+@contextmanager
+def held(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give `variable` a value in everything that is done within."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)

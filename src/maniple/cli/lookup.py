@@ -70,7 +70,7 @@ async def _look_up(settings: "Settings", query: str, limit: int | None, *, as_js
 
     from maniple.cli.exit_status import WrongUsage
     from maniple.search import SearchContext, Unavailable, open_chain
-    from maniple.tools.documents import open_folder
+    from maniple.tools.web import open_folder
 
     # Who fails is told below; without a handler the log would tell it, too.
     logging.getLogger("maniple").addHandler(logging.NullHandler())
@@ -171,7 +171,7 @@ async def _read(url: str, section: str, settings: "Settings", screens: "Screens"
     from maniple.reading.isolated import Nursery
     from maniple.runtime.rendering import rendering
     from maniple.search.providers.folder import SCHEME
-    from maniple.tools.documents import open_folder, with_documents
+    from maniple.tools.web import open_folder, with_documents
 
     # As with `maniple search --provider folder`, whoever sits here may read it, searched by the team or not.
     nursery = Nursery()

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from maniple.agents.meter import credible
+from maniple.agents.budget import credible
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,

@@ -24,8 +24,8 @@ from maniple.graph.nodes import (
 from maniple.graph.state import RunOptions, State
 from maniple.llms import ChatModels, prompting_of
 from maniple.search import SearchProvider
+from maniple.tools.files import NamedFiles
 from maniple.tools.run_context import SCOPE_KEY
-from maniple.tools.uploaded import NamedFiles
 from maniple.types import AGENT_MARK, DIRECTORS, AgentName, LLMType, Worker
 
 Team = CompiledStateGraph[Any, RunOptions, Any, Any]

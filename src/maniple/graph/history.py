@@ -4,8 +4,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from maniple.agents.context import summary_of
-from maniple.agents.fitting import newest
+from maniple.agents.middleware.context_window import newest, summary_of
 from maniple.graph.state import State, conversation_of
 from maniple.llms.windows import count_tokens, room_of
 

@@ -1,8 +1,8 @@
 """What the nodes do when the run's budget comes to its end: wrap up, and report what is missing."""
 
 from maniple.agents import Task
-from maniple.agents.fencing import as_code
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Meter
+from maniple.agents.middleware.fencing import as_code
 from maniple.agents.report import checked
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from maniple.agents.wishes import PlanChange
+from maniple.agents.plan_edits import PlanChange
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, Progress, TrackedStep
 
 S = TypeVar("S", bound=PlannedStep)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from langgraph.runtime import RunControl
 
-from maniple.agents.meter import Meter
-from maniple.agents.wishes import Wishes
+from maniple.agents.budget import Meter
+from maniple.agents.plan_edits import Wishes
 from maniple.events import Event, EventRedactor, Failed, RunStatusChanged, SessionState, StreamState
 from maniple.runs.live import LiveLog
 from maniple.runs.recorder import Recorder

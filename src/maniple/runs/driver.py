@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Meter
+from maniple.agents.plan_edits import Wishes
 from maniple.agents.run_scope import RunScope
-from maniple.agents.wishes import Wishes
 from maniple.errors import ManipleError, StoreError
 from maniple.events import Event, EventRedactor, RunStatusChanged, StreamState, ToolReturned, Translator
 from maniple.evidence import RedactedEvidence

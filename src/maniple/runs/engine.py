@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
-from maniple.agents.wishes import PlanChange
+from maniple.agents.plan_edits import PlanChange
 from maniple.runs.request import Accepted, RunRequest
 from maniple.store import EventRecord, RunRecord
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from maniple.agents.wishes import PlanChange
+from maniple.agents.plan_edits import PlanChange
 from maniple.errors import ManipleError, StoreError
 from maniple.events import StreamState
 from maniple.graph import Progress

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from maniple.agents.budget import LIMITS, Budget, Level, amount, amounts, levels
-from maniple.agents.meter import Meter
+from maniple.agents.budget import LIMITS, Budget, Level, Meter, amount, amounts, levels
 from maniple.errors import ManipleError
 from maniple.store import KeyLimits, Store, Usage
 

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, messages_from_dict, messages_to
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from maniple.agents.budget import Budget
-from maniple.agents.wishes import PlanChange
+from maniple.agents.plan_edits import PlanChange
 from maniple.graph import RunOptions
 from maniple.redaction import Redactor
 from maniple.store import RunRecord

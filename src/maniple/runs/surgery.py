@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from maniple.agents.wishes import PlanChange
+from maniple.agents.plan_edits import PlanChange
 from maniple.graph import Plan, Progress, Team, members_of
 from maniple.graph.surgery import changed, reviewed
 from maniple.runs.active import ActiveRun

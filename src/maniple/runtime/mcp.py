@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maniple.agents import Agent, ReactAgent
-from maniple.agents.offered_tools import OfferedTools
+from maniple.agents.middleware.tool_availability import OfferedTools
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
 from maniple.egress import AddressGuard, EgressRoute
@@ -19,7 +19,7 @@ from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import Service, Services, open_services
-from maniple.tools.kept_results import KeptResults
+from maniple.tools.files import KeptResults
 from maniple.types import GENERAL, Unavailable, Worker, installing
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from maniple.config import Settings
 from maniple.config.run_settings import TOOLS
 from maniple.config.sources import Keys
 from maniple.errors import ConfigError
-from maniple.tools.guests import in_thread, staying
+from maniple.tools.third_party_tools import in_thread, staying
 from maniple.types import Worker
 
 GROUP = "maniple.tools"

@@ -32,16 +32,18 @@ from maniple.tools.browser_aids import browser_aids
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
 from maniple.tools.code import code_tools, figure_reader
-from maniple.tools.crawl import crawl_tool
-from maniple.tools.documents import open_folder, with_documents
-from maniple.tools.editor import editor_tool
-from maniple.tools.file_search import file_search_tool
-from maniple.tools.files import file_tools, presence
-from maniple.tools.kept_results import KeptResults
+from maniple.tools.files import (
+    KeptResults,
+    NamedFiles,
+    file_search_tool,
+    file_tools,
+    presence,
+    uploaded_files,
+)
+from maniple.tools.interaction import terminate_tool
 from maniple.tools.run_context import locale, run_key
-from maniple.tools.search import search_tool
-from maniple.tools.terminate import terminate_tool
-from maniple.tools.uploaded import NamedFiles, uploaded_files
+from maniple.tools.text_editor import editor_tool
+from maniple.tools.web import crawl_tool, open_folder, search_tool, with_documents
 from maniple.types import GENERAL, Unavailable, Worker
 
 if TYPE_CHECKING:

@@ -12,19 +12,24 @@ from maniple.agents import ROLES, Agent, Role, Roles, StepLimits, build_react_ag
 from maniple.agents.browsing import BrowserWorker, Browsing, beside_other_tools, build_loop
 from maniple.agents.compact import Browsing as PageReading
 from maniple.agents.compact import ProgramWriter, Research, ShortReport
-from maniple.agents.cut_answers import CutAnswers
-from maniple.agents.file_tools import FileTools
-from maniple.agents.offered_tools import OfferedTools
-from maniple.agents.pictures import Pictures, ReadPicture, drawn_figures, page_pictures, server_pictures
+from maniple.agents.middleware.text_tools import CutAnswers
+from maniple.agents.middleware.tool_availability import FileTools, OfferedTools
+from maniple.agents.middleware.tool_results import (
+    Pictures,
+    ReadPicture,
+    ResultCap,
+    SecretResults,
+    drawn_figures,
+    page_pictures,
+    server_pictures,
+)
 from maniple.agents.report import CheckedReport
-from maniple.agents.result_cap import ResultCap
-from maniple.agents.secret_results import SecretResults
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.redaction import Redactor
-from maniple.tools.ask import ask_tools
 from maniple.tools.browser import browsing_tool
-from maniple.tools.kept_results import READ_RESULT, KeptResults
+from maniple.tools.files import READ_RESULT, KeptResults
+from maniple.tools.interaction import ask_tools
 from maniple.types import Worker
 
 

@@ -8,9 +8,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.browser import Browser, PageText
 from maniple.errors import BrowserError
-from maniple.tools.addresses import first_address
 from maniple.tools.evidence import source_line
 from maniple.tools.run_context import thread_key
+from maniple.tools.web import first_address
 
 _MAX_CHARACTERS = 12_000
 _MAX_LINKS = 30

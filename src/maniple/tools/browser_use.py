@@ -10,7 +10,7 @@ from maniple.browser import ACTIONS, ActionName
 from maniple.browser.masking import masked
 from maniple.errors import BrowserError
 from maniple.tools.browser_window import Window, fingerprint
-from maniple.tools.discreet import DiscreetTool
+from maniple.tools.registry import DiscreetTool
 
 NAME = "browser_use"
 _DESCRIPTION = """Work in a real browser, one action at a time; then look at what came of it.

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal
 
+from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
 from maniple.reading.pictures import picture_of
 from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
-from maniple.tools.live_output import LiveOutput
 from maniple.tools.run_context import thread_key
-from maniple.tools.written import Writes, written
+from maniple.tools.text_file import printable
+from maniple.types import TOOL_OUTPUT
 
 _MAX_PICTURE_BYTES = 2_000_000
 
@@ -24,7 +26,7 @@ def code_tools(
 ) -> list[BaseTool]:
     """Both tools. A result names the files that the code wrote; code that fails is a result, too.
 
-    What is printed is told while the code runs (`live_output.py`).
+    What is printed is sent while the code runs (see `LiveOutput`).
 
     `packages` is a sentence on what can be imported beside the standard library, `network` one on what can be
     reached. Figures are the message's artifact, a list of paths. Raises `SandboxError` when nothing could be
@@ -102,3 +104,100 @@ def figure_reader(workspaces: Workspaces) -> Callable[[str], Awaitable[bytes]]:
         return head.content if is_picture else b""
 
     return read
+
+
+# So old is what is told, and so often: a call that is over sooner says everything with its result.
+_EVERY_SECONDS = 0.3
+
+_Stream = Literal["stdout", "stderr"]
+
+
+class LiveOutput:
+    """Hears what a call prints, and dispatches it as custom events of the tool call that this is entered in.
+
+    An event is `TOOL_OUTPUT` with `{"stream", "text"}`, at most one a stream every 0.3 s, and at most
+    `most_characters` in all; the result tells the whole. Who listens is LangChain's matter: nobody, maybe.
+    """
+
+    def __init__(self, most_characters: int) -> None:
+        self._left = most_characters
+        self._waiting: dict[_Stream, list[str]] = {}
+        self._heard = asyncio.Event()
+        self._telling: asyncio.Task[None] | None = None
+
+    def __call__(self, stream: _Stream, text: str) -> None:
+        """Take a piece."""
+        if piece := text[: self._left]:
+            self._left -= len(piece)
+            self._waiting.setdefault(stream, []).append(piece)
+            self._heard.set()
+
+    async def __aenter__(self) -> "LiveOutput":
+        # Made in here, the task has the call's context, by which LangChain knows whose events these are.
+        self._telling = asyncio.create_task(self._tell(), name="live output")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.wait([self._telling])
+
+    async def _tell(self) -> None:
+        while True:
+            await self._heard.wait()
+            await asyncio.sleep(_EVERY_SECONDS)
+            self._heard.clear()
+            waiting, self._waiting = self._waiting, {}
+            for stream, pieces in waiting.items():
+                await adispatch_custom_event(TOOL_OUTPUT, {"stream": stream, "text": "".join(pieces)})
+
+
+WRITTEN = "[files written: "
+"""How the line begins that names them."""
+# To look at so many takes 40 ms, before a call and after it; at 100, less than one.
+_WATCHED_FILES = 10_000
+_NAMED_FILES = 10
+
+Stamps = set[tuple[str, int, int]]
+"""(path, bytes, time of the last change in nanoseconds) of each file."""
+
+
+class Writes:
+    """What is written in a workspace from when this is entered until it is left.
+
+    Of more files than are watched, which of them are seen is chance; then only those count that were seen
+    before and after.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._before: Stamps = set()
+        self.paths: list[str] = []
+        """Sorted; what Python keeps for itself is left out."""
+
+    async def __aenter__(self) -> None:
+        self._before = await self._stamps()
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.paths = changed(self._before, await self._stamps(), _WATCHED_FILES)
+
+    async def _stamps(self) -> Stamps:
+        return await asyncio.to_thread(self._workspace.stamps, _WATCHED_FILES)
+
+
+def changed(before: Stamps, after: Stamps, most: int) -> list[str]:
+    """Return the paths of what was written in between, where at most `most` files were looked at."""
+    paths = {path for path, *_ in after - before if "__pycache__" not in path.split("/")}
+    if max(len(before), len(after)) >= most:
+        paths &= {path for path, *_ in before}
+    return sorted(paths)
+
+
+def written(paths: Sequence[str]) -> str:
+    """Return the line that names `paths`; "" for none. Where they lie is nobody's business but the host's."""
+    if not paths:
+        return ""
+    named = ", ".join(printable(path) for path in paths[:_NAMED_FILES])
+    more = f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
+    return f"{WRITTEN}{named}{more}]"

@@ -1,15 +1,21 @@
 """`write_file`, `read_file` and `list_files` in the workspace of the thread."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import hashlib
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
+from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
-from maniple.tools.page import Wanted, page
+from maniple.sandbox.safe_open import components
 from maniple.tools.run_context import thread_key
-from maniple.tools.written import printable
+from maniple.tools.text_file import PIECE_CHARACTERS, Pieces, Wanted, page, pieces_of, printable
 
 _LISTED_FILES = 200
 
@@ -76,3 +82,243 @@ def listing(workspace: Workspace, path: str) -> str:
         lines.append(f"[only the first {_LISTED_FILES} files are listed]")
     empty = "[no files]" if path else "[the workspace is empty]"
     return "\n".join(lines) or empty
+
+
+SEARCH_SECONDS = 5.0
+_NAMED_FILES = 20_000
+# Large files come last: the time must not be over before the small ones are searched.
+_LARGE_BYTES = 1_000_000
+_FOUND = 100
+_LINE_CHARACTERS = 200
+# What begins before the seam of two parts of a line is found if it is not longer.
+_OVERLAP_CHARACTERS = 1_000
+_PATTERN_MEMORY_BYTES = 8_000_000
+
+Place = Callable[[str], int | None]
+"""Where in a text that which is looked for begins, in characters; None if it is not there."""
+
+
+def file_search_tool(workspaces: Workspaces) -> BaseTool:
+    """The tool; it raises `FileError` for a pattern that is none."""
+
+    async def search_files(pattern: str, path: str = "", glob: str = "") -> str:
+        place = await asyncio.to_thread(workspaces.open, thread_key())
+        return await asyncio.to_thread(_searched, place, pattern, path, glob)
+
+    return StructuredTool.from_function(
+        coroutine=search_files,
+        name="search_files",
+        description="Search names and lines of files in the workspace by a regular expression; path is a "
+        "directory or a file, glob such as *.py.",
+        metadata={"idempotent": True, "mode": "ordered"},
+    )
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search: at most so many finds, and so much time. What it did not look at, it says."""
+
+    place: Place
+    deadline: float
+    left: int = _FOUND
+    ended: str = ""
+    files: int = 0
+    binary: int = 0
+    in_parts: bool = False
+    found: list[str] = field(default_factory=list)
+
+    def look(self, workspace: Workspace, path: str) -> None:
+        """Note the file's name and lines that fit."""
+        self.files += 1
+        if self.place(path) is not None:
+            self._note(printable(path))
+        try:
+            with workspace.open(path) as source:
+                pieces = pieces_of(source)
+                if pieces is None:
+                    self.binary += 1
+                else:
+                    self._read(printable(path), pieces)
+        except FileError:
+            return  # it has gone, or cannot be read, and then nothing is found in it
+
+    def _read(self, name: str, pieces: Pieces) -> None:
+        before, found_in = "", 0
+        for piece in pieces:
+            self._check_time()
+            if self.ended:
+                return
+            text = before[-_OVERLAP_CHARACTERS:] + piece.text if piece.start else piece.text
+            before = text
+            self.in_parts = self.in_parts or piece.start > 0
+            line = text.removesuffix("\n").removesuffix("\r")
+            if piece.line != found_in and (at := self.place(line)) is not None:
+                found_in = piece.line
+                place = piece.start + len(piece.text) - len(text) + at
+                self._note(f"{name}:{piece.line}: {_around(line, at, place)}")
+
+    def said(self) -> str:
+        """Return what was found, one place a line, and what was not looked at."""
+        binary = f", {self.binary} of them binary" if self.binary else ""
+        lines = self.found or [f"[nothing found in {self.files} files{binary}]"]
+        if self.in_parts:
+            parts = f"[lines over {PIECE_CHARACTERS} characters were searched in parts of that length]"
+            lines = [*lines, parts]
+        return "\n".join([*lines, f"[{self.ended}]"] if self.ended else lines)
+
+    def _check_time(self) -> None:
+        if not self.ended and time.monotonic() > self.deadline:
+            late = f"not searched: what comes after the first {SEARCH_SECONDS:.0f} seconds"
+            self.ended = f"{late}; narrow it by path or glob"
+
+    def _note(self, line: str) -> None:
+        self.found.append(line)
+        self.left -= 1
+        if self.left == 0:
+            self.ended = f"only the first {_FOUND} are shown; narrow the pattern"
+
+
+def _searched(workspace: Workspace, pattern: str, path: str, glob: str) -> str:
+    search = _Search(_compiled(pattern), time.monotonic() + SEARCH_SECONDS)
+    for name in _named(workspace, path, glob, search):
+        search.look(workspace, name)
+        if search.ended:
+            break
+    return search.said()
+
+
+def _named(workspace: Workspace, path: str, glob: str, search: _Search) -> Iterator[str]:
+    if not workspace.is_directory(path):
+        if workspace.size(path) is None:
+            raise FileError(f"There is no file and no directory {path!r} in the workspace.")
+        yield path
+        return
+    shape = glob.removeprefix("**/").removeprefix("./")
+    files = workspace.files(_NAMED_FILES, path)
+    for name, _ in sorted(files, key=lambda file: file[1] > _LARGE_BYTES):
+        if not shape or fnmatchcase(name if "/" in shape else name.rpartition("/")[2], shape):
+            yield name
+    if len(files) == _NAMED_FILES:
+        search.ended = f"not searched: more than {_NAMED_FILES} files; narrow it by path"
+
+
+def _around(line: str, at: int, place: int) -> str:
+    """Return as much of a line as is shown: its beginning, or what stands around a place far in it."""
+    shown = line.strip()[:_LINE_CHARACTERS]
+    if place < _LINE_CHARACTERS:
+        return printable(shown)
+    first = max(0, at - _LINE_CHARACTERS // 4)
+    return f"[at character {place + 1}] {printable(line[first : first + _LINE_CHARACTERS].strip())}"
+
+
+def _compiled(pattern: str) -> Place:
+    """Return what finds the pattern in a line.
+
+    RE2 takes time in proportion to the line whatever the pattern; Python's own `re` can be made to take for
+    ever, and holds up the whole program meanwhile.
+    """
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_MEMORY_BYTES
+    try:
+        found = re2.compile(pattern.encode(errors="replace"), options).search
+    except re2.error as error:
+        words = error.args[0].decode(errors="replace") if error.args else "it cannot be read"
+        raise FileError(
+            f"The pattern does not work here: {words}. It is RE2's kind of regular expression, without "
+            "look-around and back-references; \\ makes a special character ordinary."
+        ) from None
+
+    def place(text: str) -> int | None:
+        data = text.encode(errors="replace")
+        match = found(data)
+        return None if match is None else len(data[: match.start()].decode(errors="ignore"))
+
+    return place
+
+
+NAMED_FILES = 20
+
+NamedFiles = Callable[[], Awaitable[list[str]]]
+"""Returns `name (size bytes)` of the user's files in the current thread's workspace."""
+
+
+def uploaded_files(workspaces: Workspaces) -> NamedFiles:
+    """Return what names the newest files that the user gave; a line for the others, when there are more."""
+
+    def read(key: str) -> list[str]:
+        known = workspaces.uploads(key).known()
+        named = [f"{printable(one.path)} ({one.size} bytes)" for one in known[-NAMED_FILES:]]
+        others = len(known) - len(named)
+        return [*named, f"and {others} more"] if others else named
+
+    async def named() -> list[str]:
+        return await asyncio.to_thread(read, thread_key())
+
+    return named
+
+
+FOLDER = "tool-results"
+READ_RESULT = "read_result"
+WHOLE = "whole"
+"""In the artifact of a result that its tool has cut: `where`, as `KeptResults.place` says it, and how many
+`characters` the whole has."""
+_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResults:
+    """Those of the current thread; what `redactor` masks is not in them."""
+
+    workspaces: Workspaces
+    redactor: Redactor = field(default_factory=Redactor)
+
+    async def keep(self, tool_name: str, text: str) -> str:
+        """Keep a text under the name of its tool and return its path; the same text has one file.
+
+        Raises `FileError` when there is no room for it.
+        """
+        content = await asyncio.to_thread(self._content, text)
+        digest = hashlib.blake2s(content, digest_size=4).hexdigest()
+        path = f"{FOLDER}/{_ODD.sub('-', tool_name)[:60]}-{digest}.txt"
+        place = await asyncio.to_thread(self.workspaces.open, thread_key())
+        await asyncio.to_thread(place.write, path, content)
+        return path
+
+    async def place(self, tool_name: str, text: str) -> str:
+        """Keep a text; say where it is, or why it is nowhere."""
+        try:
+            return f"the whole is the file {await self.keep(tool_name, text)}"
+        except FileError as error:
+            return f"they are not kept: {error}"
+
+    def _content(self, text: str) -> bytes:
+        return self.redactor.text(text).encode(errors="replace")
+
+    async def are_there(self) -> bool:
+        """Say whether anything was kept."""
+        place = self.workspaces.of(thread_key())
+        return bool(await asyncio.to_thread(place.files, 1, FOLDER))
+
+    def reader(self) -> BaseTool:
+        """`read_result`: reads what was kept, and no other file; for agents that read no files."""
+
+        async def read_result(
+            path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
+        ) -> str:
+            parts = components(path)
+            if len(parts) != 2 or parts[0] != FOLDER:
+                raise FileError(f"{path!r} is no kept result; name a file of {FOLDER}, as it was told.")
+            place = self.workspaces.of(thread_key())
+            wanted = Wanted(start_line, end_line, start_character)
+            return await asyncio.to_thread(page, place, path, wanted)
+
+        return StructuredTool.from_function(
+            coroutine=read_result,
+            name=READ_RESULT,
+            description=f"Read a file of {FOLDER}, the whole of a result that was shortened, or lines of it "
+            "(end_line 0: to its end; start_character: where to begin in start_line).",
+            metadata={"idempotent": True},
+        )

@@ -12,7 +12,7 @@ from maniple.errors import FileError, McpError
 from maniple.mcp import McpServers, Outcome, RemoteTool, cut
 from maniple.mcp.results import MOST_CHARACTERS
 from maniple.reading.pictures import picture_of
-from maniple.tools.kept_results import WHOLE, KeptResults
+from maniple.tools.files import WHOLE, KeptResults
 from maniple.tools.run_context import thread_key
 
 _NOTHING = "[no output]"

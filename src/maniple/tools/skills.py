@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 from maniple.errors import ConfigError, FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.tools.run_context import thread_key
-from maniple.tools.written import printable
+from maniple.tools.text_file import printable
 
 MAX_SKILLS = 50
 MAX_FILES = 50

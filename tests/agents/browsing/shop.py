@@ -19,7 +19,7 @@ from maniple.runtime.workers import Toolbox
 from maniple.tools.browser import browser_tool
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
-from maniple.tools.terminate import terminate_tool
+from maniple.tools.interaction import terminate_tool
 from tests.openai_server import OpenAIServer, call, reply
 from tests.team import Scripted, plan, scripted_team, step
 

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Budget, Meter
 from maniple.agents.run_scope import RunScope
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
 from tests.openai_server import call, reply

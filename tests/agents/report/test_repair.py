@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget
-from maniple.agents.meter import Meter
+from maniple.agents.budget import Budget, Meter
 from tests.agents.report.research import research_team
 from tests.graph.metered import metered
 from tests.openai_server import reply

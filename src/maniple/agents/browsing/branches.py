@@ -13,7 +13,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, BeforeValidator, Field
 
-from maniple.agents.wrapping import ModelHandler
+from maniple.agents.middleware.base import ModelHandler
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.text import without_thoughts
 

@@ -19,13 +19,12 @@ from maniple.agents.browsing.policy import POLICIES, policy_of
 from maniple.agents.browsing.reading import Reading
 from maniple.agents.browsing.stepping import Stepping
 from maniple.agents.browsing.view import View
-from maniple.agents.limits import StepLimits
+from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.react import Additions, react_graph
 from maniple.config import BrowsingSettings
-from maniple.tools.ask import inquiry_tools
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
-from maniple.tools.terminate import terminate_tool
+from maniple.tools.interaction import inquiry_tools, terminate_tool
 
 
 @dataclass(frozen=True, slots=True)

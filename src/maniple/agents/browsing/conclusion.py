@@ -6,7 +6,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, HumanMessage
 
 from maniple.agents.browsing.loop import FAILED
-from maniple.agents.wrapping import ModelHandler
+from maniple.agents.middleware.base import ModelHandler
 from maniple.llms import capabilities_of
 from maniple.text import without_thoughts
 

@@ -11,9 +11,9 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from maniple.agents.text_tools import TextToolCalls
-from maniple.agents.tool_arguments import storable
-from maniple.agents.wrapping import ModelHandler
+from maniple.agents.middleware.base import ModelHandler
+from maniple.agents.middleware.text_tools import TextToolCalls
+from maniple.agents.middleware.tool_errors import storable
 from maniple.llms import Shape, ShapeError, ask_for
 
 REACT_RESPONSE_SCHEMA: dict[str, Any] = {

@@ -7,9 +7,9 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import ToolMessage
 
 from maniple.agents.browsing.course import COURSE
-from maniple.agents.call_limit import answers_in
+from maniple.agents.middleware.base import ModelHandler
+from maniple.agents.middleware.limits import answers_in
 from maniple.agents.task import StepFailed
-from maniple.agents.wrapping import ModelHandler
 
 TOO_MANY_FAILURES = "Too many consecutive failures"
 MOST_REACHED = "Max iterations reached"

@@ -21,11 +21,10 @@ from maniple.agents.browsing.limits import MOST_REACHED
 from maniple.agents.browsing.phases import Phase, PhasePlanner
 from maniple.agents.browsing.policy import policy_of
 from maniple.agents.browsing.recordings import keep_part, keep_recording
-from maniple.agents.fencing import without_marks
+from maniple.agents.middleware.fencing import without_marks
 from maniple.agents.react import answer_in, one_step
 from maniple.agents.run_scope import run_scope
-from maniple.agents.step_values import held
-from maniple.agents.task import Result, StepFailed, Task, current_task, response_from
+from maniple.agents.task import Result, StepFailed, Task, current_task, held, response_from
 from maniple.config import BrowsingSettings
 from maniple.prompts import render
 

@@ -7,9 +7,9 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from maniple.agents.call_order import calls_before
-from maniple.agents.call_results import SAID_BY
-from maniple.agents.wrapping import ToolAnswer, ToolHandler
+from maniple.agents.middleware.base import ToolAnswer, ToolHandler
+from maniple.agents.middleware.call_order import calls_before
+from maniple.agents.middleware.call_records import SAID_BY
 from maniple.tools.browser_use import NAME
 
 _CHANGED = "Not done: the page has changed since this was decided on"

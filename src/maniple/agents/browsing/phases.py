@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from maniple.agents.fencing import between_marks
+from maniple.agents.middleware.fencing import between_marks
 from maniple.agents.task import shortened
 from maniple.llms import Shape, ShapeError, ask_for
 

@@ -10,9 +10,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from maniple.agents.fencing import between_marks
-from maniple.agents.step_values import held
-from maniple.agents.wrapping import ToolAnswer, ToolHandler
+from maniple.agents.middleware.base import ToolAnswer, ToolHandler
+from maniple.agents.middleware.fencing import between_marks
+from maniple.agents.task import held
 from maniple.evidence import extract
 from maniple.llms import Shape, ShapeError, ask, ask_for
 from maniple.llms.windows import characters_within, room_of

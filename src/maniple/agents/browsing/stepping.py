@@ -10,12 +10,12 @@ from langgraph.types import Command
 
 from maniple.agents.browsing.course import COURSE
 from maniple.agents.browsing.steps import Extracted, extracted_in, step_of, steps_in, thought_of, within
-from maniple.agents.call_limit import answers_in
-from maniple.agents.call_order import turn_of
-from maniple.agents.fencing import between_marks
-from maniple.agents.wrapping import ModelHandler, ToolAnswer, ToolHandler
+from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
+from maniple.agents.middleware.call_order import turn_of
+from maniple.agents.middleware.fencing import between_marks
+from maniple.agents.middleware.limits import answers_in
 from maniple.tools.browser_use import NAME
-from maniple.tools.discreet import told_arguments
+from maniple.tools.registry import told_arguments
 
 _KEPT = "[From maniple] What you extracted earlier, kept while the conversation was shortened:\n"
 

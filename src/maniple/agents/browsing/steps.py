@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from maniple.agents.call_limit import Answers
+from maniple.agents.middleware.limits import Answers
 from maniple.text import without_thoughts
 from maniple.tools.browser_use import NAME
 

@@ -16,11 +16,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from maniple.agents.browsing.course import COURSE
 from maniple.agents.browsing.film import Scene
 from maniple.agents.browsing.policy import Policy, is_blank
-from maniple.agents.fencing import between_marks
-from maniple.agents.fitting import grouped
+from maniple.agents.middleware.base import ModelHandler
+from maniple.agents.middleware.context_window import grouped
+from maniple.agents.middleware.fencing import between_marks
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import shortened
-from maniple.agents.wrapping import ModelHandler
 from maniple.browser import BrowserState
 from maniple.errors import BrowserError, ModelError
 from maniple.llms import capabilities_of

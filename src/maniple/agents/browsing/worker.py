@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing.loop import FAILED
-from maniple.agents.compact.steps import call_tool
-from maniple.agents.fencing import between_marks
+from maniple.agents.compact import call_tool
+from maniple.agents.middleware.fencing import between_marks
 from maniple.agents.task import Task, working_on
 
 

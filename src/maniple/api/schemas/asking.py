@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from maniple.agents.budget import Budget
-from maniple.agents.wishes import ChangeAction, PlanChange
+from maniple.agents.plan_edits import ChangeAction, PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
 from maniple.text import whole

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from maniple.agents.answers import accepts, wants_repetition
+from maniple.agents.middleware.tool_calls import accepts, wants_repetition
 from maniple.cli.chat.prompt import Prompt
 from maniple.cli.chat.session import Session, Waiting
 from maniple.cli.options import UnknownMember, parse_members

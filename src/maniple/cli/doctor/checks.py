@@ -36,7 +36,7 @@ from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs
 from maniple.sandbox.package_environment import Environment, find_broken, find_environment, install
 from maniple.search import SearchContext, missing_settings, open_chain
-from maniple.tools.documents import open_folder
+from maniple.tools.web import open_folder
 from maniple.types import Unavailable, installing
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import Command, interrupt
 
 from maniple.graph.state import State
-from maniple.tools.ask import answer_words
+from maniple.tools.interaction import answer_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from maniple.agents.compact import PROMPT_ONLY, language_of, spoken_in, worked
-from maniple.agents.context import within_window
-from maniple.agents.cut_answers import marked
+from maniple.agents.middleware.context_window import within_window
+from maniple.agents.middleware.text_tools import marked
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced, given, with_files
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
@@ -24,7 +24,7 @@ from maniple.graph.state import RunOptions, State, caller_of, conversation_of, r
 from maniple.llms import Shape, ask, ask_for, capabilities_of, prompting_of
 from maniple.prompts import read_examples, render
 from maniple.text import without_thoughts
-from maniple.tools.uploaded import NamedFiles
+from maniple.tools.files import NamedFiles
 from maniple.types import Worker
 
 HANDOFF_TOOL: dict[str, Any] = {

@@ -11,8 +11,8 @@ from langgraph.types import Command
 
 from maniple.agents import ROLES, Roles, briefs, shortened
 from maniple.agents.compact import examples_for, language_of, worked
-from maniple.agents.context import within_window
-from maniple.agents.fencing import between_marks
+from maniple.agents.middleware.context_window import within_window
+from maniple.agents.middleware.fencing import between_marks
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced, given, with_files
 from maniple.errors import BudgetExhausted, PlanError, SearchError
 from maniple.graph.adaptation import adapted, request_for_rest
@@ -24,8 +24,8 @@ from maniple.graph.written_plan import normalised
 from maniple.llms import Shape, ShapeError, ask_for, prompting_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
-from maniple.tools.addresses import first_address
 from maniple.tools.evidence import cited
+from maniple.tools.web import first_address
 from maniple.types import Worker
 
 SEARCH_RESULT_CHARACTERS = 500

@@ -10,11 +10,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from maniple.agents.answers import accepts
+from maniple.agents.middleware.tool_calls import accepts
 from maniple.graph.plan import Plan, Progress
 from maniple.graph.state import RunOptions, State, request_of
 from maniple.graph.written_plan import normalised
-from maniple.tools.ask import answer_words
+from maniple.tools.interaction import answer_words
 from maniple.types import Worker
 
 _SAY = 'say "accept", send the edited plan as JSON, or say in words what is to be different'

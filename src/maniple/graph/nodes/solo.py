@@ -8,7 +8,7 @@ from langgraph.types import Command
 
 from maniple.graph.plan import Plan, PlannedStep, Progress
 from maniple.graph.state import RunOptions, State, request_of
-from maniple.tools.uploaded import NamedFiles
+from maniple.tools.files import NamedFiles
 
 
 @dataclass(frozen=True, slots=True)

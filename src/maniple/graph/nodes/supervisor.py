@@ -12,9 +12,9 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, briefs
-from maniple.agents.context import within_window
+from maniple.agents.middleware.context_window import within_window
+from maniple.agents.plan_edits import Wishes
 from maniple.agents.run_scope import run_scope
-from maniple.agents.wishes import Wishes
 from maniple.errors import BudgetExhausted, ManipleError
 from maniple.graph.adaptation import begun, is_due
 from maniple.graph.limits import current_meter, wrapped_up

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import Agent, Result, Role, StepFailed, Task, written_by
-from maniple.agents.fencing import as_code
+from maniple.agents.middleware.fencing import as_code
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter

@@ -1,0 +1,299 @@
+"""What the workers for small local models share.
+
+Each does one narrow thing, where a free loop fails half of the time. Measured with the embedded model
+(seed `models.md`): a free ReAct loop was right 3 times of 6, one fenced program with one repair 10 times
+of 12.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import BaseTool
+
+from maniple.agents.middleware.context_window import within_window
+from maniple.agents.middleware.fencing import as_code
+from maniple.agents.middleware.text_tools import is_cut, marked
+from maniple.agents.middleware.tool_calls import call_once
+from maniple.agents.report import CheckedModel, checked, checked_addition, unmended
+from maniple.agents.task import (
+    COMPACT_CALLER_CHARACTERS,
+    Result,
+    StepFailed,
+    Task,
+    fenced,
+    shortened,
+    with_files,
+)
+from maniple.evidence import extract
+from maniple.llms import ask
+from maniple.prompts import read_examples, render
+from maniple.tools.code import WRITTEN
+from maniple.tools.web import first_address
+
+RESULT_CHARACTERS = 1_500
+PROMPT_ONLY = 1
+"""Of a prompt with worked examples: so many messages stay whatever the window, and the newest."""
+
+
+def worked(pairs: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:
+    """Yield question and answer pairs as a conversation."""
+    for question, answer in pairs:
+        yield HumanMessage(question)
+        yield AIMessage(answer)
+
+
+async def call_tool(tool: BaseTool, number: int, **arguments: str) -> tuple[str, Mapping[str, Any]]:
+    """Call `tool` as a model would, so that clients see the call and its result.
+
+    `number` tells the calls of one task apart: executed again, the task finds what it did. Returns the result
+    and the arguments that it came from, which may be those on record or the user's. Raises `StepFailed` when
+    the tool failed or the user rejected the call.
+    """
+    call_id = f"call_{number}"
+
+    async def run(arguments: Mapping[str, Any]) -> ToolMessage:
+        call = {"name": tool.name, "args": dict(arguments), "id": call_id, "type": "tool_call"}
+        answer = await tool.ainvoke(call)
+        if isinstance(answer, ToolMessage):
+            return answer
+        return ToolMessage(str(answer), tool_call_id=call_id, name=tool.name)
+
+    done = await call_once(tool, call_id, arguments, run)
+    if not isinstance(done.answer, ToolMessage) or done.answer.status == "error":
+        raise StepFailed(done.answer.text if isinstance(done.answer, ToolMessage) else str(done.answer))
+    return done.answer.text, done.arguments
+
+
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_LANGUAGE_NAME = re.compile(r"[A-Za-z][A-Za-z ()-]{1,19}")
+_CHINESE = re.compile(r"(?:zh|chinese|中文)", re.IGNORECASE)
+_EXAMPLES = {
+    "zh": _CHINESE,
+    "de": re.compile(r"de\b|german|deutsch", re.IGNORECASE),
+    "fr": re.compile(r"fr\b|french|français", re.IGNORECASE),
+    "es": re.compile(r"es\b|spanish|español", re.IGNORECASE),
+}
+"""The languages of the worked examples of plans, by how their names begin; the rest have English ones."""
+
+
+def is_chinese(text: str) -> bool:
+    """Say whether `text` holds Chinese characters, and no Japanese or Korean ones."""
+    return _HAN.search(text) is not None and _KANA_OR_HANGUL.search(text) is None
+
+
+def spoken_in(request: str, named: str) -> str:
+    """Return the request's language where its letters show it, else what the model `named`."""
+    if is_chinese(request):
+        return "Chinese"
+    # Of a sum without any word the model says "Chinese".
+    wordless = not any(character.isalpha() for character in request)
+    if wordless or not _LANGUAGE_NAME.fullmatch(named) or _CHINESE.match(named):
+        return "English" if wordless else ""
+    return named
+
+
+def language_of(request: str, locale: str) -> str:
+    """Return the language to answer in: "Chinese", the `locale` or a name, or words for an unknown one."""
+    if _CHINESE.match(locale) or (not locale and is_chinese(request)):
+        return "Chinese"
+    return locale or "the language of the request"
+
+
+def examples_for(language: str) -> str:
+    """Return the name of the examples of plans to show: a small model's titles follow their language."""
+    known = (code for code, beginning in _EXAMPLES.items() if beginning.match(language.replace("_", "-")))
+    return f"plan_{next(known, 'en')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Research:
+    """The researcher: it reads the page that the request names, else it searches."""
+
+    search: BaseTool | None
+    crawl: BaseTool | None
+    missing: str
+    """Why there is no search."""
+
+    async def work(self, task: Task) -> str:
+        # A small model makes up addresses: one in its plan counts only when there is nothing else.
+        address = first_address(task.request)
+        if address is None and self.search is None:
+            address = first_address(task.description)
+        if self.crawl is not None and address is not None:
+            return await _read(self.crawl, task, url=address)
+        if self.search is None:
+            raise StepFailed(self.missing)
+        return await _found(self.search, task)
+
+
+@dataclass(frozen=True, slots=True)
+class Browsing:
+    """The browser: it opens the page that the request names."""
+
+    tool: BaseTool | None
+    missing: str
+
+    async def work(self, task: Task) -> str:
+        if self.tool is None:
+            raise StepFailed(self.missing)
+        # The plan's own words are short, so that an address in them may be cut.
+        named = first_address(task.request) is not None
+        return await _read(self.tool, task, instruction=task.request if named else task.description)
+
+
+async def _read(tool: BaseTool, task: Task, **arguments: str) -> str:
+    page, _ = await call_tool(tool, 0, **arguments)
+    with suppress(ValueError, KeyError, TypeError):
+        page = str(json.loads(page)["result_content"])  # as the browser tells it
+    return (await asyncio.to_thread(extract, page, task.request, RESULT_CHARACTERS)).text
+
+
+async def _found(tool: BaseTool, task: Task) -> str:
+    """Return what a search found, a hit in two lines under its number."""
+    found, _ = await call_tool(tool, 0, query=task.request)
+    try:
+        hits = [hit for hit in json.loads(found) if isinstance(hit, dict)]
+    except (TypeError, ValueError):
+        hits = []
+    if not hits:
+        return shortened(found, RESULT_CHARACTERS)
+    room = RESULT_CHARACTERS // len(hits)
+    return "\n".join(_line(hit, task.request, room) for hit in hits)
+
+
+def _line(hit: Mapping[str, Any], asked: str, characters: int) -> str:
+    number = f"[{hit['cite']}] " if "cite" in hit else ""
+    said = extract(str(hit.get("content") or ""), asked, characters).text
+    return f"{number}{hit.get('title')} — {hit.get('url')}\n{said}"
+
+
+PROGRAM_TOKENS = 300
+_TRIES = 2
+_FENCE = re.compile(r"```(?:python|py)?\s*\n(.*?)(?:```|\Z)", re.S)
+_FAILURE = re.compile(r"\[(?:exit code|timeout|no output)|Traceback \(most recent call last\)")
+_TOO_LONG = "The program was cut at the model's output limit, so it was not run."
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramWriter:
+    """Writes a program and runs it. One that ends well and prints, or writes a file, has done its step."""
+
+    model: BaseChatModel
+    tool: BaseTool | None
+
+    async def work(self, task: Task) -> str:
+        if self.tool is None:
+            raise StepFailed("there is no sandbox in this run, so no code can be executed")
+        pairs = [(question, f"```python\n{code}\n```") for question, code in read_examples()["program"]]
+        request = HumanMessage(with_files(task.request, task.files))
+        messages = [SystemMessage(render("compact/coder")), *worked(pairs), request]
+        output = ""
+        for number in range(_TRIES):
+            answer = await self._written(messages)
+            code, output = _program(answer.text), _TOO_LONG
+            if not is_cut(answer):
+                output, ran = await call_tool(self.tool, number, code=code)
+                code, output = str(ran["code"]), output.strip()
+                if output and not _FAILURE.search(output):
+                    return f"Code run:\n{code}\nOutput: {shortened(output, RESULT_CHARACTERS)}"
+            messages += [
+                AIMessage(f"```python\n{code}\n```"),
+                HumanMessage(f"{_wrong(output)}\nReply with corrected code."),
+            ]
+        raise StepFailed(
+            f"the program failed twice: {_last_words(output)}\n{shortened(output, RESULT_CHARACTERS)}"
+        )
+
+    async def _written(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        async def send(shown: Sequence[BaseMessage]) -> AIMessage:
+            return await ask(self.model, shown, max_tokens=PROGRAM_TOKENS)
+
+        return await within_window(self.model, messages, send, kept=PROMPT_ONLY)
+
+
+def _program(text: str) -> str:
+    found = _FENCE.search(text)
+    return (found.group(1) if found else text).strip()
+
+
+def _wrong(output: str) -> str:
+    if not output or output.startswith("[no output"):
+        return "It printed nothing. Use print."
+    return f"It failed:\n{output[-300:]}"
+
+
+def _last_words(output: str) -> str:
+    """Return the line that names the error; the sandbox's own lines after it stand in brackets."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    spoken = [line for line in lines if not line.startswith("[")]
+    return (spoken or lines or ["it printed nothing"])[-1]
+
+
+REPORT_TOKENS = 260
+_WRITTEN_LINE = re.compile(rf"{re.escape(WRITTEN)}.*$", re.M)
+_FROM_MEMORY = (
+    "(Nothing was looked up or computed: this is from the model's memory and may be wrong.{missing})"
+)
+_FROM_MEMORY_ZH = "（没有查询或计算任何内容：以上来自模型的记忆，可能有误。{missing}）"
+
+
+@dataclass(frozen=True, slots=True)
+class ShortReport:
+    """Writes from the results that are there; left to itself, a small model makes up what nobody found.
+
+    A plan that nobody but the reporter can serve is answered from the model's memory, and says so.
+    """
+
+    model: BaseChatModel
+    no_search: str = ""
+    """Why there is no search, and how to get one."""
+
+    async def work(self, task: Task) -> str:
+        done = [result for result in task.results if result.done]
+        failed = [as_code(result.text) for result in task.results if not result.done]
+        if failed and not done:
+            return await checked(task, "\n\n".join(failed))
+        language = language_of(task.request, task.locale)
+        text = await self._written(task, done, language)
+        if not text:
+            return ""
+        missing = [await checked_addition(task, one) for one in failed]
+        return "\n\n".join([text, *self._added(done, text, language), *missing])
+
+    async def _written(self, task: Task, done: list[Result], language: str) -> str:
+        prompt = render("compact/reporter" if done else "compact/answer", language=language)
+        system = SystemMessage(prompt + fenced(task.caller, COMPACT_CALLER_CHARACTERS))
+        # In pieces, so that the longest of them are cut to the window and not all in one middle.
+        pieces = _material(task.request, done, language) if done else [task.request]
+
+        # A small model is not asked to mend it.
+        model = CheckedModel(model=self.model, draft=await unmended(task, language))
+
+        async def send(shown: Sequence[BaseMessage]) -> AIMessage:
+            material = HumanMessage("\n".join(piece.text for piece in shown[1:]))
+            return await ask(model, [shown[0], material], max_tokens=REPORT_TOKENS)
+
+        messages = [system, *(HumanMessage(piece) for piece in pieces)]
+        return marked(await within_window(self.model, messages, send))
+
+    def _added(self, done: list[Result], text: str, language: str) -> Iterator[str]:
+        """Yield where files are, and where the text is from when it is from no result."""
+        for result in done:
+            yield from (line for line in _WRITTEN_LINE.findall(result.text) if line not in text)
+        if not done:
+            notice = _FROM_MEMORY_ZH if language == "Chinese" else _FROM_MEMORY
+            yield notice.format(missing=f" {self.no_search}" if self.no_search else "")
+
+
+def _material(request: str, done: Sequence[Result], language: str) -> list[str]:
+    # Said last and in that language, or the program's English decides.
+    wish = "用中文写报告。" if language == "Chinese" else f"Write the report in {language}."
+    return [f"Request: {request}", *(shortened(result.text, RESULT_CHARACTERS) for result in done), wish]

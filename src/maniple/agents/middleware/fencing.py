@@ -1,0 +1,88 @@
+"""Middleware: what tools return is shown to a model between marks that nobody outside can know.
+
+A page or a program's output that pretends to be over, and to be followed by words of the user, would have to
+write the closing mark (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With
+Spotlighting"). Messages, events and records hold results as they came.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AnyMessage, ToolMessage
+
+from maniple.agents.middleware.call_records import SAID_BY
+from maniple.agents.run_scope import run_scope
+from maniple.tools.run_context import thread_key
+
+_KEY = secrets.token_bytes(32)
+_MARK = re.compile(r"<(/?)data ([0-9a-f]{8})>\n?")
+_BACKTICKS = re.compile("`+")
+
+
+def between_marks(text: str) -> str:
+    """Return `text` as what was found outside is shown to a model."""
+    opening, closing = _marks()
+    return f"{opening}\n{text}\n{closing}"
+
+
+def without_marks(text: str) -> str:
+    """Return `text` as it was found, for where it is fenced as a whole, or shown to nobody but people."""
+    return _MARK.sub("", text)
+
+
+def as_code(text: str) -> str:
+    """Return `text` as Markdown for people, what was found outside as code."""
+    pieces, drawn, at = list[str](), "", 0
+    for mark in _MARK.finditer(text):
+        closes, name = mark.groups()
+        if drawn and not (closes and name == drawn):
+            continue  # within: what a page says
+        pieces.append(_code(text[at : mark.start()]) if drawn else text[at : mark.start()])
+        drawn, at = "" if drawn or closes else name, mark.end()
+    return "".join([*pieces, _code(text[at:]) if drawn else text[at:]])
+
+
+def _code(text: str) -> str:
+    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    return f"\n\n{fence}\n{text.rstrip()}\n{fence}\n"
+
+
+def _marks() -> tuple[str, str]:
+    # The same for all prompts of a run, so that endpoints can cache them.
+    run = run_scope().run_id or thread_key()
+    drawn = hashlib.blake2s(run.encode(), key=_KEY, digest_size=4).hexdigest()
+    return f"<data {drawn}>", f"</data {drawn}>"
+
+
+class Fencing(AgentMiddleware[Any, Any]):
+    """Fences the results of tools in what a model is sent, but those that are the user's words or ours."""
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """Send the request with its tool messages fenced."""
+        trusted = {
+            tool.name
+            for tool in request.tools
+            if not isinstance(tool, dict) and SAID_BY in (tool.metadata or {})
+        }
+        messages = [_fenced(message, trusted) for message in request.messages]
+        return await handler(request.override(messages=messages))
+
+
+def _fenced(message: AnyMessage, trusted: set[str]) -> AnyMessage:
+    if not isinstance(message, ToolMessage) or not message.content:
+        return message
+    if message.name in trusted or SAID_BY in message.additional_kwargs:
+        return message
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": between_marks(message.content)})
+    opening, closing = ({"type": "text", "text": text} for text in _marks())
+    return message.model_copy(update={"content": [opening, *message.content, closing]})

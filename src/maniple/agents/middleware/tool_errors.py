@@ -1,0 +1,248 @@
+"""Middleware: a tool's failure is a message to the model, never the end of the run."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ToolErrorMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_function
+from langgraph.types import Command
+from pydantic import BaseModel, ValidationError
+
+from maniple.agents.middleware.base import ToolAnswer, ToolHandler
+from maniple.agents.task import shortened
+from maniple.errors import BrowserError, ManipleError, ToolFailure, failure_words
+from maniple.tools.registry import told_arguments
+
+
+def tool_failures() -> ToolErrorMiddleware:
+    """Return the middleware; interrupts and cancellation pass it untouched."""
+    return ToolErrorMiddleware(_describe_failure)
+
+
+def failed(tool_name: str, error: Exception) -> str:
+    """Return what the model is told of a tool that failed; the browser's words are those of its contract."""
+    if isinstance(error, BrowserError):
+        return failure_words(error)
+    return f"{tool_name} failed: {failure_words(error)}"
+
+
+def _describe_failure(error: Exception, request: ToolCallRequest) -> str | None:
+    if isinstance(error, ManipleError) and not isinstance(error, ToolFailure):
+        return None  # an endpoint, the store or the budget is the matter, not the tool: the run must say so
+    return failed(request.tool_call["name"], error)
+
+
+SCHEMA_CHARACTERS = 3_000
+ARGUMENT_CHARACTERS = 200
+ARGUMENTS_CHARACTERS = 1_000
+_MISFIT_CHARACTERS = 1_000
+
+
+class ArgumentErrors(AgentMiddleware[Any, Any]):
+    """Puts these words in the place of LangGraph's, which repeat the arguments in full and show no schema."""
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
+        tool = request.tool
+        if tool is None or tool.handle_validation_error:
+            return await handler(request)
+        arguments = told_arguments(tool, request.tool_call["args"])
+        if isinstance(tool.args_schema, dict):
+            return _with_schema(await handler(request), tool, arguments)
+        # By the tool itself, so that clients are told the same.
+        told = tool.model_copy(
+            update={"handle_validation_error": partial(_describe_validation_error, tool, arguments)}
+        )
+        return await handler(request.override(tool=told))
+
+
+def _describe_validation_error(tool: BaseTool, arguments: Mapping[str, Any], error: Exception) -> str:
+    wrong = misfits(tool, arguments)
+    return (
+        f"{tool.name} was not run.\n{in_words(tool, wrong, arguments)}" if wrong else failed(tool.name, error)
+    )
+
+
+def _with_schema(
+    answer: ToolMessage | Command[Any], tool: BaseTool, arguments: Mapping[str, Any]
+) -> ToolMessage | Command[Any]:
+    """Return the answer of a tool whose arguments only its server checks, with what may help if it failed."""
+    if not isinstance(answer, ToolMessage) or answer.status != "error":
+        return answer
+    if not (wrong := misfits(tool, arguments)):
+        return answer
+    words = f"{answer.text}\n{in_words(tool, wrong, arguments)}"
+    return answer.model_copy(update={"content": words})
+
+
+def in_words(tool: BaseTool, wrong: str, arguments: Mapping[str, Any]) -> str:
+    """Return what is `wrong` with arguments, beside them and the tool's schema; at most 6,000 characters."""
+    schema = json.dumps(convert_to_openai_function(tool).get("parameters", {}), ensure_ascii=False)
+    given = json.dumps(_briefly(arguments), ensure_ascii=False, default=str)
+    return (
+        f"The arguments do not fit. {shortened(wrong, _MISFIT_CHARACTERS)}\n"
+        f"Given: {shortened(given, ARGUMENTS_CHARACTERS)}\n"
+        f"It takes: {shortened(schema, SCHEMA_CHARACTERS)}"
+    )
+
+
+def _briefly(value: Any) -> Any:
+    """Return arguments with long texts cut in their middles."""
+    if isinstance(value, str):
+        return shortened(value, ARGUMENT_CHARACTERS)
+    if isinstance(value, Mapping):
+        return {name: _briefly(one) for name, one in value.items()}
+    return [_briefly(one) for one in value] if isinstance(value, list) else value
+
+
+_MOST_LEVELS = 100
+_TOO_DEEP = f"[left out: nested deeper than {_MOST_LEVELS} levels]"
+_MOST = 20
+_LONGEST_INTEGERS = range(-(2**63), 2**64)
+
+
+def storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
+    """Return `arguments` as a checkpoint can hold them: msgpack has no longer integers and no endless depth.
+
+    A longer integer becomes its digits, which a tool that takes an integer reads as one.
+    """
+    if isinstance(arguments, int) and arguments not in _LONGEST_INTEGERS:
+        return str(arguments)
+    if not isinstance(arguments, dict | list):
+        return arguments
+    if levels == 0:
+        return _TOO_DEEP
+    if isinstance(arguments, list):
+        return [storable(one, levels - 1) for one in arguments]
+    return {name: storable(one, levels - 1) for name, one in arguments.items()}
+
+
+def wrong_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
+    """Return what is wrong with `arguments` for `tool`, in words; "" when nothing is.
+
+    A name that the tool does not know counts: it would be dropped, and what runs would not be what was shown.
+    Of a tool that is described by JSON Schema alone the names are checked; its server checks the values.
+    """
+    schema = tool.tool_call_schema
+    if isinstance(schema, dict):
+        return _wrong_names(schema, arguments)
+    if not issubclass(schema, BaseModel):
+        return ""  # of pydantic's old kind: the tool itself refuses what does not fit
+    if unknown := _unknown(arguments, [*schema.model_fields, *_aliases(schema)]):
+        return unknown
+    return _wrong_values(schema, arguments)
+
+
+def misfits(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
+    """Return why a call cannot have run, in words; "" when its arguments are not the reason.
+
+    A name that the tool does not know is none: it was dropped. Of a tool that is described by JSON Schema
+    alone nobody but its server knows, and what it refused may well be a name; so may be what lies deeper.
+    """
+    schema = tool.tool_call_schema
+    if isinstance(schema, dict):
+        return _wrong_names(schema, arguments) or "; ".join(islice(schema_misfits(schema, arguments), _MOST))
+    return _wrong_values(schema, arguments) if issubclass(schema, BaseModel) else ""
+
+
+def _wrong_values(schema: type[BaseModel], arguments: Mapping[str, Any]) -> str:
+    try:
+        schema.model_validate(dict(arguments))
+    except ValidationError as error:
+        return "; ".join(
+            f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
+        )
+    return ""
+
+
+def _wrong_names(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    if missing:
+        return f"missing: {', '.join(missing)}"
+    if schema.get("additionalProperties"):
+        return ""
+    return _unknown(arguments, list(schema.get("properties", {})))
+
+
+def _aliases(schema: type[BaseModel]) -> list[str]:
+    return [field.alias for field in schema.model_fields.values() if field.alias]
+
+
+def _unknown(arguments: Mapping[str, Any], known: list[str]) -> str:
+    unknown = [name for name in arguments if name not in known]
+    return f"unknown: {', '.join(unknown)} (it takes {', '.join(known) or 'nothing'})" if unknown else ""
+
+
+_KINDS: Mapping[Any, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: isinstance(value, int | float) and not _is_flag(value) and value % 1 == 0,
+    "number": lambda value: isinstance(value, int | float) and not _is_flag(value),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, Mapping),
+    "null": lambda value: value is None,
+}
+
+
+def schema_misfits(schema: Any, value: Any, at: str = "") -> Iterator[str]:
+    """Yield what is wrong as `items.0.count: should be integer`; of alternatives, of what fits best."""
+    if not isinstance(schema, Mapping):
+        return
+    kinds = _listed(schema.get("type"))
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        yield f"{_place(at)}should be {' or '.join(map(str, kinds))}"
+        return
+    if (known := _listed(schema.get("enum"))) and value not in known:
+        yield f"{_place(at)}should be one of {json.dumps(known, ensure_ascii=False, default=str)}"
+    yield from _in_alternatives(schema, value, at)
+    if isinstance(value, Mapping):
+        yield from _in_object(schema, value, at)
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from schema_misfits(schema.get("items"), one, _beneath(at, number))
+
+
+def _in_alternatives(schema: Mapping[str, Any], value: Any, at: str) -> Iterator[str]:
+    for word in ("anyOf", "oneOf"):
+        each = [list(schema_misfits(one, value, at)) for one in _listed(schema.get(word))]
+        if each and all(each):
+            yield from min(each, key=len)
+
+
+def _in_object(schema: Mapping[str, Any], value: Mapping[str, Any], at: str) -> Iterator[str]:
+    known = schema.get("properties")
+    known = known if isinstance(known, Mapping) else {}
+    required = [name for name in _listed(schema.get("required")) if isinstance(name, str)]
+    if missing := [name for name in required if name not in value]:
+        yield f"{_place(at)}missing: {', '.join(missing)}"
+    unknown = [str(name) for name in value if name not in known]
+    if unknown and schema.get("additionalProperties") is False:
+        yield f"{_place(at)}unknown: {', '.join(unknown)}"
+    for name, one in value.items():
+        yield from schema_misfits(known.get(name), one, _beneath(at, name))
+
+
+def _place(at: str) -> str:
+    return f"{at}: " if at else ""
+
+
+def _beneath(at: str, name: object) -> str:
+    return f"{at}.{name}" if at else str(name)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
+def _is(value: Any, kind: Any) -> bool:
+    known = _KINDS.get(kind) if isinstance(kind, str) else None
+    return known is None or known(value)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)

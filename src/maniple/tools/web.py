@@ -1,0 +1,134 @@
+"""`tavily_search`: web search under the name that LangManus's clients know, whoever answers."""
+
+import json
+import re
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+from maniple.config import SearchSettings, Settings
+from maniple.crawler import Article, Crawler
+from maniple.crawler.article import Document
+from maniple.crawler.extract import read_article
+from maniple.reading.isolated import Nursery
+from maniple.reading.plain import MAX_TEXT_CHARACTERS
+from maniple.search import FolderSearch, SearchProvider
+from maniple.search.provider import hit_to_dict
+from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
+from maniple.tools.evidence import cited, source_line
+
+
+def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
+    """A search gives a JSON array of at most `limit` hits, best first.
+
+    Each is `{title, url, content, score?, source?, cite?}`: `source` is who found it, `cite` the hit's number
+    among the sources of the run. Raises `SearchError` when nobody could be asked.
+    """
+
+    async def search(query: str) -> str:
+        hits = await provider.search(query, limit=limit)
+        return json.dumps(await cited([hit_to_dict(hit) for hit in hits]), ensure_ascii=False)
+
+    return StructuredTool.from_function(
+        coroutine=search,
+        name="tavily_search",
+        description="Search the web. Gives titles, URLs and extracts; read a page with crawl_tool.",
+        metadata={"idempotent": True},
+    )
+
+
+class Reads(Protocol):
+    """What reads a page: a `Crawler`, or one that knows documents, too."""
+
+    async def crawl(self, url: str, section: str = "") -> Article: ...
+
+
+def crawl_tool(crawler: Reads) -> BaseTool:
+    """A call gives the page as Markdown under its title and its address.
+
+    Of a long page it gives a part, with an outline to read on by.
+
+    Raises `FetchError` when the page cannot be read.
+    """
+
+    async def crawl(url: str, section: str | int = "") -> str:
+        asked = url.strip()
+        article = await crawler.crawl(asked, str(section))
+        # All of it: the report may quote a section that is read later.
+        text = article.whole or article.markdown
+        source = await source_line(article.url, article.title, text, asked=asked)
+        return article.text.replace(f"Source: {article.url}", source, 1)
+
+    return StructuredTool.from_function(
+        coroutine=crawl,
+        name="crawl_tool",
+        description=(
+            "Read a public web page, PDF, Word document, feed or data file as Markdown, by its full URL. "
+            "A long one comes in parts: name a section of its outline, by number or heading, to read on."
+        ),
+        metadata={"idempotent": True},
+    )
+
+
+def open_folder(settings: SearchSettings, nursery: Nursery | None = None) -> FolderSearch | None:
+    """Return the folder that is searched, or None. Nothing is read before the first search.
+
+    What is no text is read in the processes of `nursery`, or of one of its own.
+    """
+    if settings.folder is None or (settings.providers is not None and "folder" not in settings.providers):
+        return None
+    return FolderSearch(settings.folder, partial(_indexed, nursery or Nursery()))
+
+
+class PagesAndDocuments:
+    """Reads what search found: web pages, and the folder's documents by their `folder:` addresses."""
+
+    def __init__(
+        self, crawler: Crawler, folder: FolderSearch, max_characters: int, nursery: Nursery | None = None
+    ) -> None:
+        self._crawler = crawler
+        self._nursery = nursery or Nursery()
+        self._folder = folder
+        self._max_characters = max_characters
+
+    async def crawl(self, url: str, section: str = "") -> Article:
+        """See `Crawler.crawl`; raises `ToolFailure`."""
+        if not url.startswith(SCHEME):
+            return await self._crawler.crawl(url, section)
+        name, body = await self._folder.read(url)
+        return await read_article(_document(url, name, body), self._max_characters, self._nursery, section)
+
+
+def with_documents(
+    settings: Settings, crawler: Crawler, folder: FolderSearch | None, nursery: Nursery
+) -> Reads:
+    """Return what reads pages and, where there is a `folder`, its documents."""
+    if folder is None:
+        return crawler
+    return PagesAndDocuments(crawler, folder, settings.fetch.max_characters, nursery)
+
+
+async def _indexed(nursery: Nursery, name: str, body: bytes) -> tuple[str, str, str]:
+    article = await read_article(_document(name, name, body), MAX_TEXT_CHARACTERS, nursery)
+    return article.title, article.markdown, article.note
+
+
+def _document(url: str, name: str, body: bytes) -> Document:
+    return Document(url, MEDIA_TYPES[PurePosixPath(name).suffix.lower()], None, body)
+
+
+# An address ends at white space, quotes, brackets and Chinese punctuation: none of them is in one as it is.
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]，。；：！？、（）【】《》「」“”‘’]+", re.IGNORECASE)
+
+
+def first_address(text: str) -> str | None:
+    """Return the first http or https address in `text`, without the punctuation that ends the sentence."""
+    found = _ADDRESS.search(text)
+    if found is None:
+        return None
+    address = found[0].rstrip(".,;:!?*_")
+    while address.endswith(")") and address.count(")") > address.count("("):
+        address = address[:-1].rstrip(".,;:!?*_")
+    return address
