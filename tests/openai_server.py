@@ -188,7 +188,7 @@ class OpenAIServer:
         with self._changed:
             return {**self._stats, "by_role": dict(self._stats["by_role"])}
 
-    def wait_for(self, condition: Callable[[Json], bool], timeout_seconds: float = 5.0) -> None:
+    def wait_for(self, condition: Callable[[Json], bool], timeout_seconds: float = 60.0) -> None:
         """Block until `condition(stats)` holds or raise TimeoutError. In async code: `asyncio.to_thread`."""
         with self._changed:
             if not self._changed.wait_for(lambda: condition(self._stats), timeout_seconds):

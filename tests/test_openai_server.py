@@ -294,6 +294,6 @@ async def test_it_runs_as_its_own_process(tmp_path: Path) -> None:
             assert joined(await chunks_of(client, "#run=afar")) == "from afar"
     finally:
         process.terminate()
-        _, complaints = await asyncio.wait_for(process.communicate(), 10)
+        _, complaints = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode in (0, -signal.SIGTERM)
     assert complaints == b""

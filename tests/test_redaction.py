@@ -119,6 +119,6 @@ def test_a_stream_that_is_not_suspicious_is_not_held() -> None:
 def test_ten_keys_cost_little() -> None:
     redactor = Redactor(f"sk-{number}-{'x' * 40}" for number in range(10))
     page = "The quick brown fox jumps over the lazy dog. " * 22_000  # 1 MB
-    began = time.perf_counter()
+    began = time.process_time()
     assert redactor.text(page) is page
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

@@ -81,7 +81,7 @@ class Clone:
 
     def set_up(self, *arguments: str) -> tuple[int, str]:
         with self.start(*arguments) as process:
-            written, said = process.communicate(timeout=30)
+            written, said = process.communicate(timeout=60)
         assert written == ""
         return process.returncode, said
 
@@ -89,7 +89,7 @@ class Clone:
         master, slave = os.openpty()
         try:
             with self.start(stderr=slave, **more) as process:
-                process.communicate(timeout=30)
+                process.communicate(timeout=60)
             return os.read(master, 65_536).decode()
         finally:
             os.close(slave)
@@ -323,7 +323,7 @@ def test_called_from_elsewhere_run_names_the_settings_of_its_folder(clone: Clone
 @pytest.mark.parametrize(("program", "command"), [("main.py", "chat"), ("server.py", "serve")])
 def test_a_python_without_maniple_is_told_the_next_step(program: str, command: str) -> None:
     bare = [sys.executable, "-I", "-S", str(ROOT / program)]
-    done = subprocess.run(bare, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(bare, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert f"`bash {ROOT}/setup.sh`, then `{ROOT}/.venv/bin/maniple {command}`" in done.stderr

@@ -62,13 +62,13 @@ async def test_calls_that_only_read_run_beside_all_others():
     @tool
     async def search(query: str) -> str:
         """Search."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await both.wait()
         return query
 
     async def act(what: str) -> str:
         """Do something."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await both.wait()
         return await world.act(what)
 
@@ -101,7 +101,7 @@ async def test_one_that_fails_or_does_not_exist_holds_nobody_up():
     world = World()
     answer = calls(("act", {"what": "break"}), ("nothing", {}), ("act", {}), ("act", {"what": "last"}))
     async with coder_with([world.tool("act")], answer, DONE) as (coder, server):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await coder.work(TASK)
     assert world.did == ["last"]
     assert len(heard(server)) == 4
@@ -168,7 +168,7 @@ async def test_a_call_that_ends_the_run_leaves_none_behind_it_waiting():
     async with coder_with([world.tool("act")], answer, DONE) as (coder, _):
         config = {"callbacks": meter.callbacks, "configurable": {SCOPE_KEY: RunScope("r", None, meter)}}
         with ordered():
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 _, error = await told_by(coder.graph, {"messages": coder._messages(TASK)}, config)
     assert world.did == ["first"]
     assert isinstance(error, BudgetExhausted)

@@ -55,7 +55,7 @@ class Own(BaseTool):
 async def told(tool, **limits) -> str:
     """What the model hears of a call of `tool`."""
     async with coder_with([tool], call(tool.name), DONE, **limits) as (coder, server):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await coder.work(TASK) == "Done."
     (words,) = heard(server)
     return words

@@ -27,7 +27,7 @@ def server(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 async def client(server: ServerProcess) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
         yield client
 
 

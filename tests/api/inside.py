@@ -85,5 +85,5 @@ async def inside(base_url: str, home: Path, **sections: Any) -> AsyncIterator[In
     app = create_app(settings_of(base_url, home, **sections))
     transport = httpx.ASGITransport(app)
     async with app.router.lifespan_context(app):
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=30) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
             yield Inside(app, app.state.service, client)

@@ -151,7 +151,7 @@ async def leave_when_coder_is_asked(client: httpx.AsyncClient, model: OpenAIServ
     async with aclosing(stream(client, {**QUESTION, **body})) as frames:
         async for _, (name, data) in frames:
             if name == "start_of_llm" and data["agent_name"] == "coder":
-                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1, 5)
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1, 100)
                 return
 
 
@@ -165,7 +165,7 @@ async def test_a_client_that_leaves_may_let_the_run_go_on(client, model):
     model.reset({**SIMPLE, "coder": [reply("one two three", delay_seconds=0.2)]})
     await leave_when_coder_is_asked(client, model, on_disconnect="continue")
     await asyncio.to_thread(
-        model.wait_for, lambda s: s["by_role"].get("reporter") == 1 and s["active"] == 0, 10
+        model.wait_for, lambda s: s["by_role"].get("reporter") == 1 and s["active"] == 0, 100
     )
     assert model.stats["aborted"] == 0
 

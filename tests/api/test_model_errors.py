@@ -37,7 +37,7 @@ def url(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         yield client
 
 

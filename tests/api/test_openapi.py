@@ -35,7 +35,7 @@ class Site:
 
     def waiting_run(self) -> str:
         """Return a run that waits for the review of its plan."""
-        with httpx.Client(base_url=self.url, headers=self.headers, timeout=30) as client:
+        with httpx.Client(base_url=self.url, headers=self.headers, timeout=60) as client:
             self.model.reset(SIMPLE)
             thread = client.post("/api/threads").json()["thread_id"]
             ask = {**QUESTION, "auto_accepted_plan": False}
@@ -69,7 +69,7 @@ def site(tmp_path_factory) -> Iterator[Site]:
     headers = {"X-API-Key": asyncio.run(_add_key(home))}
     with serving({"coordinator": [reply("Good day.")]}) as model:
         with server_process(environment(model.base_url, home, **QUICK), home) as server:
-            with httpx.Client(base_url=server.url, headers=headers, timeout=30) as client:
+            with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
                 thread = client.post("/api/threads").json()["thread_id"]
                 run = client.post(f"/api/threads/{thread}/runs", json=QUESTION).json()["run_id"]
                 client.get(f"/api/runs/{run}/events")

@@ -23,7 +23,7 @@ async def test_a_process_in_the_background_ends_with_the_run_or_the_conversation
         async with inside(model.base_url, tmp_path, sandbox=sandbox) as it:
             run = await it.run()
             if how == "cancelled":
-                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 2, 30)
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 2, 100)
             else:
                 await it.told(run["run_id"])
             with watched(marker) as living:

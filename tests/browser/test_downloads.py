@@ -67,7 +67,7 @@ async def until_given(driver: Driver, site: Site) -> str:
     site.pages |= {"/many": Reply(MANY)} | {f"/file/{number}": file for number in range(1, 41)}
     told = [(await driver.act("go_to_url", url=f"{site.url}/many")).text]
     site.pages["/may"] = Reply()
-    async with asyncio.timeout(25):
+    async with asyncio.timeout(60):
         while sum(path.startswith("/file/") for _, path, _ in site.requests) < 35:
             await driver.act("wait", seconds=0.1)
         while "more file" not in "".join(told):
@@ -95,7 +95,7 @@ async def test_a_page_that_gives_files_for_ever_can_be_seen_meanwhile(browser: B
     }
     async with driven(browser) as driver:
         await driver.act("go_to_url", url=f"{site.url}/ever")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while sum(path == "/drip" for _, path, _ in site.requests) < 2:
                 await driver.act("wait", seconds=0.1)
             assert "Hi" in await driver.look()

@@ -37,7 +37,7 @@ def chromium() -> Path:
 
 async def tabs_of(chromium: Elsewhere) -> set[str]:
     def asked() -> list[dict[str, str]]:
-        with urllib.request.urlopen(f"{chromium.url}/json/list", timeout=10) as answer:
+        with urllib.request.urlopen(f"{chromium.url}/json/list", timeout=60) as answer:
             return json.load(answer)
 
     return {tab["id"] for tab in await asyncio.to_thread(asked) if tab["type"] == "page"}

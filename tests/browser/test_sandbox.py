@@ -234,7 +234,7 @@ async def test_a_call_that_is_cancelled_lets_the_next_one_through(page: Page, sa
 
     sandbox.pages[f"{API}/list_elements"] = Reply("{", stream=hold)
     look = asyncio.create_task(page.observe())
-    await asyncio.wait_for(arrived.wait(), 20)
+    await asyncio.wait_for(arrived.wait(), 60)
     look.cancel()
     with pytest.raises(asyncio.CancelledError):
         await look

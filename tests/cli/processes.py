@@ -66,7 +66,7 @@ async def maniple(*arguments: str, folder: Path, env: Mapping[str, str]) -> tupl
 
 async def _finished(process: Process, question: str = "") -> tuple[int | None, str, str]:
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             output, notes = await process.communicate(question.encode() if question else None)
     finally:
         if process.returncode is None:
@@ -91,7 +91,7 @@ class Terminal:
         """Press keys."""
         os.write(self._master, keys.encode())
 
-    async def see(self, pattern: str, seconds: float = 20) -> str:
+    async def see(self, pattern: str, seconds: float = 60) -> str:
         """Wait until `pattern` is shown after what was seen last; return the match."""
         expression = re.compile(pattern)
         try:
@@ -125,7 +125,7 @@ class Terminal:
         """Everything that was written, without sequences."""
         return _SEQUENCE.sub("", self.raw)
 
-    async def ended(self, seconds: float = 20) -> int:
+    async def ended(self, seconds: float = 60) -> int:
         """Wait for the program's end and return its status."""
         async with asyncio.timeout(seconds):
             return await self.process.wait()

@@ -15,5 +15,5 @@ HANGING = {
 async def hangs(server: OpenAIServer) -> None:
     """Wait until the coder has used its tool and waits for its model."""
     await asyncio.to_thread(
-        server.wait_for, lambda stats: stats["by_role"].get("coder") == 2 and stats["active"] == 1, 40
+        server.wait_for, lambda stats: stats["by_role"].get("coder") == 2 and stats["active"] == 1, 100
     )

@@ -149,9 +149,9 @@ async def test_a_signal_ends_a_hanging_run_with_its_status(tmp_path: Path, name:
             MAIN, "--json", "hi", folder=tmp_path, env=environment(tmp_path, server.base_url)
         )
         try:
-            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 30)
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 100)
             process.send_signal(getattr(signal, name))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 output, _ = await process.communicate()
         finally:
             if process.returncode is None:
@@ -172,7 +172,7 @@ async def test_a_reader_that_leaves_ends_the_run_quietly(tmp_path: Path) -> None
         process = await start(MAIN, "--json", "hi", folder=tmp_path, env=env)
         assert process.stdout and process.stderr
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await process.stdout.readline()
                 process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
                 notes = await process.stderr.read()

@@ -30,7 +30,7 @@ async def ended_by(number: signal.Signals, server: OpenAIServer, folder: Path, *
     try:
         await hangs(server)
         process.send_signal(number)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await process.communicate()
     finally:
         if process.returncode is None:
@@ -108,7 +108,7 @@ async def test_a_run_whose_reader_has_left_is_cancelled(tmp_path: Path) -> None:
         process = await start(MAIN, "--json", "hi", folder=tmp_path, env=env)
         assert process.stdout and process.stderr
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await process.stdout.readline()
                 process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
                 await process.stderr.read()
@@ -138,7 +138,7 @@ async def test_a_run_that_goes_on_can_be_cancelled(server: OpenAIServer, tmp_pat
     server.reset({**SIMPLE, "coder": [{"hang": True}]})
     async with on_terminal(folder=tmp_path, env=env) as terminal:
         await terminal.see("It goes on now", 40)
-        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 20)
+        await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 100)
         terminal.type(CTRL_C)
         await terminal.see("✘ cancelled")
         await terminal.see(PROMPT)
@@ -189,7 +189,7 @@ async def test_of_many_cut_off_runs_the_newest_goes_on_and_the_others_are_gone_o
         env = environment(tmp_path, server.base_url)
         for question in ("first", "second", "third"):
             process = await start(MAIN, question, folder=tmp_path, env=env)
-            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 40)
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1, 100)
             process.kill()
             await process.communicate()
             await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)

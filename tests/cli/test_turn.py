@@ -44,7 +44,7 @@ async def followed(run: ScriptedRun, view: PlainView) -> Tally:
 async def following(run: ScriptedRun, notes: io.StringIO) -> "asyncio.Task[Tally]":
     """Follow a run that hangs, from the moment in which it does."""
     task = asyncio.create_task(followed(run, PlainView(io.StringIO(), notes)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await run.waiting.wait()
     return task
 
@@ -54,7 +54,7 @@ async def test_ctrl_c_cancels_the_run_which_still_ends_properly() -> None:
     before = signal.getsignal(signal.SIGINT)
     task = await following(run, notes)
     interrupt()
-    tally = await asyncio.wait_for(task, 5)
+    tally = await asyncio.wait_for(task, 60)
 
     assert (tally.status, tally.exit_code) == ("cancelled", 130)
     assert "Cancelling the run … Ctrl-C again quits at once." in notes.getvalue()
@@ -70,10 +70,10 @@ async def test_a_second_ctrl_c_quits_when_the_run_does_not_end(monkeypatch: pyte
     monkeypatch.setattr(run, "cancel", pressed.set)
     task = await following(run, notes)
     interrupt()
-    await asyncio.wait_for(pressed.wait(), 5)
+    await asyncio.wait_for(pressed.wait(), 60)
     interrupt()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 60)
 
     assert "Quitting without waiting for the run to end." in notes.getvalue()
     assert patience == [5.0]

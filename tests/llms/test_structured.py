@@ -96,7 +96,6 @@ async def test_an_endless_answer_is_not_parsed():
         await point({"other": [{"chunks": ["{" * 200_001]}]})
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("text", ["{" * 500 + "x" * 15_000, '{"title": "' + 'a"b ' * 4_000, "[" * 50_000])
 async def test_a_hostile_answer_does_not_hold_up_the_run(text):
     with pytest.raises(ShapeError):

@@ -25,11 +25,11 @@ async def test_a_server_at_an_address_gets_our_headers_and_answers(transport, tm
 async def test_a_cancelled_call_is_cancelled_at_the_server(transport, tmp_path: Path):
     async with site(transport) as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
         call = asyncio.create_task(found.call("web__wait"))
-        await asyncio.wait_for(web.running.wait(), 10)
+        await asyncio.wait_for(web.running.wait(), 60)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.wait_for(web.cancelled.wait(), 10)
+        await asyncio.wait_for(web.cancelled.wait(), 60)
 
 
 async def test_a_call_that_is_not_answered_ends_in_time_and_the_server_hears_of_it(tmp_path: Path):
@@ -37,7 +37,7 @@ async def test_a_call_that_is_not_answered_ends_in_time_and_the_server_hears_of_
         async with opened(tmp_path, {"web": {"url": web.url, "timeout_seconds": 0.3}}) as found:
             with pytest.raises(McpError, match=r"did not answer within 0\.3 seconds"):
                 await found.call("web__wait")
-            await asyncio.wait_for(web.cancelled.wait(), 10)
+            await asyncio.wait_for(web.cancelled.wait(), 60)
 
 
 async def test_a_server_that_went_away_is_connected_again_when_it_is_back(tmp_path: Path):
@@ -83,7 +83,7 @@ async def test_a_server_is_told_that_nobody_comes_back(tmp_path: Path):
 
 async def test_a_server_that_does_not_let_go_is_left_all_the_same(tmp_path: Path):
     async with site(is_old=True, is_deaf=True) as web:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async with opened(tmp_path, {"web": {"url": web.url}}) as found:
                 assert "web__add" in found.offered()
         assert web.ended.is_set()

@@ -63,10 +63,10 @@ def doubling(levels):
     ],
 )
 def test_what_is_no_use_or_too_much_is_refused_quickly(schema, words):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(UnusableSchema, match=words):
         argument_schema(schema)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_a_schema_of_endless_depth_is_refused():

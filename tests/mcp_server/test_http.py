@@ -51,7 +51,7 @@ async def test_the_command_serves_until_it_is_stopped(model, tmp_path):
             host = Host(client)
             assert "The answer is **4**." in (await host.run(**QUESTION))["answer"]
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             output, _ = await process.communicate()
         assert (process.returncode, output) == (0, b"")
     finally:
@@ -190,7 +190,7 @@ async def test_who_gives_up_waiting_cancels_the_run(model, tmp_path, mode):
                 await began.wait()
                 calls.cancel_scope.cancel()
             [run] = await here.service.store.runs.list("", 10, None)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 async for _ in here.service.engine.events(run.run_id):
                     pass
             assert (await host.run("get_run", run_id=run.run_id))["status"] == "cancelled"

@@ -83,7 +83,7 @@ async def _steered(it: Inside, model: OpenAIServer) -> AsyncGenerator[tuple[str,
     yield "question", await _answered(it, "1 and 3")
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
     run = (await it.run())["run_id"]
-    await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1, 20)
+    await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1, 100)
     await it.client.post(f"/api/runs/{run}/cancel")
     yield "cancelled", await stream(it, run)
     model.reset({**SIMPLE, "reporter": [reply("for {run}")]})

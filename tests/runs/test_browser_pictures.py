@@ -60,7 +60,7 @@ async def run(folder, recording: str, *, followed: bool = True):
         else:
             shop.followed.set()
             # The report comes after the browser's work.
-            await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"]["reporter"], 30)
+            await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"]["reporter"], 100)
         frames = checked(await told_by(engine, run_id))
         kept = {one.artifact_id: one for one in await store.artifacts.of_run(run_id)}
         contents = {
@@ -123,7 +123,7 @@ async def test_a_run_that_is_cancelled_has_its_recording_so_far(tmp_path):
     ):
         request = RunRequest([HumanMessage("What do apples cost?")], thread_id="t")
         run_id = (await engine.submit(request)).run.run_id
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await shop.stuck.wait()
         assert (await engine.cancel(run_id)).status == "cancelled"
         kept = [one.media_type for one in await store.artifacts.of_run(run_id)]

@@ -12,7 +12,7 @@ from tests.runs.test_survival import _begin, _told
 from tests.serving import environment
 from tests.team import data
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.anyio]
 PAGES = 4
 
 

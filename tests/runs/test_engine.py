@@ -108,7 +108,7 @@ async def test_cancelling_ends_the_model_call_and_closes_the_stream(opening, rol
     async with opening({**SIMPLE, role: [{"hang": True}]}) as here:
         run_id = await here.ask()
         await asyncio.to_thread(here.it.server.wait_for, lambda s: s["by_role"].get(role) == 1)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             run = await here.engine.cancel(run_id)
         frames = checked(await here.told(run_id))
         await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["aborted"] == 1)
@@ -123,7 +123,7 @@ async def test_cancelling_in_the_middle_of_a_fast_stream_is_never_lost(opening):
         for number in range(10):
             run_id = await here.ask()
             pieces, seen = 0, []
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 async for page in here.engine.events(run_id):
                     seen += [read_event(record.type, record.data) for record in page]
                     before, pieces = pieces, sum(event.type == "message" for event in seen)
@@ -147,7 +147,7 @@ async def test_a_run_whose_pieces_fail_as_it_is_cancelled_is_cancelled(opening):
     toolbox = Toolbox({"coder": [StructuredTool.from_function(coroutine=python_repl_tool)]})
     async with opening({**SIMPLE, "coder": [call("python_repl_tool", code="1")]}, toolbox=toolbox) as here:
         run_id = await here.ask()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await begun.wait()
             run = await here.engine.cancel(run_id)
             frames = checked(await here.told(run_id))
@@ -201,7 +201,7 @@ async def test_a_turn_cancelled_before_it_began_still_says_so(opening):
     async with opening(HANGING) as here:
         first, second = [await here.ask(text, thread_id="t") for text in ("a", "b")]
         await here.calls(1)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await here.engine.cancel(second)
         assert status(checked(await here.told(second))) == "cancelled"
         await here.engine.cancel(first)

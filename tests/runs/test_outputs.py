@@ -81,7 +81,7 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
         many = 0
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async for page in engine.events(run_id):
                 for record in page:
                     many += record.type == "artifact"

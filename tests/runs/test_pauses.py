@@ -14,7 +14,7 @@ from tests.runs.killing import Mortal, crawling, open_site, together
 from tests.serving import Frame, environment
 from tests.team import agents, data, plan, status, step
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.anyio]
 WHEN = pytest.mark.parametrize("killed_after_the_answer", [False, True])
 
 

@@ -12,7 +12,7 @@ from tests.runs.killing import Mortal
 from tests.serving import environment
 from tests.team import plan, step
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio]
 FIRST = json.dumps(plan(step("researcher", "Find"), step("coder", "Compute"), step("reporter")))
 REST = json.dumps(plan(step("researcher", "Look it up"), step("reporter"), title="Another way"))
 

@@ -199,7 +199,7 @@ async def test_a_run_whose_end_had_to_be_written_later_counts_once(tmp_path: Pat
                 [task] = [one for one in asyncio.all_tasks() if one.get_name() == f"run {run_id}"]
                 with pytest.raises(StoreFull):
                     await told(engine, run_id)
-                await asyncio.wait([task], timeout=5)
+                await asyncio.wait([task], timeout=60)
             await recover(engine, store, "server")
             assert (await engine.status(run_id, made.key_id)).usage.model_calls == 5
             second = (await engine.submit(request)).run.run_id  # and is not refused

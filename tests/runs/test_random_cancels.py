@@ -84,7 +84,6 @@ def _strays(folder: Path) -> set[str]:
     return strays
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("runs", sizes(40, 200))
 async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: Path, runs: int) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")

@@ -74,7 +74,7 @@ async def test_a_tool_call_of_which_nobody_knows_the_result_is_asked_about(tmp_p
     with serving({**SIMPLE, "coder": [crash, reply("done")]}) as server:
         async with process(tmp_path, server) as (engine, store):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 async for page in engine.events(run_id):
                     if any(record.type == "tool_call" for record in page):
                         break
@@ -257,7 +257,7 @@ async def cut_off(
         get = store.runs.get
 
         async def slow(*arguments: Any) -> Any:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while engine.driven and not server.stats["calls"]:  # noqa: ASYNC110 - neither tells
                     await asyncio.sleep(0.001)
             return await get(*arguments)

@@ -12,7 +12,7 @@ from tests.runs.killing import Ears, Mortal
 from tests.serving import environment
 from tests.sizes import sizes
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio]
 SEED = 7
 BEFORE_THE_REPORT = 40
 """Events at most; whoever is killed with its code at work waits for a person's word."""

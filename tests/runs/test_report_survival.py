@@ -13,7 +13,7 @@ from tests.runs.killing import Mortal
 from tests.serving import environment
 from tests.team import plan, step
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.anyio]
 PAGE = "<title>Tea</title><h1>Tea</h1><p>Tea costs 3 euros, and nobody has complained since the spring.</p>"
 DRAFT = (
     "# Tea\n\nIt costs 3 euros [1].\n\n"

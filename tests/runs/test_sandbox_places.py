@@ -42,7 +42,7 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
         results = []
         for thread_id in ("a", "a", "b", "a"):
             request = RunRequest([HumanMessage("Count.")], thread_id)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 run_id = (await engine.submit(request)).run.run_id
                 events = await told(engine, run_id)
             results += [one.tool_result for one in events if one.type == "tool_call_result"]

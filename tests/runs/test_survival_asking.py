@@ -19,7 +19,7 @@ from tests.runs.killing import Ears, Mortal, together
 from tests.serving import environment
 from tests.team import plan, step
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio]
 RUNS, CALLS, KILLS, SEED = 10, 3, 4, 20261122
 AGAIN, SKIP = "run it again", "skip"
 _LINE = re.compile(r"\w+-\d+")

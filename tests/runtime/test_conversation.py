@@ -35,7 +35,7 @@ async def cancelled(it: Scripted, text: str, until: str, **options: Any) -> list
                 reached.set()
 
     task = asyncio.create_task(read())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -22,7 +22,7 @@ from tests.safety.test_faults import QUESTION, Frames, frames_in, of
 from tests.sizes import rest_is_slow
 
 TIMEOUT_SECONDS = 3
-MOST_SECONDS_OF_AN_ANSWER = 2
+MOST_SECONDS_OF_AN_ANSWER = 20
 KEY = "sk-canary-0123456789"
 
 

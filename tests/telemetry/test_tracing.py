@@ -206,7 +206,7 @@ async def test_a_collector_that_is_not_there_costs_a_run_nothing(caplog: pytest.
         began = time.monotonic()
         async with open_tracing(given, REDACTOR) as tracing:
             await run(team, tracing)
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 60
 
 
 @pytest.mark.usefixtures("traced_by_environment")

@@ -58,9 +58,9 @@ async def test_path_and_glob_narrow_the_search(search: BaseTool, place: Workspac
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "a*a*a*a*a*a*a*b", "(?:a?){900}a{900}"])
 async def test_a_hostile_pattern_does_not_hang(search: BaseTool, place: Workspace, pattern: str) -> None:
     place.write("long", (b"a" * 10_000 + b"!\n") * 20)
-    begun = time.monotonic()
+    begun = time.process_time()
     await search.ainvoke({"pattern": pattern})
-    assert time.monotonic() - begun < 8
+    assert time.process_time() - begun < 8
 
 
 @pytest.mark.parametrize("pattern", ["[", "(?=look)", r"(a)\1", "a{1001}", "(a{1000}){1000}", "\udcff("])

@@ -38,7 +38,7 @@ async def _events(sandbox: Sandbox, folder: Path, replies: Sequence[Any], go_on_
     give_away(pipe)
     toolbox = Toolbox({"coder": code_tools(sandbox, workspaces)})
     told: list[Any] = []
-    async with scripted_team({**SIMPLE, "coder": replies}, toolbox=toolbox) as it, asyncio.timeout(25):
+    async with scripted_team({**SIMPLE, "coder": replies}, toolbox=toolbox) as it, asyncio.timeout(60):
         async for event in stream_run(it.team, [HumanMessage("1+3=?")], thread_id="t"):
             told.append(event)
             if event.type == "tool_output" and _count(told) == go_on_after:

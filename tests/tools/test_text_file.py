@@ -42,7 +42,7 @@ def test_what_is_in_neither_is_not_read_as_something_else(text: str, encoding: s
 
 def test_what_is_no_text_is_told_soon() -> None:
     assert all(decoded(os.urandom(size)) is None for size in (500, 5_000, 50_000))
-    begun = time.monotonic()
+    begun = time.process_time()
     assert decoded(b"\xb5\xc4" * 5_000_000 + b"\0") is None
     assert decoded(b"a" * 10_000_000 + b"\xff") is not None
-    assert time.monotonic() - begun < 2
+    assert time.process_time() - begun < 2

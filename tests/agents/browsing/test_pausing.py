@@ -124,7 +124,7 @@ async def test_after_a_crash_the_loop_goes_on_with_what_it_had_done(tmp_path):
     script = {**told(use("go_to_url", url=HOME), use("click_element", index=0), done()), "by_history": True}
     async with life(tmp_path, script, shop, book) as (_, go):
         task = asyncio.create_task(go(BEGIN))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await shop.stuck.wait()
         task.cancel()
         await asyncio.wait({task})
@@ -186,7 +186,7 @@ async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
     script = told(use("go_to_url", url=HOME), use("click_element", index=0))
     async with life(tmp_path, script, shop, Book(), told_to, keep_file=kept, browsing=FILMED) as (_, go):
         task = asyncio.create_task(go(BEGIN))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await shop.stuck.wait()
         task.cancel()
         await asyncio.wait({task})

@@ -13,7 +13,7 @@ from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
 pytestmark = pytest.mark.anyio
 
 MOST_GROWTH_MB = 40
-MOST_SECONDS_OF_A_NEIGHBOUR = 5
+MOST_SECONDS_OF_A_NEIGHBOUR = 20
 
 
 def resident_mb() -> float:

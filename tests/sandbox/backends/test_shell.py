@@ -18,7 +18,7 @@ ODD = ("plain.txt", "with space", "-dash", "quote'\"$(touch x)`", "new\nline", "
 
 
 def run(command: str) -> str:
-    done = subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True, timeout=30)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True, timeout=60)
     return done.stdout
 
 
