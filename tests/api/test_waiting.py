@@ -1,15 +1,15 @@
 import pytest
 
 from maniple.api.waiting import PAGE, waits_for
-from maniple.events import Event, Interrupted, RunStarted, RunStatusChanged, SessionState, as_json
+from maniple.events import Event, RunInterrupted, RunStarted, RunStatusChanged, SessionState, as_json
 from maniple.store import EventRecord, RunRecord, Store, open_store
 from tests.store.samples import some_events, stored_run
 
 pytestmark = pytest.mark.anyio
 
 
-def pause(name: str) -> Interrupted:
-    return Interrupted(interrupt_id=name, kind="question", payload={}, options=["answer"])
+def pause(name: str) -> RunInterrupted:
+    return RunInterrupted(interrupt_id=name, kind="question", payload={}, options=["answer"])
 
 
 async def told(store: Store, run: RunRecord, *parts: Event | int) -> None:

@@ -6,26 +6,26 @@ import pytest
 from maniple.events import (
     AgentEnded,
     AgentStarted,
-    BrowserSeen,
-    BrowserStepped,
+    BrowserStateChanged,
+    BrowserStepChanged,
     ChatMessage,
-    Delta,
+    ErrorOccurred,
     Event,
-    Failed,
-    Interrupted,
-    Message,
+    MessageChunk,
+    MessageDelta,
     ModelEnded,
     ModelStarted,
     PlanChanged,
     PlanStepView,
+    RunInterrupted,
     RunStarted,
     RunStatusChanged,
     SessionState,
     TabView,
     ToolCalled,
-    ToolPrinted,
+    ToolOutput,
     ToolReturned,
-    Usage,
+    UsageReported,
     WorkflowEnded,
     WorkflowStarted,
 )
@@ -40,8 +40,8 @@ KEY = "sk-canary-0123456789"
 SAID = [ChatMessage(role="user", content=f"my key is {KEY}")]
 
 
-def message(text: str, message_id: str = "m1", field: str = "content") -> Message:
-    return Message(message_id=message_id, delta=Delta(**{field: text}))
+def message(text: str, message_id: str = "m1", field: str = "content") -> MessageChunk:
+    return MessageChunk(message_id=message_id, delta=MessageDelta(**{field: text}))
 
 
 def redacted(events: Iterable[Event], redactor: Redactor) -> list[Event]:
@@ -79,8 +79,8 @@ EVERY_EVENT: list[Any] = [
     message(f"I think of {KEY}", "m2", "reasoning_content"),
     ModelEnded(agent_name="coder"),
     ToolCalled(tool_call_id="c", tool_name="bash_tool", tool_input={"cmd": [f"echo {KEY}"], KEY: 1}),
-    ToolPrinted(tool_call_id="c", tool_name="bash_tool", stream="stdout", text=KEY),
-    BrowserStepped(
+    ToolOutput(tool_call_id="c", tool_name="bash_tool", stream="stdout", text=KEY),
+    BrowserStepChanged(
         tool_call_id="c",
         number=1,
         state="observing",
@@ -90,17 +90,17 @@ EVERY_EVENT: list[Any] = [
         observation=KEY,
         element={"role": KEY, "name": KEY},
     ),
-    BrowserSeen(
+    BrowserStateChanged(
         url=f"https://e.test/?k={KEY}",
         title=KEY,
         tabs=[TabView(tab_id=1, url=KEY, title=KEY, is_current=True)],
         screenshot=None,
     ),
     ToolReturned(tool_call_id="c", tool_name="bash_tool", tool_result=KEY),
-    Usage(agent_name="coder", model=f"m?{KEY}", input_tokens=1, output_tokens=1, seconds=1),
+    UsageReported(agent_name="coder", model=f"m?{KEY}", input_tokens=1, output_tokens=1, seconds=1),
     AgentEnded(agent_name="coder", agent_id="r_c_2"),
-    Interrupted(interrupt_id="i", kind="question", payload={"question": KEY}, options=[KEY]),
-    Failed(code="model_auth", message=f"401: {KEY}", agent_name="coder", retryable=False),
+    RunInterrupted(interrupt_id="i", kind="question", payload={"question": KEY}, options=[KEY]),
+    ErrorOccurred(code="model_auth", message=f"401: {KEY}", agent_name="coder", retryable=False),
     RunStatusChanged(status="failed"),
     WorkflowEnded(
         workflow_id="r", messages=[*SAID, ChatMessage(role="user", content=[{"type": "text", "text": KEY}])]
@@ -125,15 +125,15 @@ def test_an_event_without_secrets_is_the_same_object() -> None:
 def test_a_secret_in_pieces_never_leaves() -> None:
     pieces = [message(letter) for letter in f"the key {KEY}, or sk-can"]
     clean = told(ModelStarted(agent_name="coder"), *pieces, ModelEnded(agent_name="coder"))
-    text = "".join(event.delta.content or "" for event in clean if isinstance(event, Message))
+    text = "".join(event.delta.content or "" for event in clean if isinstance(event, MessageChunk))
     assert text == "the key ***, or sk-can"
     assert [event.type for event in clean[-2:]] == ["message", "end_of_llm"]
-    assert all(event.delta.content for event in clean if isinstance(event, Message))
+    assert all(event.delta.content for event in clean if isinstance(event, MessageChunk))
 
 
 def test_a_secret_in_pieces_of_output_never_leaves_though_calls_and_streams_are_mixed() -> None:
-    def printed(call: str, stream: Literal["stdout", "stderr"], text: str) -> ToolPrinted:
-        return ToolPrinted(tool_call_id=call, tool_name="bash_tool", stream=stream, text=text)
+    def printed(call: str, stream: Literal["stdout", "stderr"], text: str) -> ToolOutput:
+        return ToolOutput(tool_call_id=call, tool_name="bash_tool", stream=stream, text=text)
 
     pieces = [
         printed(call, stream, letter)
@@ -144,7 +144,7 @@ def test_a_secret_in_pieces_of_output_never_leaves_though_calls_and_streams_are_
     clean = told(*pieces, result, printed("c1", "stdout", "another call"))
     texts: dict[tuple[str, str], str] = {}
     for event in clean:
-        if isinstance(event, ToolPrinted):
+        if isinstance(event, ToolOutput):
             texts[event.tool_call_id, event.stream] = (
                 texts.get((event.tool_call_id, event.stream), "") + event.text
             )
@@ -167,7 +167,7 @@ def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
 
 
 def test_a_plan_or_usage_in_the_middle_does_not_let_a_secret_through() -> None:
-    usage = Usage(agent_name="supervisor", model="m", input_tokens=1, output_tokens=1, seconds=1)
+    usage = UsageReported(agent_name="supervisor", model="m", input_tokens=1, output_tokens=1, seconds=1)
     clean = told(message(KEY[:8]), usage, message(KEY[8:]), ModelEnded(agent_name="coder"))
     assert clean == [usage, message("***"), ModelEnded(agent_name="coder")]
 

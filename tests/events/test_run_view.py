@@ -7,19 +7,19 @@ from maniple.errors import ToolFailure
 from maniple.events import (
     AgentEnded,
     AgentStarted,
-    Delta,
     Event,
-    Interrupted,
-    Message,
+    MessageChunk,
+    MessageDelta,
     ModelStarted,
     PlanChanged,
     PlanStepView,
+    RunInterrupted,
     RunStarted,
     RunStatusChanged,
     RunView,
     StreamState,
     ToolCalled,
-    ToolPrinted,
+    ToolOutput,
     ToolReturned,
     Translator,
     as_json,
@@ -81,8 +81,8 @@ def folded(*events: Event) -> RunView:
     return view
 
 
-def said(text: str, message_id: str = "m") -> Message:
-    return Message(message_id=message_id, delta=Delta(content=text))
+def said(text: str, message_id: str = "m") -> MessageChunk:
+    return MessageChunk(message_id=message_id, delta=MessageDelta(content=text))
 
 
 async def test_the_view_of_a_whole_run_has_its_answer_usage_plan_and_status(events):
@@ -126,8 +126,8 @@ def test_a_running_call_has_its_input_and_newest_output_until_its_result():
     call = {"tool_call_id": "c", "tool_name": "bash_tool"}
     view = folded(
         ToolCalled(**call, tool_input={"command": "ls"}),
-        ToolPrinted(**call, stream="stdout", text="a" * OUTPUT_CHARACTERS),
-        ToolPrinted(**call, stream="stderr", text="b"),
+        ToolOutput(**call, stream="stdout", text="a" * OUTPUT_CHARACTERS),
+        ToolOutput(**call, stream="stderr", text="b"),
     )
     assert view.running_calls["c"].tool_input == {"command": "ls"}
     assert view.running_calls["c"].output == "a" * (OUTPUT_CHARACTERS - 1) + "b"
@@ -146,7 +146,7 @@ def test_an_answer_that_replaces_a_broken_one_is_marked():
 
 
 def test_pauses_are_those_of_the_newest_segment():
-    pause = Interrupted(interrupt_id="i", kind="question", payload={}, options=[])
+    pause = RunInterrupted(interrupt_id="i", kind="question", payload={}, options=[])
     view = folded(RunStarted(run_id="r", thread_id="t"), pause, RunStatusChanged(status="interrupted"))
     assert (view.pauses, view.status) == ([pause], "interrupted")
     view.apply(RunStarted(run_id="r", thread_id="t"))

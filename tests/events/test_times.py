@@ -2,7 +2,7 @@
 
 import time
 
-from maniple.events import AgentEnded, BrowserStepped, RunStarted, ToolCalled, ToolReturned, Translator
+from maniple.events import AgentEnded, BrowserStepChanged, RunStarted, ToolCalled, ToolReturned, Translator
 from maniple.events.redact import redacted_event
 from maniple.redaction import Redactor
 from tests.events.raw_events import Turn
@@ -28,8 +28,8 @@ def test_a_step_that_is_cut_off_was_cancelled_then_and_not_when_it_began() -> No
     cut_off = [turn.start(), *turn.use("browser", inside=[turn.step(1, "acting")], outcome="lost")]
     begun = [event for raw in cut_off for event in translator.feed(raw)][-1]
     between = time.time()
-    [cancelled] = [event for event in translator.close("cancelled") if isinstance(event, BrowserStepped)]
-    assert isinstance(begun, BrowserStepped)
+    [cancelled] = [event for event in translator.close("cancelled") if isinstance(event, BrowserStepChanged)]
+    assert isinstance(begun, BrowserStepChanged)
     assert begun == cancelled.model_copy(update={"state": "acting"})
     assert begun.at <= between <= cancelled.at
 

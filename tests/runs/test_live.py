@@ -2,8 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from maniple.events import Message
-from maniple.events.model import Delta
+from maniple.events import MessageChunk, MessageDelta
 from maniple.runs.live import KEPT, PAGE, LiveLog
 from maniple.store import EventRecord
 
@@ -30,7 +29,7 @@ class Stored:
 
 
 async def tell(log: LiveLog, store: Stored, count: int) -> None:
-    event = Message(message_id="m", delta=Delta(content="word"))
+    event = MessageChunk(message_id="m", delta=MessageDelta(content="word"))
     records = [log.number(event, "{}") for _ in range(count)]
     await store.append([("r", records)])
     log.publish(records)

@@ -231,7 +231,7 @@ async def test_a_run_whose_events_cannot_be_read_has_failed_all_the_same(tmp_pat
         async def unreadable(*_: Any) -> Any:
             raise ValueError("no event")
 
-        monkeypatch.setattr(recovery, "told_by", unreadable)
+        monkeypatch.setattr(recovery, "load_run_view", unreadable)
         monkeypatch.setattr(left_behind_module, "told_by", unreadable)
         async with process(tmp_path, server) as (engine, _):
             run = await engine.status(broken)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from maniple.agents.budget import Prices
-from maniple.events import Usage, UsageTotals, as_json
+from maniple.events import UsageReported, UsageTotals, as_json
 from maniple.runs import Spending
 from maniple.runs.spending import CACHED_RUNS
 from maniple.runs.usage import usage_of_run
@@ -17,8 +17,12 @@ pytestmark = pytest.mark.anyio
 PRICES = {"dear": Prices(2.0, 10.0), "local": Prices(0.0, 0.0)}
 
 
-def call(agent: str, model: str, given: int = 1_000_000, said: int = 100_000, seconds: float = 0.5) -> Usage:
-    return Usage(agent_name=agent, model=model, input_tokens=given, output_tokens=said, seconds=seconds)
+def call(
+    agent: str, model: str, given: int = 1_000_000, said: int = 100_000, seconds: float = 0.5
+) -> UsageReported:
+    return UsageReported(
+        agent_name=agent, model=model, input_tokens=given, output_tokens=said, seconds=seconds
+    )
 
 
 class Read:
@@ -28,7 +32,7 @@ class Read:
         self.records: list[EventRecord] = []
         self.count = 0
 
-    def tell(self, *events: Usage) -> None:
+    def tell(self, *events: UsageReported) -> None:
         for event in events:
             self.records.append(EventRecord(len(self.records) + 1, event.type, as_json(event)))
             self.records += some_events(len(self.records) + 1, len(self.records) + 700)

@@ -2,13 +2,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from maniple.events import (
+    ErrorOccurred,
     Event,
-    Failed,
     RunStarted,
     RunStatusChanged,
     SessionState,
     ToolReturned,
-    Usage,
+    UsageReported,
 )
 from maniple.telemetry.metrics import Metrics
 from tests.openai_server import SIMPLE
@@ -34,8 +34,8 @@ STARTED = RunStarted(run_id="r", thread_id="t")
 ENDED = SessionState(messages=[])
 
 
-def usage(model: str) -> Usage:
-    return Usage(agent_name="coder", model=model, input_tokens=7, output_tokens=3, seconds=0.5)
+def usage(model: str) -> UsageReported:
+    return UsageReported(agent_name="coder", model=model, input_tokens=7, output_tokens=3, seconds=0.5)
 
 
 def test_runs_are_counted_by_how_they_end() -> None:
@@ -82,7 +82,7 @@ def test_calls_tokens_tools_and_errors_are_counted() -> None:
     metrics = Metrics()
     fine = ToolReturned(tool_call_id="1", tool_name="bash_tool", tool_result="4")
     bad = fine.model_copy(update={"tool_result": "bash_tool failed: no"})
-    error = Failed(code="model_auth", message="x", agent_name=None, retryable=False)
+    error = ErrorOccurred(code="model_auth", message="x", agent_name=None, retryable=False)
     tell(metrics, "a", usage("m"), usage("m"), fine, fine, bad, error)
     now = figures(metrics)
     assert now["model_calls_total|coder|m"] == 2

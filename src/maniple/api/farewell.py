@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from maniple.errors import ManipleError, StoreError
-from maniple.events import Event, Failed, RunView, SessionState, WorkflowEnded, load_run_view
+from maniple.events import ErrorOccurred, Event, RunView, SessionState, WorkflowEnded, load_run_view
 from maniple.store import EventTable
 
 
@@ -19,7 +19,7 @@ async def closing_events(stored_events: EventTable, run_id: str, reason: Maniple
     messages = view.workflow_input
     events = [
         *view.stream.closing_events(),
-        Failed(code=reason.code, message=str(reason), agent_name=None, retryable=reason.retryable),
+        ErrorOccurred(code=reason.code, message=str(reason), agent_name=None, retryable=reason.retryable),
     ]
     if view.stream.has_workflow_started:
         events.append(WorkflowEnded(workflow_id=run_id, messages=messages))

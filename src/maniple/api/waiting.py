@@ -1,12 +1,12 @@
 """What a run waits for, read from what it told last."""
 
 from maniple.api.schemas import InterruptView
-from maniple.events import Interrupted, RunStarted, read_event
+from maniple.events import RunInterrupted, RunStarted, read_event
 from maniple.store import RunRecord, Store
 
 PAGE = 200
-_BEGIN = RunStarted.model_fields["type"].default
-_INTERRUPT = Interrupted.model_fields["type"].default
+_BEGIN = RunStarted.type
+_INTERRUPT = RunInterrupted.type
 
 
 async def waits_for(store: Store, run: RunRecord) -> list[InterruptView]:
@@ -24,7 +24,7 @@ async def waits_for(store: Store, run: RunRecord) -> list[InterruptView]:
         for record in reversed(await store.events.read(run.run_id, begin, end - begin)):
             if record.type == _INTERRUPT:
                 event = read_event(record.type, record.data)
-                found += [InterruptView.of(event)] if isinstance(event, Interrupted) else []
+                found += [InterruptView.of(event)] if isinstance(event, RunInterrupted) else []
             elif found or record.type == _BEGIN:
                 return found[::-1]
         end, size = begin, 2 * size

@@ -9,17 +9,17 @@ are the tool's own affair and are not shown.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from maniple.events.base import Event
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
-    BrowserStepped,
-    Delta,
-    Event,
-    Message,
+    BrowserStepChanged,
+    MessageChunk,
+    MessageDelta,
     ModelEnded,
     ModelStarted,
     ToolCalled,
-    ToolPrinted,
+    ToolOutput,
     ToolReturned,
 )
 from maniple.text import without_thoughts
@@ -48,7 +48,7 @@ class Lane:
         self._pair_open = False
         self._pairs = 0
         self._tools: dict[str, str] = {}
-        self._steps: dict[str, BrowserStepped] = {}
+        self._steps: dict[str, BrowserStepChanged] = {}
         self._waiting: list[Event] = []
         self._shown = ""
         self._repeated = ""
@@ -85,12 +85,12 @@ class Lane:
         if not self._continues:
             self._message_id = message_id
         if content:
-            yield Message(message_id=self._message_id, delta=Delta(content=content))
+            yield MessageChunk(message_id=self._message_id, delta=MessageDelta(content=content))
 
     def reasoning(self, call: str, message_id: str, content: str) -> Iterator[Event]:
         """The model thought aloud. The old client shows a coordinator's reasoning as "undefined"."""
         if call == self._call and content and self.name != "coordinator":
-            yield Message(message_id=message_id, delta=Delta(reasoning_content=content))
+            yield MessageChunk(message_id=message_id, delta=MessageDelta(reasoning_content=content))
 
     def model_ended(self, call: str) -> Iterator[Event]:
         """The model call ended; one agent's held answer keeps its pair open until the turn ends."""
@@ -115,13 +115,13 @@ class Lane:
         """A tool that still runs printed this."""
         if (tool := self._tools.get(call)) and not self._pair_open:
             tool_call_id = self._tool_id(call, tool)
-            yield ToolPrinted(tool_call_id=tool_call_id, tool_name=tool, stream=stream, text=text)
+            yield ToolOutput(tool_call_id=tool_call_id, tool_name=tool, stream=stream, text=text)
 
     def browser_stepped(self, parents: Sequence[str], step: Mapping[str, Any]) -> Iterator[Event]:
         """A call that still runs, one of the `parents` of what tells it, is at this step."""
         call = next((one for one in parents if one in self._tools), None)
         if call is not None:
-            told = BrowserStepped(tool_call_id=self._tool_id(call, self._tools[call]), **step)
+            told = BrowserStepChanged(tool_call_id=self._tool_id(call, self._tools[call]), **step)
             self._steps[call] = told
             yield from self._outside_a_pair(told)
 
@@ -141,12 +141,12 @@ class Lane:
             yield from self._spoken(answer, message_id)
         elif self._is_added_to and (rest := self._added_to(answer)):
             message_id = self._message_id or message_id or self._agent_id
-            yield Message(message_id=message_id, delta=Delta(content=rest))
+            yield MessageChunk(message_id=message_id, delta=MessageDelta(content=rest))
         yield from self._close_pair()
         for call in list(self._tools):
             # Whoever is cancelled can tell nothing any more.
             if (step := self._steps.get(call)) and step.state not in _ENDS:
-                yield BrowserStepped(**{**dict(step), "state": "cancelled"})
+                yield BrowserStepChanged(**{**dict(step), "state": "cancelled"})
             yield from self.tool_ended(call, NO_RESULT)
         yield AgentEnded(agent_name=self.name, agent_id=self._agent_id)
 
@@ -160,9 +160,9 @@ class Lane:
         said = [(one, text) for one, text in self._pieces if one == message_id]
         if "".join(text for _, text in said) == answer:
             for one, text in said:
-                yield Message(message_id=one, delta=Delta(content=text))
+                yield MessageChunk(message_id=one, delta=MessageDelta(content=text))
             return
-        yield Message(message_id=message_id or self._agent_id, delta=Delta(content=answer))
+        yield MessageChunk(message_id=message_id or self._agent_id, delta=MessageDelta(content=answer))
 
     def _continued(self, content: str) -> str:
         """Return what a new try adds to the text that a broken one already showed."""

@@ -1,111 +1,71 @@
 """Every event of a run, in the order of keys that the wire carries.
 
-Source: `docs/wire.md`. An event's `type` is the SSE event name; all other fields are its data.
+Source: `docs/wire.md`. A new event type is one class; nothing else lists them (`maniple.events.base`).
 """
 
-import json
-import time
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    TypeAdapter,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from maniple.events.parts import ChatMessage, Delta, PlanStepView, TabView
-from maniple.types import RunStatus
+from maniple.events.base import Event, EventPart, Identifier, Verbatim
+from maniple.types import BROWSER_STATE, RunStatus
 
 
-class _Event(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    _at: float = PrivateAttr(default_factory=time.time)
-
-    @property
-    def at(self) -> float:
-        """When it was made, which is when it happened, in Unix seconds; no part of what it says.
-
-        It may be told later: agents that work at once are told one after another.
-        """
-        return self._at
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    def data(self) -> dict[str, Any]:
-        """Return the event's data, without its type."""
-        return self.model_dump(mode="json", exclude={"type"})
+def _typescript(type_: str) -> Any:
+    """Declare the TypeScript type of a field where JSON Schema cannot say it."""
+    return Field(json_schema_extra={"tsType": type_})
 
 
-class RunStarted(_Event):
-    type: Literal["run"] = "run"
-    run_id: str
-    thread_id: str
+class ChatMessage(EventPart):
+    """One message of the conversation as clients see it."""
+
+    role: Identifier
+    content: Annotated[str | list[dict[str, Any]], _typescript("string | { type: string; text?: string }[]")]
 
 
-class WorkflowStarted(_Event):
-    type: Literal["start_of_workflow"] = "start_of_workflow"
-    workflow_id: str
-    input: list[ChatMessage]
+class PlanStepView(EventPart):
+    """One step of the plan and its status.
+
+    `reason` is one line: why the step failed, is blocked or was skipped. Without one the wire has no such key.
+    """
+
+    id: int
+    agent_name: Identifier
+    title: str
+    description: str
+    status: Identifier
+    reason: Annotated[str | None, _typescript("string")] = None
+
+    @model_serializer(mode="wrap")
+    def _without_an_empty_reason(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialize(self)
+        return data if self.reason else {key: value for key, value in data.items() if key != "reason"}
 
 
-class AgentStarted(_Event):
-    type: Literal["start_of_agent"] = "start_of_agent"
-    agent_name: str
-    agent_id: str
+class MessageDelta(EventPart):
+    """A piece of a message: text or reasoning, never both."""
+
+    content: Annotated[str | None, _typescript("string")] = None
+    reasoning_content: Annotated[str | None, _typescript("string")] = None
+
+    @model_serializer
+    def _only_what_is_set(self) -> dict[str, str]:
+        if self.reasoning_content is not None:
+            return {"reasoning_content": self.reasoning_content}
+        return {"content": self.content or ""}
 
 
-class AgentEnded(_Event):
-    type: Literal["end_of_agent"] = "end_of_agent"
-    agent_name: str
-    agent_id: str
+class TabView(EventPart):
+    """A tab of the browser."""
+
+    tab_id: int
+    url: str
+    title: str
+    is_current: bool
 
 
-class ModelStarted(_Event):
-    type: Literal["start_of_llm"] = "start_of_llm"
-    agent_name: str
-
-
-class ModelEnded(_Event):
-    type: Literal["end_of_llm"] = "end_of_llm"
-    agent_name: str
-
-
-class Message(_Event):
-    type: Literal["message"] = "message"
-    message_id: str
-    delta: Delta
-
-
-class ToolCalled(_Event):
-    type: Literal["tool_call"] = "tool_call"
-    tool_call_id: str
-    tool_name: str
-    tool_input: dict[str, Any]
-
-
-class ToolPrinted(_Event):
-    type: Literal["tool_output"] = "tool_output"
-    tool_call_id: str
-    tool_name: str
-    stream: Literal["stdout", "stderr"]
-    text: str
-
-
-class ToolReturned(_Event):
-    type: Literal["tool_call_result"] = "tool_call_result"
-    tool_call_id: str
-    tool_name: str
-    tool_result: str
-
-
-class MarkView(BaseModel):
-    """Where something is in a window, from 0 to 1 of its width and height."""
-
-    model_config = ConfigDict(frozen=True)
+class MarkView(EventPart):
+    """A rectangle in a window, as fractions of the window's width and height."""
 
     x: float
     y: float
@@ -113,131 +73,173 @@ class MarkView(BaseModel):
     height: float
 
 
-class BrowserStepped(_Event):
-    """A step of a call of `browser` that is under way, each time its state changes.
+class RunStarted(Event, wire_name="run", scope="conversation"):
+    """The first event of each segment of a run."""
 
-    The newest of a `number` is the whole step. `action` is `{name, parameters}`; `started` is Unix time;
-    `element`, in the page's words, is the `{role, name}` of what is acted on, `mark` where that was in the
-    window, and `screenshot` the address of the picture that the action was decided on.
+    run_id: Identifier
+    thread_id: Identifier
+
+
+class WorkflowStarted(Event, wire_name="start_of_workflow", scope="conversation"):
+    """The team begins to work. `input` is the conversation that it was given."""
+
+    workflow_id: Identifier
+    input: list[ChatMessage]
+
+
+class AgentStarted(Event, wire_name="start_of_agent"):
+    """An agent's turn begins."""
+
+    agent_name: Identifier
+    agent_id: Identifier
+
+
+class AgentEnded(Event, wire_name="end_of_agent"):
+    """An agent's turn has ended."""
+
+    agent_name: Identifier
+    agent_id: Identifier
+
+
+class ModelStarted(Event, wire_name="start_of_llm"):
+    """A model call begins."""
+
+    agent_name: Identifier
+
+
+class ModelEnded(Event, wire_name="end_of_llm"):
+    """A model call has ended."""
+
+    agent_name: Identifier
+
+
+class MessageChunk(Event, wire_name="message"):
+    """A piece of what a model writes."""
+
+    message_id: Identifier
+    delta: MessageDelta
+
+
+class ToolCalled(Event, wire_name="tool_call", scope="work"):
+    """A tool was called."""
+
+    tool_call_id: Identifier
+    tool_name: str
+    tool_input: dict[str, Any]
+
+
+class ToolOutput(Event, wire_name="tool_output", scope="work", ends_message=False):
+    """Text that a running tool printed."""
+
+    tool_call_id: Identifier
+    tool_name: str
+    stream: Annotated[Literal["stdout", "stderr"], Verbatim()]
+    text: str
+
+
+class ToolReturned(Event, wire_name="tool_call_result", scope="work"):
+    """A tool returned, or failed."""
+
+    tool_call_id: Identifier
+    tool_name: str
+    tool_result: str
+
+
+class BrowserStepChanged(Event, wire_name="browser_step", scope="work", ends_message=False):
+    """A step of a running `browser` call, each time its state changes.
+
+    The newest event of a `number` is the whole step. `started` is Unix time, `seconds` the duration so far.
+    `element` is what the action is applied to, as the page describes it; `mark` is its place in the window.
+    `screenshot` is the address of the picture on which the action was decided.
     """
 
-    type: Literal["browser_step"] = "browser_step"
-    tool_call_id: str
+    tool_call_id: Identifier
     number: int
-    state: Literal["idle", "thinking", "acting", "observing", "completed", "failed", "cancelled"]
+    state: Annotated[
+        Literal["idle", "thinking", "acting", "observing", "completed", "failed", "cancelled"], Verbatim()
+    ]
     phase: str = ""
     thought: str = ""
-    action: dict[str, Any] | None = None
+    action: Annotated[
+        dict[str, Any] | None, _typescript("{ name: string; parameters: Record<string, unknown> } | null")
+    ] = None
     observation: str | None = None
     success: bool | None = None
     started: float = 0.0
     seconds: float = 0.0
     mark: MarkView | None = None
-    element: dict[str, str] | None = None
+    element: Annotated[dict[str, str] | None, _typescript("{ role: string; name: string } | null")] = None
     screenshot: str | None = None
 
 
-class BrowserSeen(_Event):
-    """Where the browser is; `screenshot` is the address of an artifact, when somebody wants pictures."""
+class BrowserStateChanged(Event, wire_name="browser_state", ends_message=False, custom_event=BROWSER_STATE):
+    """The page that the browser shows. `screenshot` is the address of an artifact, null without a picture."""
 
-    type: Literal["browser_state"] = "browser_state"
     url: str
     title: str
-    tabs: list[TabView]
+    tabs: list[TabView] = Field(default_factory=list[TabView])
     screenshot: str | None = None
 
 
-class PlanChanged(_Event):
-    type: Literal["plan"] = "plan"
+class PlanChanged(Event, wire_name="plan", ends_message=False):
+    """The whole plan, at each change."""
+
     title: str
     steps: list[PlanStepView]
 
 
-class Interrupted(_Event):
-    type: Literal["interrupt"] = "interrupt"
-    interrupt_id: str
-    kind: Literal["plan_review", "tool_approval", "question"]
+class RunInterrupted(Event, wire_name="interrupt"):
+    """The run waits for an answer of the user."""
+
+    interrupt_id: Identifier
+    kind: Annotated[Literal["plan_review", "tool_approval", "question"], Verbatim()]
     payload: dict[str, Any]
     options: list[str]
 
 
-class ArtifactMade(_Event):
-    type: Literal["artifact"] = "artifact"
-    artifact_id: str
+class ArtifactCreated(Event, wire_name="artifact", ends_message=False):
+    """A file of the run can be downloaded from `url`; `size` is in bytes."""
+
+    artifact_id: Identifier
     name: str
     media_type: str
     size: int
     url: str
 
 
-class Usage(_Event):
-    type: Literal["usage"] = "usage"
-    agent_name: str
+class UsageReported(Event, wire_name="usage", ends_message=False):
+    """The tokens and the duration of one model call."""
+
+    agent_name: Identifier
     model: str
     input_tokens: int
     output_tokens: int
     seconds: float
 
 
-class Failed(_Event):
-    type: Literal["error"] = "error"
-    code: str
+class ErrorOccurred(Event, wire_name="error"):
+    """The error that ends a run or its stream."""
+
+    code: Identifier
     message: str
-    agent_name: str | None
+    agent_name: Annotated[str | None, Verbatim()]
     retryable: bool
 
 
-class RunStatusChanged(_Event):
-    type: Literal["run_status"] = "run_status"
-    status: RunStatus
+class RunStatusChanged(Event, wire_name="run_status"):
+    """The status with which a segment ends."""
+
+    status: Annotated[RunStatus, Verbatim()]
 
 
-class WorkflowEnded(_Event):
-    type: Literal["end_of_workflow"] = "end_of_workflow"
-    workflow_id: str
+class WorkflowEnded(Event, wire_name="end_of_workflow", scope="conversation"):
+    """The team has ended its work. `messages` are the whole conversation."""
+
+    workflow_id: Identifier
     messages: list[ChatMessage]
 
 
-class SessionState(_Event):
-    type: Literal["final_session_state"] = "final_session_state"
+class SessionState(Event, wire_name="final_session_state", scope="conversation"):
+    """The last event of each segment. `messages` are the whole conversation."""
+
     messages: list[ChatMessage]
-
-
-Event = Annotated[
-    RunStarted
-    | WorkflowStarted
-    | AgentStarted
-    | AgentEnded
-    | ModelStarted
-    | ModelEnded
-    | Message
-    | ToolCalled
-    | ToolPrinted
-    | ToolReturned
-    | BrowserStepped
-    | BrowserSeen
-    | PlanChanged
-    | Interrupted
-    | ArtifactMade
-    | Usage
-    | Failed
-    | RunStatusChanged
-    | WorkflowEnded
-    | SessionState,
-    Field(discriminator="type"),
-]
-
-_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
-
-
-def as_json(event: Event) -> str:
-    """Return an event's data as JSON in one line; scripts other than Latin stay themselves."""
-    return json.dumps(event.data(), ensure_ascii=False)
-
-
-def read_event(type_: str, data: str) -> Event:
-    """Return the event whose `data` is this JSON text, as a store or a client has it.
-
-    When it happened is for the store to say: `at` is the time of this call.
-    """
-    return _EVENTS.validate_python({"type": type_, **json.loads(data)})

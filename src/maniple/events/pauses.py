@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from maniple.events.model import Interrupted
+from maniple.events.model import RunInterrupted
 from maniple.events.raw import plain
 
 _KINDS = ("plan_review", "tool_approval", "question")
 
 
-def interrupted(interrupt_id: str, value: Any) -> Interrupted:
+def interrupted(interrupt_id: str, value: Any) -> RunInterrupted:
     """Return the event for one pause; `value` is what the graph was interrupted with."""
     payload = plain(dict(value) if isinstance(value, Mapping) else {"value": value})
     # A parent graph may pause, too, and call that what it likes.
     kind = payload.pop("kind") if payload.get("kind") in _KINDS else "question"
-    return Interrupted(interrupt_id=interrupt_id, kind=kind, payload=payload, options=_options(kind, payload))
+    return RunInterrupted(
+        interrupt_id=interrupt_id, kind=kind, payload=payload, options=_options(kind, payload)
+    )
 
 
 def _options(kind: str, payload: Mapping[str, Any]) -> list[str]:

@@ -1,19 +1,14 @@
 """Take secrets out of events, also out of a text that comes in pieces."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
-
-from maniple.events.model import Delta, Event, Message, ToolPrinted, ToolReturned
+from maniple.events.base import Event, EventPart, Verbatim
+from maniple.events.model import MessageChunk, MessageDelta, ToolOutput, ToolReturned
 from maniple.redaction import Redactor, StreamRedactor
 
-_BESIDE_MESSAGES = frozenset({"plan", "usage", "artifact", "browser_state", "browser_step"})
-"""Events that may stand between two pieces of one message: they do not end what was said."""
-_NAMES = frozenset({"type", "status", "kind", "role", "code", "agent_name", "stream", "state"})
-"""Fields whose words are the wire's own. Fields that end in `id` are left alone, too: they address things."""
-
-_Model = TypeVar("_Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound=EventPart)
 
 
 class EventRedactor:
@@ -27,14 +22,14 @@ class EventRedactor:
 
     def feed(self, event: Event) -> Iterator[Event]:
         """Yield what can be told now: nothing, the event, or the rest of a message before it."""
-        if isinstance(event, ToolPrinted):
+        if isinstance(event, ToolOutput):
             yield from self._printed(event)
             return
         if isinstance(event, ToolReturned):
             # What is held of its output is in its result.
             self._prints = {key: one for key, one in self._prints.items() if key[0] != event.tool_call_id}
-        if not isinstance(event, Message):
-            if event.type not in _BESIDE_MESSAGES:
+        if not isinstance(event, MessageChunk):
+            if event.ends_message:
                 yield from self.end()
             yield redacted_event(event, self._redactor)
             return
@@ -56,7 +51,7 @@ class EventRedactor:
         if rest and speaking:
             yield _message(*speaking, rest)
 
-    def _printed(self, event: ToolPrinted) -> Iterator[Event]:
+    def _printed(self, event: ToolOutput) -> Iterator[Event]:
         key = event.tool_call_id, event.stream
         stream = self._prints.setdefault(key, StreamRedactor(self._redactor))
         if text := stream.feed(event.text):
@@ -65,23 +60,30 @@ class EventRedactor:
 
 def redacted_event(event: _Model, redactor: Redactor) -> _Model:
     """Return one whole event, or a part of it, without secrets; the same object when it holds none."""
-    changed = {}
+    changed: dict[str, Any] = {}
+    verbatim = _verbatim_fields(type(event))
     for name, value in event:
-        if name not in _NAMES and not name.endswith("id"):
+        if name not in verbatim:
             clean = _clean(value, redactor)
             if clean is not value:
                 changed[name] = clean
     return event.model_copy(update=changed) if changed else event
 
 
+@cache
+def _verbatim_fields(part: type[EventPart]) -> frozenset[str]:
+    fields = part.model_fields.items()
+    return frozenset(name for name, one in fields if any(isinstance(mark, Verbatim) for mark in one.metadata))
+
+
 def _clean(value: Any, redactor: Redactor) -> Any:
-    if isinstance(value, BaseModel):
+    if isinstance(value, EventPart):
         return redacted_event(value, redactor)
-    if isinstance(value, list) and value and isinstance(value[0], BaseModel):
+    if isinstance(value, list) and value and isinstance(value[0], EventPart):
         ones = [redacted_event(one, redactor) for one in value]
         return value if all(new is old for new, old in zip(ones, value, strict=True)) else ones
     return redactor.value(value)
 
 
-def _message(message_id: str, field: str, text: str) -> Message:
-    return Message(message_id=message_id, delta=Delta(**{field: text}))
+def _message(message_id: str, field: str, text: str) -> MessageChunk:
+    return MessageChunk(message_id=message_id, delta=MessageDelta(**{field: text}))

@@ -6,29 +6,28 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from maniple.agents.budget import credible
+from maniple.events.base import EVENT_TYPES, Event, read_event
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
-    BrowserSeen,
+    BrowserStateChanged,
     ChatMessage,
-    Event,
-    Failed,
-    Interrupted,
-    Message,
+    ErrorOccurred,
+    MessageChunk,
     ModelEnded,
     ModelStarted,
     PlanChanged,
     PlanStepView,
+    RunInterrupted,
     RunStarted,
     RunStatusChanged,
     SessionState,
     ToolCalled,
-    ToolPrinted,
+    ToolOutput,
     ToolReturned,
-    Usage,
+    UsageReported,
     WorkflowEnded,
     WorkflowStarted,
-    read_event,
 )
 from maniple.store import EventRecord, EventTable, stored
 from maniple.types import GENERAL, RunStatus
@@ -55,7 +54,7 @@ class StreamState:
     has_workflow_ended: bool = False
     has_ended: bool = False
     status: RunStatus | None = None
-    failure: Failed | None = None
+    failure: ErrorOccurred | None = None
     plan: PlanChanged | None = None
     turn_counts: Counter[str] = field(default_factory=Counter[str])
     _turn: AgentStarted | None = None
@@ -120,7 +119,7 @@ class StreamState:
                 self.has_workflow_started = True
             case PlanChanged():
                 self.plan = event
-            case Failed():
+            case ErrorOccurred():
                 self.failure = event
             case RunStatusChanged():
                 self.status = event.status
@@ -145,7 +144,7 @@ class ModelTotals:
     output_tokens: int = 0
     seconds: float = 0.0
 
-    def with_call(self, call: Usage) -> "ModelTotals":
+    def with_call(self, call: UsageReported) -> "ModelTotals":
         """Return the totals with one call more."""
         return replace(
             self,
@@ -168,7 +167,7 @@ class UsageTotals:
         """Take the next event into account."""
         if isinstance(event, ToolCalled):
             self.tool_calls += 1
-        elif isinstance(event, Usage):
+        elif isinstance(event, UsageReported):
             key = event.agent_name, event.model
             self.by_model[key] = self.by_model.get(key, ModelTotals(*key)).with_call(event)
 
@@ -260,9 +259,9 @@ class RunView:
     plan_update: PlanUpdate | None = None
     running_calls: dict[str, ToolCallView] = field(default_factory=dict[str, ToolCallView])
     """By tool call id. The call that printed last is the last one."""
-    pauses: list[Interrupted] = field(default_factory=list[Interrupted])
+    pauses: list[RunInterrupted] = field(default_factory=list[RunInterrupted])
     """What the run waits for."""
-    browser: BrowserSeen | None = None
+    browser: BrowserStateChanged | None = None
     _message_id: str = ""
     _message_id_of_call: str = ""
 
@@ -272,7 +271,7 @@ class RunView:
         return self.stream.status
 
     @property
-    def failure(self) -> Failed | None:
+    def failure(self) -> ErrorOccurred | None:
         """The error that ended the run."""
         return self.stream.failure
 
@@ -299,10 +298,13 @@ class RunView:
         )
 
     def apply_records(self, records: Iterable[EventRecord]) -> None:
-        """Apply stored events. Messages outside the answer are not parsed: a run has thousands."""
+        """Apply stored events.
+
+        Messages outside the answer are not parsed: a run has thousands. Events of unknown types are skipped.
+        """
         for record in records:
             self.event_number = record.number
-            if record.type != "message" or self.is_answering:
+            if record.type in EVENT_TYPES and (record.type != MessageChunk.type or self.is_answering):
                 self.apply(read_event(record.type, record.data), at=record.at)
 
     def apply(self, event: Event, *, at: float | None = None) -> None:
@@ -316,23 +318,23 @@ class RunView:
                 self.workflow_input = event.input
             case PlanChanged():
                 self.plan_update = PlanUpdate(event, self.plan)
-            case Interrupted():
+            case RunInterrupted():
                 self.pauses.append(event)
-            case BrowserSeen():
+            case BrowserStateChanged():
                 self.browser = event
             case SessionState():
                 self._apply_conversation(event)
-            case ToolCalled() | ToolPrinted() | ToolReturned():
+            case ToolCalled() | ToolOutput() | ToolReturned():
                 self._apply_to_tool_call(event, event.at if at is None else at)
             case _:
                 self._apply_to_text(event)
 
-    def _apply_to_tool_call(self, event: ToolCalled | ToolPrinted | ToolReturned, at: float) -> None:
+    def _apply_to_tool_call(self, event: ToolCalled | ToolOutput | ToolReturned, at: float) -> None:
         # Removed in any case: the call that printed last moves to the end.
         call = self.running_calls.pop(event.tool_call_id, None)
         if isinstance(event, ToolCalled):
             call = ToolCallView(event.tool_call_id, event.tool_name, event.tool_input, at)
-        elif isinstance(event, ToolPrinted) and call is not None:
+        elif isinstance(event, ToolOutput) and call is not None:
             call.output = (call.output + event.text)[-OUTPUT_CHARACTERS:]
         if call is not None and not isinstance(event, ToolReturned):
             self.running_calls[event.tool_call_id] = call
@@ -343,7 +345,7 @@ class RunView:
                 self.agent_name, self.message_text = event.agent_name, ""
             case ModelStarted():
                 self._message_id_of_call = ""
-            case Message():
+            case MessageChunk():
                 self._apply_message(event)
             case AgentEnded():
                 self.running_calls = {}
@@ -352,7 +354,7 @@ class RunView:
             case _:
                 pass
 
-    def _apply_message(self, event: Message) -> None:
+    def _apply_message(self, event: MessageChunk) -> None:
         self.is_message_replaced = False
         content = event.delta.content
         if not content:  # a repeated call reasons under an id of its own
@@ -382,7 +384,7 @@ async def load_run_view(
     Raises:
         StoreError: the events cannot be read.
     """
-    names = None if types is None else {one.model_fields["type"].default for one in types}
+    names = None if types is None else {one.type for one in types}
     view = RunView()
     async for page in stored(events, run_id):
         view.apply_records(record for record in page if names is None or record.type in names)

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from maniple.events.base import Event
 from maniple.events.lane import Lane
-from maniple.events.model import Event
 
 
 @dataclass(slots=True)

@@ -10,18 +10,17 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 
 from maniple.errors import ManipleError, failure_words
+from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
 from maniple.events.lane import Lane
 from maniple.events.model import (
-    BrowserSeen,
-    Event,
-    Failed,
+    ErrorOccurred,
     PlanChanged,
     PlanStepView,
     RunStarted,
     RunStatusChanged,
     SessionState,
-    Usage,
+    UsageReported,
     WorkflowEnded,
     WorkflowStarted,
 )
@@ -30,7 +29,7 @@ from maniple.events.raw import agent_of, is_node, plain, result, update_of
 from maniple.events.run_view import StreamState
 from maniple.events.sequence import Sequencer
 from maniple.text import whole
-from maniple.types import BROWSER_STATE, BROWSER_STEP, TOOL_OUTPUT, UNSPOKEN, RunStatus
+from maniple.types import BROWSER_STEP, TOOL_OUTPUT, UNSPOKEN, RunStatus
 
 SILENT = frozenset({"supervisor"})
 
@@ -190,7 +189,7 @@ class Translator:
         answer = raw["data"].get("output")
         if isinstance(answer, AIMessage):
             counted = answer.usage_metadata
-            yield Usage(
+            yield UsageReported(
                 agent_name=agent,
                 model=str(answer.response_metadata.get("model_name") or raw.get("name") or ""),
                 input_tokens=counted["input_tokens"] if counted else 0,
@@ -226,8 +225,10 @@ class Translator:
             case event if event == BROWSER_STEP:
                 stepped = lane.browser_stepped([*(raw.get("parent_ids") or ()), raw["run_id"]], plain(told))
                 yield from self._sequencer.tell(key, stepped)
-            case event if event == BROWSER_STATE:
-                yield from self._sequencer.tell(key, [BrowserSeen(**plain(told))])
+            case name if event_type := CUSTOM_EVENT_TYPES.get(name):
+                yield from self._sequencer.tell(key, [event_type.model_validate(plain(told))])
+            case _:
+                pass
 
 
 async def translate(
@@ -272,11 +273,11 @@ def _step_view(step: Mapping[str, Any]) -> PlanStepView:
     return PlanStepView(**known, reason=whole(reason) or None)
 
 
-def _failed(error: Exception, agent: str | None) -> Failed:
+def _failed(error: Exception, agent: str | None) -> ErrorOccurred:
     known = isinstance(error, ManipleError)
     message = str(error) if known else f"Something went wrong inside maniple ({failure_words(error)})."
     code = error.code if known else "internal"
-    return Failed(code=code, message=message, agent_name=agent, retryable=known and error.retryable)
+    return ErrorOccurred(code=code, message=message, agent_name=agent, retryable=known and error.retryable)
 
 
 def _failure(tool: str, data: Mapping[str, Any]) -> str:

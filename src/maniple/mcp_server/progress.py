@@ -3,9 +3,7 @@
 from maniple.events import AgentStarted, Event, PlanChanged, PlanUpdate, RunView, ToolCalled, read_event
 from maniple.store import EventRecord
 
-REPORTED_TYPES = frozenset(
-    one.model_fields["type"].default for one in (AgentStarted, PlanChanged, ToolCalled)
-)
+REPORTED_TYPES = frozenset({AgentStarted.type, PlanChanged.type, ToolCalled.type})
 _TITLE_CHARACTERS = 200
 
 

@@ -1,9 +1,11 @@
 """A run's events as a file tells them: one a line, and nothing of what else was said in the conversation."""
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, get_origin
 
+from maniple.events import EVENT_TYPES, Event
 from maniple.store import EventRecord
 from maniple.text import whole
 
@@ -12,14 +14,6 @@ LONGEST_EVENT = 1_000_000
 LONGEST_TEXT = 200_000
 MOST_WORK = 16_000_000
 """Characters of all that tools were told and gave. What speaks, plans and ends is told in any case."""
-_WORK = frozenset({"tool_call", "tool_output", "tool_call_result", "browser_step"})
-_OF_THE_CONVERSATION: Mapping[str, str] = {
-    # The whole conversation stands in these, and under what name its owner knows it.
-    "run": "{}",
-    "start_of_workflow": '{"input":[]}',
-    "end_of_workflow": '{"messages":[]}',
-    "final_session_state": '{"messages":[]}',
-}
 
 
 class Telling:
@@ -38,8 +32,10 @@ class Telling:
         return b"".join(self._line(event) for event in events)
 
     def _line(self, event: EventRecord) -> bytes:
-        data = _OF_THE_CONVERSATION.get(event.type) or _fitting(event.data)
-        is_work = event.type in _WORK
+        event_type = EVENT_TYPES.get(event.type)
+        scope = event_type.scope if event_type else "run"
+        data = _emptied(event_type) if event_type and scope == "conversation" else _fitting(event.data)
+        is_work = scope == "work"
         if data is None or (is_work and len(data) > self._work):
             self.left_out += 1
             return b""
@@ -54,6 +50,17 @@ class Telling:
 def embedded(text: str) -> bytes:
     """Return JSON that ends no script element and begins no other."""
     return whole(text.replace("<", "\\u003c")).encode()
+
+
+@cache
+def _emptied(event_type: type[Event]) -> str:
+    """Return an event's data without the conversation: its lists are empty, its other keys are left out."""
+    fields = event_type.model_fields.items()
+    return _compact({name: [] for name, one in fields if get_origin(one.annotation) is list})
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _fitting(data: str) -> str | None:

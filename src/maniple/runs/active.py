@@ -9,7 +9,7 @@ from langgraph.runtime import RunControl
 
 from maniple.agents.budget import Meter
 from maniple.agents.plan_edits import Wishes
-from maniple.events import Event, EventRedactor, Failed, RunStatusChanged, SessionState, StreamState
+from maniple.events import ErrorOccurred, Event, EventRedactor, RunStatusChanged, SessionState, StreamState
 from maniple.runs.live import LiveLog
 from maniple.runs.recorder import Recorder
 from maniple.runs.request import RunRequest
@@ -40,7 +40,7 @@ class ActiveRun:
     cancelled: bool = False
     suspended: bool = False
     status: RunStatus | None = None
-    failure: Failed | None = None
+    failure: ErrorOccurred | None = None
     ended: bool = False
     """Whether its last event has been recorded."""
 
@@ -88,7 +88,7 @@ class ActiveRun:
         for told in self.redacting.feed(event):
             if isinstance(told, RunStatusChanged):
                 self.status = told.status
-            elif isinstance(told, Failed):
+            elif isinstance(told, ErrorOccurred):
                 self.failure = told
             await recorder.add(self.log, told)
             self.ended = isinstance(told, SessionState)

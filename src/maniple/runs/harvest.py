@@ -6,7 +6,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from maniple.errors import StoreError
-from maniple.events import ArtifactMade
+from maniple.events import ArtifactCreated
 from maniple.runs.active import ActiveRun
 from maniple.runs.outputs import Outputs, Share
 from maniple.runs.recorder import Recorder
@@ -34,7 +34,7 @@ class Harvest:
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(), name="harvest")
 
-    async def last(self) -> AsyncGenerator[ArtifactMade]:
+    async def last(self) -> AsyncGenerator[ArtifactCreated]:
         """Finish the look that is under way, and yield what the run leaves at its end and was not told."""
         await self._settle()
         self._share.complete()

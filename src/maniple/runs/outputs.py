@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Set
 from dataclasses import dataclass, field
 
 from maniple.errors import FileError, StoreError
-from maniple.events import ArtifactMade
+from maniple.events import ArtifactCreated
 from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
@@ -56,7 +56,7 @@ class Outputs:
     redactor: Redactor
     _one_file: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def collect(self, run: RunRecord, share: Share | None = None) -> AsyncGenerator[ArtifactMade]:
+    async def collect(self, run: RunRecord, share: Share | None = None) -> AsyncGenerator[ArtifactCreated]:
         """Keep each file that no run of the thread has left before with the same content, and tell of it.
 
         Of many files the newest are kept. What is as the user uploaded it is none. The end of a run does not
@@ -135,9 +135,9 @@ def _newest(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
     return sorted(stamp for stamp in made[:most] if stamp not in seen)
 
 
-def made(artifact: Artifact) -> ArtifactMade:
+def made(artifact: Artifact) -> ArtifactCreated:
     """Return the event that tells of an artifact."""
-    return ArtifactMade(
+    return ArtifactCreated(
         artifact_id=artifact.artifact_id,
         name=artifact.name,
         media_type=artifact.media_type,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from maniple.errors import FileError, StoreError
-from maniple.events import ArtifactMade, read_event
+from maniple.events import ArtifactCreated, read_event
 from maniple.evidence import Source
 from maniple.runs.active import ActiveRun
 from maniple.runs.outputs import made
@@ -33,7 +33,7 @@ class Pages:
     _told: set[str] = field(default_factory=set)
     _log_was_read: bool = False
 
-    async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactMade]:
+    async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactCreated]:
         """Keep what is new after a call and tell of it. No run depends on it: failures are logged."""
         if tool_name not in READERS or self.active.suspended:
             return
@@ -75,7 +75,7 @@ class Pages:
         if artifact.artifact_id not in self._told and not self._log_was_read:
             async for page in stored(self.store.events, self.active.record.run_id):
                 events = [read_event(one.type, one.data) for one in page if one.type == "artifact"]
-                self._told |= {one.artifact_id for one in events if isinstance(one, ArtifactMade)}
+                self._told |= {one.artifact_id for one in events if isinstance(one, ArtifactCreated)}
             self._log_was_read = True
         return artifact.artifact_id in self._told
 

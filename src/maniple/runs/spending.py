@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maniple.agents.budget import Prices
-from maniple.events import Usage, UsageTotals, read_event
+from maniple.events import UsageReported, UsageTotals, read_event
 from maniple.runs.usage import AgentUsage, usage_by_agent
 from maniple.store import EventRecord, EventTable, stored
 
 CACHED_RUNS = 256
-_USAGE = Usage.model_fields["type"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,6 @@ class Spending:
 def _with_page(cached: _CachedTotals, page: Sequence[EventRecord]) -> _CachedTotals:
     totals = cached.totals.copy()
     for record in page:
-        if record.type == _USAGE:
+        if record.type == UsageReported.type:
             totals.apply(read_event(record.type, record.data))
     return _CachedTotals(page[-1].number, totals)

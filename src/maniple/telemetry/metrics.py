@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
@@ -20,8 +20,7 @@ _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300)
 class ObservedEvent(Protocol):
     """An event of `maniple.events`; its other fields are read by its type."""
 
-    @property
-    def type(self) -> str: ...
+    type: ClassVar[str]
 
 
 class Metrics:

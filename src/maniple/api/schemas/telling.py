@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from maniple.events import ChatMessage, Interrupted
+from maniple.events import ChatMessage, RunInterrupted
 from maniple.evidence import SourceKind
 from maniple.runs import AgentUsage
 from maniple.store import Artifact, RunRecord, Thread
@@ -137,7 +137,7 @@ class InterruptView(BaseModel):
     options: list[str]
 
     @classmethod
-    def of(cls, event: Interrupted) -> "InterruptView":
+    def of(cls, event: RunInterrupted) -> "InterruptView":
         """Return what the event says."""
         return cls(**event.data())
 

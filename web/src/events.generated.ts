@@ -1,0 +1,233 @@
+/** Generated from `src/maniple/events` by `make types`. Do not edit.
+ *
+ * A field with a default in Python is optional here: events of earlier versions may lack it.
+ */
+
+/** An agent's turn has ended. */
+export interface AgentEnded {
+  type: "end_of_agent";
+  agent_name: string;
+  agent_id: string;
+}
+
+/** An agent's turn begins. */
+export interface AgentStarted {
+  type: "start_of_agent";
+  agent_name: string;
+  agent_id: string;
+}
+
+/** A file of the run can be downloaded from `url`; `size` is in bytes. */
+export interface ArtifactCreated {
+  type: "artifact";
+  artifact_id: string;
+  name: string;
+  media_type: string;
+  size: number;
+  url: string;
+}
+
+/** The page that the browser shows. `screenshot` is the address of an artifact, null without a picture. */
+export interface BrowserStateChanged {
+  type: "browser_state";
+  url: string;
+  title: string;
+  tabs?: TabView[];
+  screenshot?: string | null;
+}
+
+/** A step of a running `browser` call, each time its state changes.
+ *
+ * The newest event of a `number` is the whole step. `started` is Unix time, `seconds` the duration so far.
+ * `element` is what the action is applied to, as the page describes it; `mark` is its place in the window.
+ * `screenshot` is the address of the picture on which the action was decided. */
+export interface BrowserStepChanged {
+  type: "browser_step";
+  tool_call_id: string;
+  number: number;
+  state: "idle" | "thinking" | "acting" | "observing" | "completed" | "failed" | "cancelled";
+  phase?: string;
+  thought?: string;
+  action?: { name: string; parameters: Record<string, unknown> } | null;
+  observation?: string | null;
+  success?: boolean | null;
+  started?: number;
+  seconds?: number;
+  mark?: MarkView | null;
+  element?: { role: string; name: string } | null;
+  screenshot?: string | null;
+}
+
+/** One message of the conversation as clients see it. */
+export interface ChatMessage {
+  role: string;
+  content: string | { type: string; text?: string }[];
+}
+
+/** The error that ends a run or its stream. */
+export interface ErrorOccurred {
+  type: "error";
+  code: string;
+  message: string;
+  agent_name: string | null;
+  retryable: boolean;
+}
+
+/** A rectangle in a window, as fractions of the window's width and height. */
+export interface MarkView {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** A piece of what a model writes. */
+export interface MessageChunk {
+  type: "message";
+  message_id: string;
+  delta: MessageDelta;
+}
+
+/** A piece of a message: text or reasoning, never both. */
+export interface MessageDelta {
+  content?: string;
+  reasoning_content?: string;
+}
+
+/** A model call has ended. */
+export interface ModelEnded {
+  type: "end_of_llm";
+  agent_name: string;
+}
+
+/** A model call begins. */
+export interface ModelStarted {
+  type: "start_of_llm";
+  agent_name: string;
+}
+
+/** The whole plan, at each change. */
+export interface PlanChanged {
+  type: "plan";
+  title: string;
+  steps: PlanStepView[];
+}
+
+/** One step of the plan and its status.
+ *
+ * `reason` is one line: why the step failed, is blocked or was skipped. Without one the wire has no such key. */
+export interface PlanStepView {
+  id: number;
+  agent_name: string;
+  title: string;
+  description: string;
+  status: string;
+  reason?: string;
+}
+
+/** The run waits for an answer of the user. */
+export interface RunInterrupted {
+  type: "interrupt";
+  interrupt_id: string;
+  kind: "plan_review" | "tool_approval" | "question";
+  payload: Record<string, unknown>;
+  options: string[];
+}
+
+/** The first event of each segment of a run. */
+export interface RunStarted {
+  type: "run";
+  run_id: string;
+  thread_id: string;
+}
+
+/** The status with which a segment ends. */
+export interface RunStatusChanged {
+  type: "run_status";
+  status: "completed" | "failed" | "cancelled" | "interrupted" | "budget_exhausted";
+}
+
+/** The last event of each segment. `messages` are the whole conversation. */
+export interface SessionState {
+  type: "final_session_state";
+  messages: ChatMessage[];
+}
+
+/** A tab of the browser. */
+export interface TabView {
+  tab_id: number;
+  url: string;
+  title: string;
+  is_current: boolean;
+}
+
+/** A tool was called. */
+export interface ToolCalled {
+  type: "tool_call";
+  tool_call_id: string;
+  tool_name: string;
+  tool_input: Record<string, unknown>;
+}
+
+/** Text that a running tool printed. */
+export interface ToolOutput {
+  type: "tool_output";
+  tool_call_id: string;
+  tool_name: string;
+  stream: "stdout" | "stderr";
+  text: string;
+}
+
+/** A tool returned, or failed. */
+export interface ToolReturned {
+  type: "tool_call_result";
+  tool_call_id: string;
+  tool_name: string;
+  tool_result: string;
+}
+
+/** The tokens and the duration of one model call. */
+export interface UsageReported {
+  type: "usage";
+  agent_name: string;
+  model: string;
+  input_tokens: number;
+  output_tokens: number;
+  seconds: number;
+}
+
+/** The team has ended its work. `messages` are the whole conversation. */
+export interface WorkflowEnded {
+  type: "end_of_workflow";
+  workflow_id: string;
+  messages: ChatMessage[];
+}
+
+/** The team begins to work. `input` is the conversation that it was given. */
+export interface WorkflowStarted {
+  type: "start_of_workflow";
+  workflow_id: string;
+  input: ChatMessage[];
+}
+
+export type EventData =
+  | RunStarted
+  | WorkflowStarted
+  | AgentStarted
+  | AgentEnded
+  | ModelStarted
+  | ModelEnded
+  | MessageChunk
+  | ToolCalled
+  | ToolOutput
+  | ToolReturned
+  | BrowserStepChanged
+  | BrowserStateChanged
+  | PlanChanged
+  | RunInterrupted
+  | ArtifactCreated
+  | UsageReported
+  | ErrorOccurred
+  | RunStatusChanged
+  | WorkflowEnded
+  | SessionState;
