@@ -4,6 +4,7 @@
 # make lint         linters, types and import contracts alone
 # make format       let ruff repair and format what it can
 # make browser-use  the browser's contract on browser-use, in an environment of its own
+# make types        generate the page's types of events
 # make run          set up and talk to the team
 # make serve        set up and serve the HTTP API
 # make bench        the figures of docs/figures.md, measured here
@@ -12,7 +13,7 @@ BIN := .venv/bin
 # Where it is set, as in many containers, each of the tests' workers would compile all of them anew, and all of maniple.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup test test-slow check browser-use browser-use-begun compiled lint format run serve bench
+.PHONY: setup types test test-slow check browser-use browser-use-begun compiled lint format run serve bench
 
 setup:
 	@bash setup.sh dev
@@ -49,6 +50,10 @@ compiled: setup
 check: browser-use-begun compiled lint
 	@$(MAKE) --jobs 2 --no-print-directory test browser-use
 	@$(MAKE) --no-print-directory test-slow
+
+# The page's TypeScript types of events; a test compares them with the Python classes.
+types: setup
+	$(BIN)/python -m maniple.events.typescript web/src/events.generated.ts
 
 format: setup
 	$(BIN)/ruff check --fix .

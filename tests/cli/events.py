@@ -7,22 +7,22 @@ from typing import Any
 from maniple.events import (
     AgentEnded,
     AgentStarted,
-    Delta,
+    ErrorOccurred,
     Event,
-    Failed,
-    Interrupted,
-    Message,
+    MessageChunk,
+    MessageDelta,
     ModelEnded,
     ModelStarted,
     PlanChanged,
     PlanStepView,
+    RunInterrupted,
     RunStarted,
     RunStatusChanged,
     SessionState,
     ToolCalled,
-    ToolPrinted,
+    ToolOutput,
     ToolReturned,
-    Usage,
+    UsageReported,
     WorkflowEnded,
     WorkflowStarted,
 )
@@ -44,15 +44,15 @@ def agent(name: str, *inside: Event) -> list[Event]:
 
 def model(name: str, *pieces: str, reasoning: Sequence[str] = ()) -> list[Event]:
     """A model call that streams `reasoning` and then `pieces`."""
-    deltas = [Delta(reasoning_content=piece) for piece in reasoning] + [
-        Delta(content=piece) for piece in pieces
+    deltas = [MessageDelta(reasoning_content=piece) for piece in reasoning] + [
+        MessageDelta(content=piece) for piece in pieces
     ]
-    said = [Message(message_id=f"run-{name}", delta=delta) for delta in deltas]
+    said = [MessageChunk(message_id=f"run-{name}", delta=delta) for delta in deltas]
     return [
         ModelStarted(agent_name=name),
         *said,
         ModelEnded(agent_name=name),
-        Usage(agent_name=name, model="scripted", input_tokens=100, output_tokens=10, seconds=0.5),
+        UsageReported(agent_name=name, model="scripted", input_tokens=100, output_tokens=10, seconds=0.5),
     ]
 
 
@@ -65,11 +65,11 @@ def tool(name: str, result: str, **arguments: Any) -> list[Event]:
     ]
 
 
-def printed(call: Event, text: str) -> ToolPrinted:
+def printed(call: Event, text: str) -> ToolOutput:
     """What a call under way has printed."""
     assert isinstance(call, ToolCalled)
     name = call.tool_name
-    return ToolPrinted(tool_call_id=call.tool_call_id, tool_name=name, stream="stdout", text=text)
+    return ToolOutput(tool_call_id=call.tool_call_id, tool_name=name, stream="stdout", text=text)
 
 
 def plan(
@@ -100,14 +100,14 @@ def ending(status: RunStatus, *problems: Event) -> list[Event]:
     ]
 
 
-def failure(message: str) -> Failed:
+def failure(message: str) -> ErrorOccurred:
     """An error event."""
-    return Failed(code="model_auth", message=message, agent_name="coder", retryable=False)
+    return ErrorOccurred(code="model_auth", message=message, agent_name="coder", retryable=False)
 
 
-def review() -> Interrupted:
+def review() -> RunInterrupted:
     """The question whether the plan is right."""
-    return Interrupted(interrupt_id="1", kind="plan_review", payload={"plan": {}}, options=["accept"])
+    return RunInterrupted(interrupt_id="1", kind="plan_review", payload={"plan": {}}, options=["accept"])
 
 
 def started() -> RunStarted:

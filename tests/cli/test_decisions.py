@@ -16,7 +16,7 @@ from maniple.agents.middleware.tool_calls import (
 )
 from maniple.cli.chat.answers import Edit, Unchanged, Unclear, decide, edited
 from maniple.cli.render.run_state import description, instructions
-from maniple.events import Interrupted
+from maniple.events import RunInterrupted
 from maniple.types import WORKERS
 from tests.cli.pauses import ARGUMENTS, approval, plan_review, question
 
@@ -120,12 +120,12 @@ def test_arguments_are_shown_exactly_and_nothing_in_them_is_hidden() -> None:
 @pytest.mark.parametrize(
     "one", [plan_review(), approval(), approval("unknown_result"), question("?"), question("?", "a")]
 )
-def test_every_pause_says_how_it_is_answered(one: Interrupted) -> None:
+def test_every_pause_says_how_it_is_answered(one: RunInterrupted) -> None:
     assert instructions(one)
 
 
 def test_a_pause_of_a_graph_around_the_team_is_a_question() -> None:
     payload: dict[str, Any] = {"value": "Go?"}
-    foreign = Interrupted(interrupt_id="1", kind="question", payload=payload, options=[])
+    foreign = RunInterrupted(interrupt_id="1", kind="question", payload=payload, options=[])
     assert description(foreign) == '{"value": "Go?"}'
     assert decide(foreign, "yes") == "yes"

@@ -7,7 +7,7 @@ import pytest
 
 from maniple.cli.render import PlainView
 from maniple.cli.render.run_state import Tally
-from maniple.events import BrowserStepped, Event
+from maniple.events import BrowserStepChanged, Event
 from tests.cli.events import (
     agent,
     ending,
@@ -134,7 +134,7 @@ def test_an_answer_for_which_the_disk_has_no_room_is_shown_instead() -> None:
 
 async def test_each_step_of_the_browser_is_a_line_of_the_notes() -> None:
     action = {"name": "click_element", "parameters": {"index": 7}}
-    step = BrowserStepped(tool_call_id="c", number=2, state="acting", action=action)
+    step = BrowserStepChanged(tool_call_id="c", number=2, state="acting", action=action)
     done = step.model_copy(update={"state": "observing", "observation": "Clicked\x1b[2J.", "seconds": 1.0})
     events = [started(), *agent("browser", *model("browser"), step, done), *ending("completed")]
     _, notes = await shown(events)

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from maniple.cli.render.run_state import Tally
 from maniple.cli.render.terminal import TerminalView
-from maniple.events import BrowserStepped, Event
+from maniple.events import BrowserStepChanged, Event
 from tests.cli.events import (
     agent,
     ending,
@@ -227,7 +227,7 @@ async def test_parallel_tool_results_say_whose_they_are() -> None:
 
 async def test_each_step_of_the_browser_stays_on_the_screen_as_a_line() -> None:
     action = {"name": "click_element", "parameters": {"index": 7}}
-    step = BrowserStepped(tool_call_id="c", number=2, state="acting", action=action)
+    step = BrowserStepChanged(tool_call_id="c", number=2, state="acting", action=action)
     done = step.model_copy(update={"state": "observing", "observation": "Clicked\x1b[2J.", "seconds": 1.0})
     events = [started(), *agent("browser", *model("browser"), step, done), *ending("completed")]
     assert (await screen(events)).count("2 click_element 7 (T): Clicked.") == 1

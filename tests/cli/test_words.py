@@ -1,7 +1,7 @@
 import pytest
 
 from maniple.cli.text import arguments_line, counted, duration, one_line, result_line, step_line
-from maniple.events import BrowserStepped
+from maniple.events import BrowserStepChanged
 
 TRACEBACK = """before
 [stderr]
@@ -76,5 +76,5 @@ def test_a_result_is_one_line_and_a_traceback_its_error(result: str, line: str) 
     ],
 )
 def test_a_step_of_the_browser_is_a_line_once_it_is_known_what_came_of_it(known, line):
-    step = BrowserStepped(tool_call_id="c", number=3, observation="Clicked\nit", seconds=1.5, **known)
+    step = BrowserStepChanged(tool_call_id="c", number=3, observation="Clicked\nit", seconds=1.5, **known)
     assert step_line(step) == line

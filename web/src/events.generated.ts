@@ -115,7 +115,7 @@ export interface PlanChanged {
 
 /** One step of the plan and its status.
  *
- * `reason` is one line: why the step failed, is blocked or was skipped. Without one the wire has no such key. */
+ * `reason` is one line: why the step failed, is blocked or was skipped. Otherwise the wire has no such key. */
 export interface PlanStepView {
   id: number;
   agent_name: string;

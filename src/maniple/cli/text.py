@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from maniple.types import RunStatus
 
 if TYPE_CHECKING:
-    from maniple.events import BrowserStepped, Event
+    from maniple.events import BrowserStepChanged, Event
     from maniple.evidence import Source
 
 STEP_MARKS: Mapping[str, str] = {
@@ -91,7 +91,7 @@ def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:
     return one_line(", ".join(f"{name}={value}" for name, value in shown.items()), longest)
 
 
-def step_line(step: "BrowserStepped", longest: int = 400) -> str:
+def step_line(step: "BrowserStepChanged", longest: int = 400) -> str:
     """Return what a step of the browser did and what came of it, in one line; "" while that is open."""
     if step.state != "observing" or not step.action:
         return ""

@@ -26,7 +26,7 @@ class ChatMessage(EventPart):
 class PlanStepView(EventPart):
     """One step of the plan and its status.
 
-    `reason` is one line: why the step failed, is blocked or was skipped. Without one the wire has no such key.
+    `reason` is one line: why the step failed, is blocked or was skipped. Otherwise the wire has no such key.
     """
 
     id: int

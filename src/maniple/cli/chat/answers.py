@@ -20,7 +20,7 @@ from maniple.cli.options import UnknownMember, parse_members
 from maniple.cli.render import Screens
 from maniple.cli.render.run_state import kind_of, options_of
 from maniple.cli.text import exposed
-from maniple.events import Interrupted
+from maniple.events import RunInterrupted
 from maniple.types import WORKERS
 
 _NO = re.compile(r"(?:no|n)\b[\s,.:;-]*", re.IGNORECASE)
@@ -43,7 +43,7 @@ class Edit:
     suffix: str
 
 
-def decide(question: Interrupted, line: str) -> Any | Edit:
+def decide(question: RunInterrupted, line: str) -> Any | Edit:
     """Return the answer that `line` is, or the text that is to be edited first; raises `Unclear`."""
     line = line.strip()
     match kind_of(question):
@@ -57,7 +57,7 @@ def decide(question: Interrupted, line: str) -> Any | Edit:
             return _on_question(question, line)
 
 
-def edited(question: Interrupted, text: str, members: Sequence[str], most_steps: int) -> Any:
+def edited(question: RunInterrupted, text: str, members: Sequence[str], most_steps: int) -> Any:
     """Return the answer that an edited text is; raises `Unclear` or `Unchanged`."""
     if not text.strip():
         raise Unchanged
@@ -77,7 +77,7 @@ def edited(question: Interrupted, text: str, members: Sequence[str], most_steps:
     return {"type": "edit", "args": arguments}
 
 
-def _on_plan(question: Interrupted, line: str) -> Any | Edit:
+def _on_plan(question: RunInterrupted, line: str) -> Any | Edit:
     if not line or accepts(line):
         return "accept"
     if line.casefold() in ("e", "edit"):
@@ -85,7 +85,7 @@ def _on_plan(question: Interrupted, line: str) -> Any | Edit:
     return line
 
 
-def _on_call(question: Interrupted, line: str) -> Any | Edit:
+def _on_call(question: RunInterrupted, line: str) -> Any | Edit:
     if found := _EDIT.match(line):
         if text := found["text"]:
             return {"type": "edit", "args": _json_object(text)}
@@ -111,7 +111,7 @@ def _on_unknown_result(line: str) -> str:
     return line
 
 
-def _on_question(question: Interrupted, line: str) -> str:
+def _on_question(question: RunInterrupted, line: str) -> str:
     options = options_of(question)
     if not line:
         raise Unclear("Say something, or /cancel.")

@@ -19,7 +19,7 @@ from maniple.cli.render import Screens, View
 from maniple.cli.render.run_state import Tally
 from maniple.cli.text import clean, file_size, one_line, time_ago
 from maniple.errors import FileError
-from maniple.events import Interrupted, PlanChanged, read_event
+from maniple.events import PlanChanged, RunInterrupted, read_event
 from maniple.evidence import Source
 from maniple.graph import RunOptions
 from maniple.runs import Engine, NotWaiting, RunRequest, ThreadBusy
@@ -198,7 +198,7 @@ class Waiting:
     """A run that waits for the person's word. `draft` is what was edited last and could not be used."""
 
     run_id: str
-    question: Interrupted
+    question: RunInterrupted
     draft: str = ""
 
 

@@ -36,12 +36,12 @@ from maniple.cli.text import (
 )
 from maniple.events import (
     AgentStarted,
-    BrowserStepped,
+    BrowserStepChanged,
+    ErrorOccurred,
     Event,
-    Failed,
-    Interrupted,
-    Message,
+    MessageChunk,
     PlanChanged,
+    RunInterrupted,
     ToolCalled,
     ToolReturned,
 )
@@ -166,7 +166,7 @@ class PlainView:
     def _start_agent(self, event: AgentStarted) -> None:
         self.say(event.agent_name)
 
-    def _hear(self, event: Message) -> None:
+    def _hear(self, event: MessageChunk) -> None:
         if self._retries.voids(event):
             self.say(f"  {ANEW}")
 
@@ -184,7 +184,7 @@ class PlainView:
         self._calls[event.tool_call_id] = time.monotonic()
         self.say(f"  {event.tool_name}: {arguments_line(event.tool_input, _LONGEST_LINE)}")
 
-    def _step(self, event: BrowserStepped) -> None:
+    def _step(self, event: BrowserStepChanged) -> None:
         if line := step_line(event, _LONGEST_LINE):
             self.say(f"    {line}")
 
@@ -193,11 +193,11 @@ class PlainView:
         seconds = f" ({duration(time.monotonic() - started)})" if started is not None else ""
         self.say(f"  {event.tool_name}{seconds}: {result_line(event.tool_result, _LONGEST_LINE)}")
 
-    def _ask(self, event: Interrupted) -> None:
+    def _ask(self, event: RunInterrupted) -> None:
         for line in filter(None, description(event).split("\n")):
             self.say(f"  {line}")
 
-    def _fail(self, event: Failed) -> None:
+    def _fail(self, event: ErrorOccurred) -> None:
         self.say(f"✘ {event.message}")
 
 

@@ -9,7 +9,19 @@ from typing import Any
 from rich.text import Text
 
 from maniple.cli.text import STEP_MARKS, counted, duration, exposed, one_line
-from maniple.events import Event, Interrupted, Message, PlanChanged, PlanStepView, SessionState, Usage
+from maniple.events import (
+    AgentEnded,
+    AgentStarted,
+    Event,
+    MessageChunk,
+    PlanChanged,
+    PlanStepView,
+    RunInterrupted,
+    RunStarted,
+    RunStatusChanged,
+    SessionState,
+    UsageReported,
+)
 from maniple.types import GENERAL, RunStatus
 
 EXIT_CODES: Mapping[RunStatus, int] = {
@@ -38,7 +50,7 @@ class Tally:
     answer: str = ""
     is_told: bool = True
     """Whether the answer came as messages, which are shown as they come."""
-    question: Interrupted | None = None
+    question: RunInterrupted | None = None
     _all_failed: bool = False
     _agent: str = ""
     _message_id: str = ""
@@ -46,18 +58,18 @@ class Tally:
 
     def count(self, event: Event) -> None:
         """Take one event into account."""
-        match event.type:
-            case "run":  # a run that was answered begins another stretch
+        match event:
+            case RunStarted():  # a run that was answered begins another segment
                 self.question = None
-            case "start_of_agent":
+            case AgentStarted():
                 self._agent, self._text = event.agent_name, ""
-            case "message":
+            case MessageChunk():
                 self._append(event)
-            case "end_of_agent" if self._text.strip():
+            case AgentEnded() if self._text.strip():
                 self.answer = self._text
-            case "usage":
+            case UsageReported():
                 self._add(event)
-            case "interrupt":
+            case RunInterrupted():
                 self.question = event
             case _:
                 self._conclude(event)
@@ -90,7 +102,7 @@ class Tally:
             parts.append(f"{counted(tokens, 'token')} ({self.input_tokens:,} in, {self.output_tokens:,} out)")
         return " · ".join(parts)
 
-    def _append(self, event: Message) -> None:
+    def _append(self, event: MessageChunk) -> None:
         if not self.listens or not event.delta.content:
             return
         if event.message_id != self._message_id:
@@ -98,13 +110,15 @@ class Tally:
         self._text += event.delta.content
 
     def _conclude(self, event: Event) -> None:
-        match event.type:
-            case "plan":
+        match event:
+            case PlanChanged():
                 self._all_failed = all(step.status == "failed" for step in event.steps)
-            case "run_status":
+            case RunStatusChanged():
                 self.status = event.status
-            case "final_session_state":
+            case SessionState():
                 self._compare(event)
+            case _:
+                pass
 
     def _compare(self, event: SessionState) -> None:
         """Take the answer of who works alone: it may be a tool's result, or say what could not be done."""
@@ -114,7 +128,7 @@ class Tally:
         if last.content.strip() != self.answer.strip():
             self.answer, self.is_told = last.content, False
 
-    def _add(self, event: Usage) -> None:
+    def _add(self, event: UsageReported) -> None:
         self.model_calls += 1
         self.input_tokens += event.input_tokens
         self.output_tokens += event.output_tokens
@@ -231,7 +245,7 @@ class Retries:
         """A model call begins."""
         self._message_id = ""
 
-    def voids(self, event: Message) -> bool:
+    def voids(self, event: MessageChunk) -> bool:
         """Say whether this piece is the first of an answer that replaces the one before."""
         if not event.delta.content:  # a later try thinks under its own id, whatever it says then
             return False
@@ -239,12 +253,12 @@ class Retries:
         return before not in ("", event.message_id)
 
 
-def kind_of(question: Interrupted) -> str:
+def kind_of(question: RunInterrupted) -> str:
     """Return `plan_review`, `approval`, `unknown_result` or `question`."""
     return question.payload.get("reason", "approval") if question.kind == "tool_approval" else question.kind
 
 
-def description(question: Interrupted) -> str:
+def description(question: RunInterrupted) -> str:
     """Return what is to be decided on, with every argument as it is; safe to print.
 
     Of a plan, which is shown anyway, only what is wrong with an edited one.
@@ -268,7 +282,7 @@ def description(question: Interrupted) -> str:
             return "\n".join([exposed(_asked(payload)), *_numbered(options_of(question))])
 
 
-def instructions(question: Interrupted) -> str:
+def instructions(question: RunInterrupted) -> str:
     """Return how the person can answer."""
     match kind_of(question):
         case "plan_review":
@@ -285,21 +299,21 @@ def instructions(question: Interrupted) -> str:
             return "The team waits for your answer."
 
 
-def hint(question: Interrupted) -> str:
+def hint(question: RunInterrupted) -> str:
     """Return what stands at an empty prompt."""
     return {"plan_review": "accept", "approval": "y / n / e", "unknown_result": "again / skip"}.get(
         kind_of(question), "Your answer"
     )
 
 
-def example(question: Interrupted) -> str:
+def example(question: RunInterrupted) -> str:
     """Return an answer that may be given on the command line."""
     return {"plan_review": "accept", "approval": "y", "unknown_result": "again"}.get(
         kind_of(question), "your answer"
     )
 
 
-def options_of(question: Interrupted) -> list[str]:
+def options_of(question: RunInterrupted) -> list[str]:
     """Return the answers that were offered to a question."""
     options = question.payload.get("options")
     return [str(option) for option in options] if isinstance(options, list) else []

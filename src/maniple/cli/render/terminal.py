@@ -38,15 +38,15 @@ from maniple.cli.text import (
 )
 from maniple.events import (
     AgentStarted,
-    BrowserStepped,
+    BrowserStepChanged,
+    ErrorOccurred,
     Event,
-    Failed,
-    Interrupted,
-    Message,
+    MessageChunk,
     ModelStarted,
     PlanChanged,
+    RunInterrupted,
     ToolCalled,
-    ToolPrinted,
+    ToolOutput,
     ToolReturned,
 )
 
@@ -98,7 +98,7 @@ class TerminalView:
 
     def show(self, number: int, event: Event) -> None:
         """Show the event, if it is one that people see."""
-        if isinstance(event, ToolPrinted):
+        if isinstance(event, ToolOutput):
             self._printing.add(event)
             return
         handler = self._handlers.get(event.type)
@@ -158,7 +158,7 @@ class TerminalView:
         self._transcript.flush()
         self._activity.begin(activity)
 
-    def _write(self, event: Message) -> None:
+    def _write(self, event: MessageChunk) -> None:
         reasoning, content = event.delta.reasoning_content, event.delta.content
         if reasoning is not None:
             self._activity.begin(f"{self._agent} is thinking")
@@ -188,7 +188,7 @@ class TerminalView:
         self._transcript.line(Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), arguments))
         self._activity.begin(f"{event.tool_name} runs")
 
-    def _step(self, event: BrowserStepped) -> None:
+    def _step(self, event: BrowserStepChanged) -> None:
         if line := step_line(event):
             self._transcript.line(Text(f"  {line}", style="dim"))
         self._activity.begin(f"{self._agent} is {event.state}, step {event.number}")
@@ -202,7 +202,7 @@ class TerminalView:
         self._transcript.line(line)
         self._activity.begin(f"{self._agent} is working")
 
-    def _ask(self, event: Interrupted) -> None:
+    def _ask(self, event: RunInterrupted) -> None:
         if text := description(event):
             self._transcript.text(text)
             return
@@ -211,7 +211,7 @@ class TerminalView:
             if step.description.strip(" .") != step.title.strip(" ."):
                 self._transcript.text(f"      {one_line(step.description)}")
 
-    def _fail(self, event: Failed) -> None:
+    def _fail(self, event: ErrorOccurred) -> None:
         self._transcript.flush()
         self._console.print()
         self._console.print(Text(f"✘ {event.message}", style="bold red"))
@@ -259,7 +259,7 @@ class Printing:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
-    def add(self, event: ToolPrinted) -> None:
+    def add(self, event: ToolOutput) -> None:
         """Take a piece, as untrusted as it comes."""
         # The call that printed last is the last of them.
         text = self._texts.pop(event.tool_call_id, "") + event.text
