@@ -14,7 +14,7 @@ from pathlib import Path
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
 from maniple.errors import FetchError
-from maniple.reading.isolated import Nursery
+from maniple.reading.fork_server import ForkServer
 from tests.crawler.web import Reply, Send, open_site
 from tests.reading.files import pdf
 
@@ -136,15 +136,15 @@ async def _memory_of_another_process(small: str, *large: str) -> list[float]:
 
 
 async def _rise(small: str, *large: str) -> tuple[float, float]:
-    nursery = Nursery()
-    crawler = Crawler(SETTINGS, nursery=nursery)
+    fork_server = ForkServer()
+    crawler = Crawler(SETTINGS, fork_server=fork_server)
     await crawler.crawl(small)
     _forget_peak()
     before = _peak_kilobytes()
     for url in large:
         with suppress(FetchError):  # some hold too little to be read as a page
             await crawler.crawl(url)
-    nursery.close()  # whose end the readers' figures wait for
+    fork_server.close()  # whose end the readers' figures wait for
     readers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return (_peak_kilobytes() - before) / 1_000, readers / 1_000
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from lxml import html
 
-from maniple.crawler.article import Document
-from maniple.crawler.extract import read_article
-from maniple.reading.isolated import Nursery
+from maniple.crawler.article import read_article
+from maniple.crawler.document import FetchedDocument
+from maniple.reading.fork_server import ForkServer
 from tests.reading.corpus import corpus
 from tests.reading.pages import Page
 
@@ -39,8 +39,8 @@ def token_f1(found: str, expected: str) -> float:
 
 def own(page: str) -> str:
     """The text of maniple's Markdown, without the addresses of its links and images."""
-    document = Document("http://site.test/a/b", "text/html", "utf-8", page.encode())
-    return _ADDRESSES.sub("]", asyncio.run(read_article(document, 10**9, Nursery())).markdown)
+    document = FetchedDocument("http://site.test/a/b", "text/html", "utf-8", page.encode())
+    return _ADDRESSES.sub("]", asyncio.run(read_article(document, 10**9, ForkServer())).markdown)
 
 
 def measure() -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from maniple.config import FetchSettings
-from maniple.crawler import Crawler, Document
+from maniple.crawler import Crawler, FetchedDocument
 from maniple.errors import FetchError
 from tests.crawler.allowed import ALLOWED
 from tests.crawler.allowed import canary as canary
@@ -128,9 +128,9 @@ async def test_a_kept_page_is_no_way_around_a_name_that_moved_inside(
 async def test_only_pages_that_were_let_through_are_rendered(canary: Canary, site: Site) -> None:
     rendered: list[str] = []
 
-    async def render(url: str) -> Document:
+    async def render(url: str) -> FetchedDocument:
         rendered.append(url)
-        return Document(url, "text/html", "utf-8", b"<p>Rendered.")
+        return FetchedDocument(url, "text/html", "utf-8", b"<p>Rendered.")
 
     inside = f"http://127.0.0.1:{canary.port}/"
     empty = Reply("<div id=root></div><script>render()</script>")

@@ -4,10 +4,11 @@ from contextlib import closing
 
 import pytest
 
-from maniple.crawler.article import Article, Document
-from maniple.crawler.extract import read_article
+import maniple.reading.fork_server
+from maniple.crawler.article import Article, read_article
+from maniple.crawler.document import FetchedDocument
 from maniple.errors import FetchError
-from maniple.reading import isolated
+from maniple.reading.fork_server import ForkServer
 
 ARTICLE = """<html><head><title>Bridges</title><base href="/wiki/"></head><body>
 <header><a href="/">Home</a> The Daily Bridge</header>
@@ -50,9 +51,9 @@ def span():
 
 
 def extract(html: str, max_characters: int = 12_000) -> Article:
-    document = Document("http://site.test/p", "text/html", None, html.encode())
-    with closing(isolated.Nursery()) as nursery:
-        return asyncio.run(read_article(document, max_characters, nursery))
+    document = FetchedDocument("http://site.test/p", "text/html", None, html.encode())
+    with closing(ForkServer()) as fork_server:
+        return asyncio.run(read_article(document, max_characters, fork_server))
 
 
 def test_text_links_tables_code_lists_and_images_stay_and_the_rest_goes() -> None:
@@ -113,7 +114,7 @@ def test_broken_pages_are_read_as_far_as_they_go(html: str) -> None:
 def test_a_hostile_page_does_not_hold_the_reader_up(
     hostile: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolated, "_TIMEOUT_SECONDS", 50)  # however busy the machine is
+    monkeypatch.setattr(maniple.reading.fork_server, "_TIMEOUT_SECONDS", 50)  # however busy the machine is
     try:
         assert len(extract(hostile()).markdown) < 13_000
     except FetchError as error:

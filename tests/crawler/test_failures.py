@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.crawler.failures import status_error
+from maniple.crawler.http_client import status_error
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from maniple.config import FetchSettings
-from maniple.crawler.crawl import Crawler
-from maniple.crawler.pictures import LEAST_PIXELS, MAX_BYTES, MOST_PIXELS
+from maniple.crawler.crawler import MAX_PICTURE_BYTES, MAX_PIXELS, MIN_PIXELS, Crawler
 from tests.crawler.web import Reply, Site, open_site
 from tests.pictures import gif, jpeg, png, webp
 
@@ -37,10 +36,10 @@ async def test_a_picture_is_fetched_once_for_all_requests_of_a_model(
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(png(LEAST_PIXELS - 1, 900), "image/png"),
-        Reply(png(900, LEAST_PIXELS - 1), "image/png"),
-        Reply(png(MOST_PIXELS + 1, 900), "image/png"),
-        Reply(png() + bytes(MAX_BYTES), "image/png"),
+        Reply(png(MIN_PIXELS - 1, 900), "image/png"),
+        Reply(png(900, MIN_PIXELS - 1), "image/png"),
+        Reply(png(MAX_PIXELS + 1, 900), "image/png"),
+        Reply(png() + bytes(MAX_PICTURE_BYTES), "image/png"),
         Reply(png()[:20], "image/png"),
         Reply("<svg/>", "image/svg+xml"),
         Reply("<p>Words."),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from maniple.config import FetchSettings
-from maniple.crawler import Crawler, Document
+from maniple.crawler import Crawler, FetchedDocument
 from maniple.errors import BrowserError, FetchError
 from tests.crawler.web import Reply, Site, open_site
 
@@ -29,11 +29,11 @@ class Window:
         self.failure = failure
         self.opened: list[str] = []
 
-    async def __call__(self, url: str, /) -> Document:
+    async def __call__(self, url: str, /) -> FetchedDocument:
         self.opened.append(url)
         if self.failure is not None:
             raise self.failure
-        return Document(url, "text/html", "utf-8", b"<p>What the scripts wrote.")
+        return FetchedDocument(url, "text/html", "utf-8", b"<p>What the scripts wrote.")
 
 
 TITLED = Reply("<title>App</title><body>App<script src=app.js></script>")
@@ -97,7 +97,7 @@ async def test_a_browser_that_fails_is_said_where_nothing_else_is_there(site: Si
 
 
 async def test_a_page_that_never_ends_rendering_is_left(site: Site) -> None:
-    async def hang(url: str, /) -> Document:
+    async def hang(url: str, /) -> FetchedDocument:
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
@@ -109,7 +109,7 @@ async def test_two_pages_at_most_are_rendered_at_once(site: Site) -> None:
     working, most = 0, 0
     full = asyncio.Event()
 
-    async def render(url: str, /) -> Document:
+    async def render(url: str, /) -> FetchedDocument:
         nonlocal working, most
         working += 1
         most = max(most, working)
@@ -117,7 +117,7 @@ async def test_two_pages_at_most_are_rendered_at_once(site: Site) -> None:
             full.set()
         await full.wait()
         working -= 1
-        return Document(url, "text/html", "utf-8", b"<p>Rendered.")
+        return FetchedDocument(url, "text/html", "utf-8", b"<p>Rendered.")
 
     crawler = Crawler(SETTINGS, render)
     await asyncio.gather(*(crawler.crawl(site.url) for _ in range(6)))

@@ -7,7 +7,7 @@ import pytest
 
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
-from maniple.crawler.robots import Robots
+from maniple.crawler.robots import RobotsRules
 from maniple.errors import FetchError
 from tests.crawler.web import Reply, Site, open_site, redirect
 
@@ -110,7 +110,7 @@ async def test_one_site_is_asked_once_for_many_pages_at_once(site: Site) -> None
 
 async def test_rules_are_asked_for_again_after_an_hour(site: Site) -> None:
     now = [0.0]
-    robots = Robots(httpx.AsyncClient, lambda: now[0])
+    robots = RobotsRules(httpx.AsyncClient, lambda: now[0])
     for seconds in (0.0, 3_599.0, 3_601.0):
         now[0] = seconds
         await robots.require_allowed(httpx.URL(f"{site.url}/open"))

@@ -9,7 +9,7 @@ import brotli
 import pytest
 
 from maniple.config import FetchSettings
-from maniple.crawler import Crawler, Document
+from maniple.crawler import Crawler, FetchedDocument
 from maniple.errors import FetchError
 from tests.crawler.web import Reply, Send, Site, open_site, redirect
 from tests.reading.files import docx, paragraph, pdf
@@ -110,8 +110,8 @@ async def site(anyio_backend: str) -> AsyncIterator[Site]:
 
 
 def crawler(timeout_seconds: float = 20) -> Crawler:
-    async def render(url: str, /) -> Document:
-        return Document(url, "text/html", "utf-8", b"<p>What the script wrote.")
+    async def render(url: str, /) -> FetchedDocument:
+        return FetchedDocument(url, "text/html", "utf-8", b"<p>What the script wrote.")
 
     return Crawler(FetchSettings(allow_private=("127.0.0.0/8",), timeout_seconds=timeout_seconds), render)
 

@@ -3,12 +3,12 @@ from contextlib import closing
 
 import pytest
 
-from maniple.crawler import extract
-from maniple.crawler.article import Article, Document
-from maniple.crawler.extract import read_article
+from maniple.crawler import article
+from maniple.crawler.article import Article, read_article
+from maniple.crawler.document import FetchedDocument
 from maniple.errors import FetchError
-from maniple.reading import isolated
-from maniple.reading.isolated import Nursery
+from maniple.reading import fork_server
+from maniple.reading.fork_server import ForkServer
 from tests.reading.files import docx, paragraph, pdf
 
 pytestmark = pytest.mark.anyio
@@ -26,9 +26,9 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><t
 
 async def read(body: bytes | str, media_type: str, name: str = "file", limit: int = 12_000) -> Article:
     body = body.encode() if isinstance(body, str) else body
-    with closing(Nursery()) as nursery:
+    with closing(ForkServer()) as fork_server:
         return await read_article(
-            Document(f"http://site.test/{name}", media_type, None, body), limit, nursery
+            FetchedDocument(f"http://site.test/{name}", media_type, None, body), limit, fork_server
         )
 
 
@@ -175,11 +175,11 @@ async def test_markdown_is_parted_at_its_headings_and_plain_text_is_not() -> Non
 async def test_where_it_is_read_makes_no_difference(
     body: str, media_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = Document("http://site.test/a", media_type, "windows-1251", body.encode("windows-1251"))
-    with closing(Nursery()) as nursery:
-        here = await read_article(document, 12_000, nursery)
-        monkeypatch.setattr(extract, "_LARGE_BYTES", 0)
-        assert await read_article(document, 12_000, nursery) == here
+    document = FetchedDocument("http://site.test/a", media_type, "windows-1251", body.encode("windows-1251"))
+    with closing(ForkServer()) as fork_server:
+        here = await read_article(document, 12_000, fork_server)
+        monkeypatch.setattr(article, "_LARGE_BYTES", 0)
+        assert await read_article(document, 12_000, fork_server) == here
     assert "19" in here.markdown or "Мост длиной" in here.markdown
 
 
@@ -187,7 +187,7 @@ async def test_where_it_is_read_makes_no_difference(
 async def test_a_page_of_many_tags_is_read_elsewhere_however_small(
     tags: int, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolated, "_TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(fork_server, "_TIMEOUT_SECONDS", 0)
     reading = read("words" + "<b>" * tags, "text/html")
     if not elsewhere:
         assert "words" in (await reading).markdown

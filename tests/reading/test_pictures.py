@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from maniple.reading.pictures import Picture, picture_of, read_picture
-from maniple.reading.result import Unreadable
+from maniple.reading import UnreadableDocument
+from maniple.reading.pictures import PictureInfo, identify_picture, read_picture
 from tests.pictures import gif, jpeg, png, webp
 
 
@@ -21,14 +21,14 @@ from tests.pictures import gif, jpeg, png, webp
     ],
 )
 def test_a_picture_says_what_it_is_and_how_large(body: bytes, media_type: str) -> None:
-    assert picture_of(body) == Picture(media_type, 640, 480)
-    assert picture_of(body + bytes(1_000)) == Picture(media_type, 640, 480)
+    assert identify_picture(body) == PictureInfo(media_type, 640, 480)
+    assert identify_picture(body + bytes(1_000)) == PictureInfo(media_type, 640, 480)
 
 
 @pytest.mark.parametrize("body", [png(), gif(), jpeg(), webp(), webp(b"VP8L"), webp(b"VP8 ")])
 def test_one_that_is_cut_short_is_none(body: bytes) -> None:
     for length in range(10):
-        assert picture_of(body[:length]) is None
+        assert identify_picture(body[:length]) is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_one_that_is_cut_short_is_none(body: bytes) -> None:
 )
 def test_what_makes_no_sense_is_none_soon(body: bytes) -> None:
     begun = time.process_time()
-    assert picture_of(body) is None
+    assert identify_picture(body) is None
     assert time.process_time() - begun < 0.05, "for so long the event loop may have to wait"
 
 
@@ -60,5 +60,5 @@ def test_a_picture_reads_as_its_address_and_its_size() -> None:
 
 
 def test_a_damaged_one_is_said() -> None:
-    with pytest.raises(Unreadable, match="damaged picture"):
+    with pytest.raises(UnreadableDocument, match="damaged picture"):
         read_picture(b"\x89PNG", "http://a.test/a.png")

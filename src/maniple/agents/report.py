@@ -30,7 +30,7 @@ from maniple.evidence.excerpt import excerpt_near
 from maniple.evidence.source_list import WrittenList, heading_for, listed, source_list
 from maniple.llms import Capabilities, capabilities_of
 from maniple.prompts import render
-from maniple.reading.fences import Fences
+from maniple.reading.fences import MarkdownScanner
 from maniple.text import without_thoughts
 from maniple.tools.evidence import current_evidence
 from maniple.types import REPAIR_SOURCE
@@ -153,7 +153,7 @@ async def mends(passage: str, findings: Iterable[Finding], reply: str, check: So
 
 def _kinds(text: str) -> set[str]:
     """Return what `text` is made of beside paragraphs; code that it leaves open is a kind of its own."""
-    fences, prose = Fences(), []
+    fences, prose = MarkdownScanner(), []
     for line in text.splitlines():
         if not fences.take(line).is_code:
             prose.append(line)

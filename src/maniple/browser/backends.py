@@ -20,7 +20,7 @@ from maniple.browser.page import Browser
 from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.egress import EgressResolver
-from maniple.reading.isolated import Nursery
+from maniple.reading.fork_server import ForkServer
 from maniple.types import Unavailable, installing
 
 
@@ -131,9 +131,9 @@ async def _fitted(
 ) -> AsyncIterator[Fittings]:
     async with AsyncExitStack() as stack:
         folder = places.downloads or await _temporary_folder(stack)
-        nursery = Nursery()
-        stack.callback(nursery.close)
-        yield Fittings(settings, resolve, OwnSight(), ACTS, nursery, folder, places.storage)
+        fork_server = ForkServer()
+        stack.callback(fork_server.close)
+        yield Fittings(settings, resolve, OwnSight(), ACTS, fork_server, folder, places.storage)
 
 
 async def _temporary_folder(stack: AsyncExitStack) -> Path:

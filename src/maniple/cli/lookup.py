@@ -168,22 +168,22 @@ def crawl(
 async def _read(url: str, section: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
     from maniple.browser import open_browser_if_any
     from maniple.crawler import Crawler
-    from maniple.reading.isolated import Nursery
+    from maniple.reading.fork_server import ForkServer
     from maniple.runtime.rendering import rendering
     from maniple.search.providers.folder import SCHEME
     from maniple.tools.web import open_folder, with_documents
 
     # As with `maniple search --provider folder`, whoever sits here may read it, searched by the team or not.
-    nursery = Nursery()
-    folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}), nursery)
+    fork_server = ForkServer()
+    folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}), fork_server)
     address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
     async with AsyncExitStack() as stack:
-        stack.callback(nursery.close)
+        stack.callback(fork_server.close)
         if folder:
             await stack.enter_async_context(aclosing(folder))
         browser = await stack.enter_async_context(open_browser_if_any(settings.browser))
-        crawler = Crawler(settings.fetch, rendering(browser), nursery)
-        article = await with_documents(settings, crawler, folder, nursery).crawl(address, section)
+        crawler = Crawler(settings.fetch, rendering(browser), fork_server)
+        article = await with_documents(settings, crawler, folder, fork_server).crawl(address, section)
     _print(article, screens, as_json=as_json)
     return 0
 

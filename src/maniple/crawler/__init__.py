@@ -1,7 +1,7 @@
 """Reading web pages without reaching what is not public."""
 
-from maniple.crawler.article import Article, Document
-from maniple.crawler.crawl import Crawler
-from maniple.crawler.rendering import Render
+from maniple.crawler.article import Article
+from maniple.crawler.crawler import Crawler, PageRenderer
+from maniple.crawler.document import FetchedDocument
 
-__all__ = ["Article", "Crawler", "Document", "Render"]
+__all__ = ["Article", "Crawler", "FetchedDocument", "PageRenderer"]

@@ -1,24 +1,24 @@
 """What a fetched page came to."""
 
+import asyncio
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A response as it came: its last address after redirects, its type and its decompressed bytes."""
-
-    url: str
-    media_type: str
-    """Lower case, without parameters; empty when the server named none."""
-    charset: str | None
-    body: bytes
-    frames: tuple["Document", ...] = ()
-    """Those in its frames: what is read then, instead of the body."""
+from maniple.crawler.document import HTML, PDF, FetchedDocument
+from maniple.egress import PermanentFetchError
+from maniple.errors import FetchError
+from maniple.media_types import DOCX
+from maniple.reading import MarkdownDocument, UnreadableDocument
+from maniple.reading.fork_server import ForkServer
+from maniple.reading.formats import ISOLATED_FORMATS, read_document
+from maniple.reading.html import FramedPage, pack_frames
+from maniple.reading.pictures import PICTURE_TYPES
+from maniple.reading.sections import find_part, split_parts
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ArticleSection:
     """A part of a document that is too long to be read at once."""
 
     heading: str
@@ -36,7 +36,7 @@ class Article:
     title: str
     markdown: str
     """As many whole sections as fit into the characters asked for; links and images are absolute."""
-    sections: tuple[Section, ...] = ()
+    sections: tuple[ArticleSection, ...] = ()
     """Those of the whole document, numbered from 1; empty when `markdown` is all of it."""
     first: int = 1
     last: int = 1
@@ -73,7 +73,7 @@ class Article:
 _MAX_LINES = 40
 
 
-def _lines(sections: tuple[Section, ...]) -> Iterator[tuple[int, int]]:
+def _lines(sections: tuple[ArticleSection, ...]) -> Iterator[tuple[int, int]]:
     """The numbers to show, with the characters up to the next one shown; of many, the upper levels."""
     shown: list[int] = []
     for deepest in range(6, -1, -1):
@@ -85,3 +85,98 @@ def _lines(sections: tuple[Section, ...]) -> Iterator[tuple[int, int]]:
         shown = list(range(1, len(sections) + 1, -(-len(sections) // _MAX_LINES)))
     for number, following in zip(shown, [*shown[1:], len(sections) + 1], strict=True):
         yield number, sum(section.characters for section in sections[number - 1 : following - 1])
+
+
+_BY_LIBRARIES = {
+    PDF: "pdf",
+    "application/x-pdf": "pdf",
+    DOCX: "docx",
+    "application/rss+xml": "feed",
+    "application/atom+xml": "feed",
+    "application/rdf+xml": "feed",
+    **dict.fromkeys(PICTURE_TYPES, "picture"),
+}
+_TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
+_MARKDOWN = ("text/markdown", "text/x-markdown")
+_FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
+_HEAD_BYTES = 2_000
+# A model that asks for a section is shown 12,000 characters: a longer part would never be read to its end.
+_PART_CHARACTERS = 10_000
+# What is larger is read in a process of its own: it may take a hundred times its size, and holds the
+# interpreter for as long as a library takes over a piece of it.
+_LARGE_BYTES = 300_000
+# An element costs as much as so many bytes of prose: 300 kB of nothing but tags take three seconds.
+_MANY_TAGS = 10_000
+
+
+async def read_article(
+    document: FetchedDocument, max_characters: int, fork_server: ForkServer, section: str = ""
+) -> Article:
+    """About `max_characters` at most of the readable part of `document` as Markdown; may take seconds.
+
+    `section` is a number or a heading of an earlier article's outline; without it, reading starts at the
+    beginning. What takes long is read in a process of `fork_server`.
+
+    Raises:
+        FetchError: there is nothing to read, or no such section.
+    """
+    try:
+        reading = await _read(document, fork_server)
+    except UnreadableDocument as error:
+        raise FetchError(f"{document.url} {error}; use another source.") from error
+    if not reading.markdown.strip() or "\0" in reading.markdown:
+        raise FetchError(_nothing(document))
+    return await asyncio.to_thread(_article, reading, document.url, max_characters, section)
+
+
+async def _read(document: FetchedDocument, fork_server: ForkServer) -> MarkdownDocument:
+    if document.frames:
+        pages = [FramedPage(page.url, page.charset, page.body) for page in (document, *document.frames)]
+        return await fork_server.read("frames", pack_frames(pages), document.url, None)
+    what = (_kind(document), document.body, document.url, document.charset)
+    if what[0] in ISOLATED_FORMATS or _takes_long(document.body):
+        return await fork_server.read(*what)
+    return await asyncio.to_thread(read_document, *what)
+
+
+def _takes_long(body: bytes) -> bool:
+    return len(body) > _LARGE_BYTES or body.count(b"<") > _MANY_TAGS
+
+
+def _kind(document: FetchedDocument) -> str:
+    media_type, name = document.media_type, document.url.partition("?")[0].lower()
+    if media_type in HTML:
+        return "html"
+    if media_type.endswith("xml") and _FEED.search(document.body[:_HEAD_BYTES]):
+        return "feed"
+    if media_type in _TABLES or (media_type == "text/plain" and name.endswith((".csv", ".tsv"))):
+        return "csv"
+    if media_type.endswith("json"):
+        return "json"
+    if media_type in _MARKDOWN or (media_type == "text/plain" and name.endswith((".md", ".markdown"))):
+        return "markdown"
+    return _BY_LIBRARIES.get(media_type, "text")
+
+
+def _article(reading: MarkdownDocument, url: str, max_characters: int, section: str) -> Article:
+    title = reading.title or url
+    if len(reading.markdown) <= max_characters and not section:
+        return Article(url, title, reading.markdown, note=reading.note)
+    longest = min(max_characters, _PART_CHARACTERS)
+    found = split_parts(reading.markdown, title, longest, reading.headed)
+    first = find_part(section, found) if section else 1
+    if first is None:
+        headings = "; ".join(part.heading for part in found[:20])
+        raise PermanentFetchError(f"{url} has no section {section!r}; it has 1 to {len(found)}: {headings}.")
+    last, room = first, (longest if section else max_characters) - len(found[first - 1].markdown)
+    while last < len(found) and (room := room - len(found[last].markdown) - 2) >= 0:
+        last += 1
+    markdown = "\n\n".join(part.markdown for part in found[first - 1 : last])
+    sections = tuple(ArticleSection(part.heading, part.level, len(part.markdown)) for part in found)
+    return Article(url, title, markdown, sections, first, last, reading.note, reading.markdown, bool(section))
+
+
+def _nothing(document: FetchedDocument) -> str:
+    if document.media_type in HTML:
+        return f"{document.url} has no readable text; it may need a browser, or use another source."
+    return f"{document.url} has no text that can be read; use another source."

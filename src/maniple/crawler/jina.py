@@ -6,9 +6,9 @@ import ssl
 import httpx
 
 from maniple.config.fetch_settings import FetchSettings
-from maniple.crawler.article import Document
-from maniple.crawler.body import ENCODINGS, read_body
-from maniple.crawler.visit import require_web_address
+from maniple.crawler.document import FetchedDocument
+from maniple.crawler.fetcher import require_web_address
+from maniple.crawler.http_client import ACCEPTED_ENCODINGS, read_body
 from maniple.egress import AddressGuard, translate_fetch_error
 from maniple.errors import FetchError
 
@@ -37,7 +37,7 @@ class JinaReader:
             return False
         return True
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str) -> FetchedDocument:
         """The page at `url` as the service's browser saw it; `takes` must have allowed it.
 
         Raises:
@@ -50,7 +50,7 @@ class JinaReader:
         except (httpx.HTTPError, TimeoutError) as error:
             raise FetchError(str(translate_fetch_error(f"Jina's reader, asked for {url},", error))) from error
 
-    async def _ask(self, place: str, url: str) -> Document:
+    async def _ask(self, place: str, url: str) -> FetchedDocument:
         if self._tls is None:
             self._tls = await asyncio.to_thread(httpx.create_ssl_context)
         timeout = self._settings.timeout_seconds
@@ -62,10 +62,10 @@ class JinaReader:
                 advice = _ADVICE.get(response.status_code, "try again or use another source")
                 raise FetchError(f"Jina's reader answered {response.status_code} for {url}: {advice}.")
             body = await read_body(response, url, self._settings.max_bytes)
-            return Document(url, "text/html", response.charset_encoding or "utf-8", body)
+            return FetchedDocument(url, "text/html", response.charset_encoding or "utf-8", body)
 
     def _headers(self) -> dict[str, str]:
-        headers = {"accept": "text/html", "accept-encoding": ENCODINGS, "x-return-format": "html"}
+        headers = {"accept": "text/html", "accept-encoding": ACCEPTED_ENCODINGS, "x-return-format": "html"}
         if self._settings.jina_api_key is not None:
             headers["authorization"] = f"Bearer {self._settings.jina_api_key.get_secret_value()}"
         return headers

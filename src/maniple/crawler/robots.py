@@ -9,9 +9,7 @@ from weakref import WeakValueDictionary
 import httpx
 from cachetools import TTLCache
 
-from maniple.crawler.agent import TOKEN
-from maniple.crawler.body import read_body
-from maniple.crawler.failures import status_error
+from maniple.crawler.http_client import ROBOTS_TOKEN, read_body, status_error
 from maniple.egress import PermanentFetchError
 
 _PARSED_BYTES = 500 * 1024  # what the RFC wants to be read at least
@@ -23,7 +21,7 @@ _AGENT_LINE = re.compile(r"^\s*user[- ]?agent\b\s*:?(.*)$", re.IGNORECASE)
 OpenClient = Callable[[], httpx.AsyncClient]
 
 
-class Robots:
+class RobotsRules:
     """The rules of every site that was asked, kept for an hour.
 
     `open_client` gives a client that connects to checked addresses only.
@@ -38,7 +36,7 @@ class Robots:
         """Return if this agent may read `url`.
 
         Raises:
-            FinalError: the site forbids it.
+            PermanentFetchError: the site forbids it.
             FetchError: the site's robots.txt cannot be had at present, which forbids everything (2.3.1.4).
             httpx.HTTPError, TimeoutError: as for any page.
         """
@@ -81,7 +79,7 @@ def _size(rules: str) -> int:
 def _allows(rules: str, url: str) -> bool:
     from protego import Protego
 
-    return Protego.parse(rules).can_fetch(url, TOKEN)
+    return Protego.parse(rules).can_fetch(url, ROBOTS_TOKEN)
 
 
 def _relevant(text: str) -> str:
@@ -95,4 +93,4 @@ def _relevant(text: str) -> str:
 
 def _renamed(line: re.Match[str]) -> str:
     name = line[1].partition("#")[0].partition("/")[0].strip().lower()
-    return f"User-agent: {name if name in ('*', TOKEN) else 'another'}"
+    return f"User-agent: {name if name in ('*', ROBOTS_TOKEN) else 'another'}"

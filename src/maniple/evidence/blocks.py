@@ -2,7 +2,7 @@
 
 import re
 
-from maniple.reading.fences import Fences
+from maniple.reading.fences import MarkdownScanner
 
 _HTML_QUOTE = re.compile(r"<(/?)(?:blockquote|q)(?=[\s>])", re.IGNORECASE)
 
@@ -15,7 +15,7 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        self._fences = Fences(strict=True)
+        self._fences = MarkdownScanner(strict=True)
         self._html_quotes = 0
         self._lines: list[str] = []
         self._partial: list[str] = []

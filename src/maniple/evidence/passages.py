@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from maniple.reading.fences import Fences
+from maniple.reading.fences import MarkdownScanner
 
 PASSAGE_CHARACTERS = 1_200
 _HEADING = re.compile(r"(#{1,6})[ \t]")
@@ -41,7 +41,7 @@ def passages(markdown: str) -> list[Passage]:
 def _blocks(markdown: str) -> Iterator[list[str]]:
     """Yield the lines of each block; blank lines part them but for those in code."""
     block: list[str] = []
-    fences = Fences()
+    fences = MarkdownScanner()
     for line in markdown.splitlines():
         is_code = fences.take(line).is_code
         alone = not is_code and _HEADING.match(line)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 
-from maniple.reading.fences import Fences, Line
+from maniple.reading.fences import MarkdownLine, MarkdownScanner
 
 Span = tuple[int, int]
 
@@ -65,7 +65,7 @@ class Prose:
     def of(cls, block: str) -> "Prose":
         """Read `block`; takes linear time."""
         block = block.replace("\r\n", " \n").replace("\r", "\n")
-        fences = Fences(strict=True)
+        fences = MarkdownScanner(strict=True)
         lines = [(fences.take(line), line) for line in block.split("\n")]
         shown = "\n".join(" " * len(line) if read.is_code else line for read, line in lines)
         code = _code_in_lines(shown)
@@ -124,7 +124,7 @@ def _has_cells(shown: str) -> bool:
     )
 
 
-def _pieces(lines: Sequence[tuple[Line, str]], shown: str) -> Iterator[Span]:
+def _pieces(lines: Sequence[tuple[MarkdownLine, str]], shown: str) -> Iterator[Span]:
     has_cells = _has_cells(shown)
     start = at = 0
     for read, line in lines:
@@ -140,7 +140,7 @@ def _pieces(lines: Sequence[tuple[Line, str]], shown: str) -> Iterator[Span]:
     yield start, min(at, len(shown))
 
 
-def _quotes(lines: Sequence[tuple[Line, str]]) -> Iterator[Span]:
+def _quotes(lines: Sequence[tuple[MarkdownLine, str]]) -> Iterator[Span]:
     start, end, at = -1, -1, 0
     for read, line in lines:
         goes_on = read.is_quoted and read.is_nested

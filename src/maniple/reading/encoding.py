@@ -27,7 +27,7 @@ _MOST_MISTAKES = 0.02
 _TAGS = re.compile(rb"<[^<>]{0,2000}>|[\x00-\x7f]{64,}")
 
 
-def decode(body: bytes, charset: str | None) -> str:
+def decode_text(body: bytes, charset: str | None) -> str:
     """`body` as text.
 
     Its byte order mark is trusted, then the header's `charset` and its own `<meta>` as far as they make
@@ -38,7 +38,7 @@ def decode(body: bytes, charset: str | None) -> str:
 
     body, mark = EncodingDetector.strip_byte_order_mark(body)
     declared = EncodingDetector.find_declared_encoding(body, is_html=True)
-    mark = mark or without_mark(body)
+    mark = mark or detect_utf16(body)
     named = [codec for name in (mark, charset, declared) if (codec := _codec(name))]
     high_bytes = len(body.translate(None, _ASCII))
     if not mark and (not named or _OF_ONE_BYTE.match(named[0]) or high_bytes >= _TELLING_BYTES):
@@ -73,7 +73,7 @@ def _guessed(body: bytes) -> str:
     return _SUPERSETS.get(best.encoding, best.encoding)
 
 
-def without_mark(body: bytes) -> str | None:
+def detect_utf16(body: bytes) -> str | None:
     """UTF-16 that does not say so: of markup in it, every other byte is zero."""
     head = body[:200]
     zeros = (head[::2].count(0), head[1::2].count(0))

@@ -24,7 +24,7 @@ _MOST_NESTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MarkdownLine:
     """What one line of Markdown is."""
 
     is_code: bool = False
@@ -38,7 +38,7 @@ class Line:
     """It stands in a block quote or a list item that an earlier line began."""
 
 
-class Fences:
+class MarkdownScanner:
     """Follows lines, and says of each what it is.
 
     Where it is `strict`, code that a reader might be shown as text is text: what is in a fence around
@@ -67,20 +67,20 @@ class Fences:
         """Whether the next line may stand in a block quote or a list item that has begun."""
         return bool(self._containers)
 
-    def take(self, line: str) -> Line:
+    def take(self, line: str) -> MarkdownLine:
         """Follow one more line, which may have its end."""
         text = line.rstrip("\r\n")
         if self._strict and "\r" in text:
             self._doubts = True  # is another line's end to some
         if not (self._containers or self.mark or self._html) and _PLAIN.match(text):
             begins, self._in_paragraph = not self._in_paragraph, True
-            return Line(begins=begins)
+            return MarkdownLine(begins=begins)
         found = self._read(text.expandtabs(4))
         if self._strict and not found.is_code and _LOOKS_LIKE_FENCE.match(text):
             self._doubts = True
         return found
 
-    def _read(self, text: str) -> Line:
+    def _read(self, text: str) -> MarkdownLine:
         depth, at = self._continued(text)
         is_blank = not text[at:].strip(" ")
         was_bare, self._bare_item = self._bare_item, False
@@ -111,14 +111,14 @@ class Fences:
         del self._containers[depth:]
         self.mark, self._in_paragraph = "", False
 
-    def _blank(self, depth: int, *, leaves_item: bool) -> Line:
+    def _blank(self, depth: int, *, leaves_item: bool) -> MarkdownLine:
         if leaves_item and self._containers and self._containers[-1] != _QUOTE:
             self._containers.pop()
         self._in_paragraph = False
         self._html = self._html if self._html == "lasting" else ""
         return self._line(depth, is_code=bool(self.mark) and not self._doubts)
 
-    def _code(self, text: str, at: int, depth: int) -> Line:
+    def _code(self, text: str, at: int, depth: int) -> MarkdownLine:
         begin = _indented(text, at)
         rest = text[begin:].rstrip(" ")
         if begin - at <= 3 and rest.startswith(self.mark) and rest == rest[0] * len(rest):
@@ -127,7 +127,7 @@ class Fences:
             self._doubts = True
         return self._line(depth, is_code=not self._doubts)
 
-    def _text(self, text: str, at: int, depth: int) -> Line:
+    def _text(self, text: str, at: int, depth: int) -> MarkdownLine:
         """Read a line that is not in code: what begins in it, and what of it is left."""
         kept, could_go_on = depth, self._in_paragraph
         while (begin := _indented(text, at)) - at <= 3:
@@ -158,7 +158,7 @@ class Fences:
         self._bare_item = item.end() == len(text)
         return item.end(1) + (1 if self._bare_item or len(item[3]) > 4 else len(item[3]))
 
-    def _opened(self, fence: re.Match[str], kept: int) -> Line:
+    def _opened(self, fence: re.Match[str], kept: int) -> MarkdownLine:
         mark, info = fence[1] or fence[3], (fence[2] or fence[4] or "").strip().casefold()
         self._in_paragraph = False
         # Who sees a fence around Markdown sees none in the quotes and lists within it.
@@ -172,7 +172,7 @@ class Fences:
             self.mark = mark
         return self._line(kept, is_code=not self._doubts)
 
-    def _rest(self, text: str, begin: int, at: int, kept: int, *, goes_on: bool) -> Line:
+    def _rest(self, text: str, begin: int, at: int, kept: int, *, goes_on: bool) -> MarkdownLine:
         is_far = begin - at > 3
         if not is_far and self._strict and _HTML.match(text, begin) is not None and self._html != "lasting":
             lasts = _LASTING_HTML.match(text, begin) and not _HTML_END.search(text, begin)
@@ -182,8 +182,8 @@ class Fences:
 
     def _line(
         self, kept: int, *, is_code: bool = False, is_heading: bool = False, begins: bool = True
-    ) -> Line:
-        return Line(is_code, is_heading, _QUOTE in self._containers, begins, kept > 0 or not begins)
+    ) -> MarkdownLine:
+        return MarkdownLine(is_code, is_heading, _QUOTE in self._containers, begins, kept > 0 or not begins)
 
 
 def _indented(text: str, at: int) -> int:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from maniple.reading.result import Reading, Unreadable
+from maniple.reading import MarkdownDocument, UnreadableDocument
 
-PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """What models that see take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PictureInfo:
     """What kind of picture it is, and its size in pixels."""
 
     media_type: str
@@ -19,29 +19,29 @@ class Picture:
     height: int
 
 
-def picture_of(body: bytes) -> Picture | None:
+def identify_picture(body: bytes) -> PictureInfo | None:
     """What `body` says that it is; None when that is none of `PICTURES`, or makes no sense."""
     for media_type, measure in _MEASURES.items():
         size = measure(body)
         if size is not None and min(size) > 0:
-            return Picture(media_type, *size)
+            return PictureInfo(media_type, *size)
     return None
 
 
-def read_picture(body: bytes, url: str) -> Reading:
+def read_picture(body: bytes, url: str) -> MarkdownDocument:
     """A Markdown image of the picture at `url`, and its size.
 
     Raises:
         Unreadable: it is none.
     """
-    picture = picture_of(body)
+    picture = identify_picture(body)
     if picture is None:
-        raise Unreadable("is a damaged picture")
+        raise UnreadableDocument("is a damaged picture")
     name = unquote(urlsplit(url).path.rpartition("/")[2]) or "picture"
     title = "".join(letter for letter in name if letter.isprintable() and letter not in "[]`\\")
     kind = picture.media_type.removeprefix("image/").upper()
     words = f"A {kind} picture of {picture.width} x {picture.height} pixels."
-    return Reading(title, f"![{title}]({quote(url, safe=_ADDRESS)})\n\n{words}", headed=False)
+    return MarkdownDocument(title, f"![{title}]({quote(url, safe=_ADDRESS)})\n\n{words}", headed=False)
 
 
 # What an address may contain but brackets, which would end it in Markdown.

@@ -15,7 +15,7 @@ from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.crawler import Crawler
 from maniple.egress import AddressGuard, EgressRoute
-from maniple.reading.isolated import Nursery
+from maniple.reading.fork_server import ForkServer
 from maniple.runtime.browser_storage import browser_folder_of
 from maniple.runtime.mcp import open_mcp
 from maniple.runtime.own_tools import own_tools
@@ -74,9 +74,9 @@ class Equipment:
 
 async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment:
     """Open search, sandbox and browser on `stack`; none of them must be there."""
-    nursery = Nursery()
-    stack.callback(nursery.close)
-    documents = open_folder(settings.search, nursery)
+    fork_server = ForkServer()
+    stack.callback(fork_server.close)
+    documents = open_folder(settings.search, fork_server)
     context = SearchContext(run_key, locale, documents)
     search = await stack.enter_async_context(open_search(settings.search, context))
     leads = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
@@ -88,9 +88,9 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     obstacle = await asyncio.to_thread(workspaces.obstacle)
 
-    crawler = Crawler(settings.fetch, rendering(browser), nursery)
+    crawler = Crawler(settings.fetch, rendering(browser), fork_server)
     tools: dict[Worker, list[BaseTool]] = {
-        "researcher": [crawl_tool(with_documents(settings, crawler, documents, nursery))],
+        "researcher": [crawl_tool(with_documents(settings, crawler, documents, fork_server))],
         "coder": [],
         "browser": [],
         "file_manager": [] if obstacle else _for_files(workspaces),

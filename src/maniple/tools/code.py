@@ -8,7 +8,7 @@ from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
-from maniple.reading.pictures import picture_of
+from maniple.reading.pictures import identify_picture
 from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.run_context import thread_key
@@ -100,7 +100,7 @@ def figure_reader(workspaces: Workspaces) -> Callable[[str], Awaitable[bytes]]:
     async def read(path: str) -> bytes:
         place = await asyncio.to_thread(workspaces.open, thread_key())
         head = await asyncio.to_thread(place.read, path, _MAX_PICTURE_BYTES)
-        is_picture = head.size <= _MAX_PICTURE_BYTES and picture_of(head.content) is not None
+        is_picture = head.size <= _MAX_PICTURE_BYTES and identify_picture(head.content) is not None
         return head.content if is_picture else b""
 
     return read

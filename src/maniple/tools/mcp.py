@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 from maniple.errors import FileError, McpError
 from maniple.mcp import McpServers, Outcome, RemoteTool, cut
 from maniple.mcp.results import MOST_CHARACTERS
-from maniple.reading.pictures import picture_of
+from maniple.reading.pictures import identify_picture
 from maniple.tools.files import WHOLE, KeptResults
 from maniple.tools.run_context import thread_key
 
@@ -85,7 +85,7 @@ class McpTool(BaseTool):
         words: list[str] = []
         shown: list[str] = []
         for picture in outcome.pictures:
-            known = picture_of(picture.content)
+            known = identify_picture(picture.content)
             media_type = known.media_type if known else picture.media_type
             path = await self._picture(picture.content, media_type)
             words.append(f"[image: {path}]" if path else f"[an image was left out: {picture.media_type}]")

@@ -10,10 +10,10 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
-from maniple.crawler.article import Document
-from maniple.crawler.extract import read_article
-from maniple.reading.isolated import Nursery
-from maniple.reading.plain import MAX_TEXT_CHARACTERS
+from maniple.crawler.article import read_article
+from maniple.crawler.document import FetchedDocument
+from maniple.reading.fork_server import ForkServer
+from maniple.reading.formats import MAX_TEXT_CHARACTERS
 from maniple.search import FolderSearch, SearchProvider
 from maniple.search.provider import hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
@@ -72,24 +72,28 @@ def crawl_tool(crawler: Reads) -> BaseTool:
     )
 
 
-def open_folder(settings: SearchSettings, nursery: Nursery | None = None) -> FolderSearch | None:
+def open_folder(settings: SearchSettings, fork_server: ForkServer | None = None) -> FolderSearch | None:
     """Return the folder that is searched, or None. Nothing is read before the first search.
 
-    What is no text is read in the processes of `nursery`, or of one of its own.
+    What is no text is read in the processes of `fork_server`, or of one of its own.
     """
     if settings.folder is None or (settings.providers is not None and "folder" not in settings.providers):
         return None
-    return FolderSearch(settings.folder, partial(_indexed, nursery or Nursery()))
+    return FolderSearch(settings.folder, partial(_indexed, fork_server or ForkServer()))
 
 
 class PagesAndDocuments:
     """Reads what search found: web pages, and the folder's documents by their `folder:` addresses."""
 
     def __init__(
-        self, crawler: Crawler, folder: FolderSearch, max_characters: int, nursery: Nursery | None = None
+        self,
+        crawler: Crawler,
+        folder: FolderSearch,
+        max_characters: int,
+        fork_server: ForkServer | None = None,
     ) -> None:
         self._crawler = crawler
-        self._nursery = nursery or Nursery()
+        self._fork_server = fork_server or ForkServer()
         self._folder = folder
         self._max_characters = max_characters
 
@@ -98,25 +102,27 @@ class PagesAndDocuments:
         if not url.startswith(SCHEME):
             return await self._crawler.crawl(url, section)
         name, body = await self._folder.read(url)
-        return await read_article(_document(url, name, body), self._max_characters, self._nursery, section)
+        return await read_article(
+            _document(url, name, body), self._max_characters, self._fork_server, section
+        )
 
 
 def with_documents(
-    settings: Settings, crawler: Crawler, folder: FolderSearch | None, nursery: Nursery
+    settings: Settings, crawler: Crawler, folder: FolderSearch | None, fork_server: ForkServer
 ) -> Reads:
     """Return what reads pages and, where there is a `folder`, its documents."""
     if folder is None:
         return crawler
-    return PagesAndDocuments(crawler, folder, settings.fetch.max_characters, nursery)
+    return PagesAndDocuments(crawler, folder, settings.fetch.max_characters, fork_server)
 
 
-async def _indexed(nursery: Nursery, name: str, body: bytes) -> tuple[str, str, str]:
-    article = await read_article(_document(name, name, body), MAX_TEXT_CHARACTERS, nursery)
+async def _indexed(fork_server: ForkServer, name: str, body: bytes) -> tuple[str, str, str]:
+    article = await read_article(_document(name, name, body), MAX_TEXT_CHARACTERS, fork_server)
     return article.title, article.markdown, article.note
 
 
-def _document(url: str, name: str, body: bytes) -> Document:
-    return Document(url, MEDIA_TYPES[PurePosixPath(name).suffix.lower()], None, body)
+def _document(url: str, name: str, body: bytes) -> FetchedDocument:
+    return FetchedDocument(url, MEDIA_TYPES[PurePosixPath(name).suffix.lower()], None, body)
 
 
 # An address ends at white space, quotes, brackets and Chinese punctuation: none of them is in one as it is.

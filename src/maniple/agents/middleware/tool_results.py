@@ -21,7 +21,7 @@ from maniple.errors import FileError, ModelError
 from maniple.evidence import Extract, extract
 from maniple.llms import capabilities_of
 from maniple.llms.windows import characters_within, room_of
-from maniple.reading.pictures import picture_of
+from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.tools.files import WHOLE, KeptResults
 
@@ -290,7 +290,7 @@ class Pictures(AgentMiddleware[Any, Any]):
             return b""
 
     def _shown(self, message: ToolMessage, name: str, content: bytes) -> Parts:
-        picture = picture_of(content)
+        picture = identify_picture(content)
         media_type = picture.media_type if picture else "image/png"
         url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
         return [

@@ -9,8 +9,8 @@ from maniple.browser.drivers.failures import Unable
 from maniple.browser.drivers.page_scripts import script
 from maniple.browser.drivers.window import Window
 from maniple.browser.page import Aids
-from maniple.reading.isolated import Nursery
-from maniple.reading.result import Unreadable
+from maniple.reading import UnreadableDocument
+from maniple.reading.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page
@@ -26,7 +26,7 @@ _SHOWN_CHARACTERS = 30_000
 async def extract_content(window: Window, action: Action, aids: Aids) -> ActionResult:
     """Read the page and what is in its frames, and give what answers the goal."""
     page = (await window.tabs.current()).page
-    markdown = await _markdown(page, window.fittings.nursery)
+    markdown = await _markdown(page, window.fittings.fork_server)
     if markdown and aids.extract is not None:
         found = await aids.extract(action.goal or "", markdown)
     else:
@@ -36,7 +36,7 @@ async def extract_content(window: Window, action: Action, aids: Aids) -> ActionR
     return ActionResult(f"Extracted from page:\n{found.strip()}\n", changed=False)
 
 
-async def _markdown(page: "Page", nursery: Nursery) -> str:
+async def _markdown(page: "Page", fork_server: ForkServer) -> str:
     visible = await script("visible")
     parts: list[str] = []
     left = _MAX_CHARACTERS
@@ -45,7 +45,7 @@ async def _markdown(page: "Page", nursery: Nursery) -> str:
         if frame is page.main_frame and html is None:
             raise Unable("the page does not answer; wait, or open another one")
         left -= len(html or "")
-        if html and (text := await _read(html, frame.url, nursery)):
+        if html and (text := await _read(html, frame.url, fork_server)):
             parts.append(text)
     return "\n\n".join(parts)
 
@@ -61,10 +61,12 @@ async def _html(frame: "Frame", visible: str, characters: int) -> str | None:
     return None
 
 
-async def _read(html: str, url: str, nursery: Nursery) -> str:
+async def _read(html: str, url: str, fork_server: ForkServer) -> str:
     try:
-        return (await nursery.read("html", html.encode("utf-8", "replace"), url, "utf-8")).markdown.strip()
-    except Unreadable as error:
+        return (
+            await fork_server.read("html", html.encode("utf-8", "replace"), url, "utf-8")
+        ).markdown.strip()
+    except UnreadableDocument as error:
         return f"({url} {error}.)"
 
 

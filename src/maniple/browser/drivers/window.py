@@ -20,7 +20,7 @@ from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.egress import EgressResolver
 from maniple.errors import BrowserError
-from maniple.reading.isolated import Nursery
+from maniple.reading.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ElementHandle, Page
@@ -78,7 +78,7 @@ class Fittings:
     resolve: EgressResolver
     sight: Sight
     acts: Mapping[ActionName, Act]
-    nursery: Nursery
+    fork_server: ForkServer
     """Reads pages into Markdown."""
     downloads: Path
     """A folder for files that nobody else keeps."""

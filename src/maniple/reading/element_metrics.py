@@ -16,7 +16,7 @@ _TEXTUAL = {"span", "li", "td", "blockquote", "dl", "div", "img", "ol", "p", "pr
 
 
 @dataclass(slots=True)
-class Measure:
+class ElementMetrics:
     """Characters and elements under one element, itself counted."""
 
     characters: int = 0
@@ -53,7 +53,7 @@ class Measure:
             self.characters += len(stripped)
             self.commas += count_commas(stripped)
 
-    def add(self, other: "Measure") -> None:
+    def add(self, other: "ElementMetrics") -> None:
         """Count what is under a child too."""
         self.characters += other.characters
         self.linked += other.linked
@@ -75,12 +75,12 @@ _BLOCKS = {
 }  # fmt: skip
 
 
-def measure(root: "HtmlElement") -> "dict[HtmlElement, Measure]":
+def measure_elements(root: "HtmlElement") -> "dict[HtmlElement, ElementMetrics]":
     """The measure of `root` and of each element under it, in the order of the document."""
-    measures = {element: Measure() for element in root.iter()}
+    measures = {element: ElementMetrics() for element in root.iter()}
     for element in reversed(measures):
         own = measures[element]
-        close(element, own)
+        complete_metrics(element, own)
         if element is not root:
             parent = measures[element.getparent()]
             parent.add(own)
@@ -88,7 +88,7 @@ def measure(root: "HtmlElement") -> "dict[HtmlElement, Measure]":
     return measures
 
 
-def close(element: "HtmlElement", own: Measure) -> None:
+def complete_metrics(element: "HtmlElement", own: ElementMetrics) -> None:
     """Complete `own`, which holds what is under the children of `element` and behind them."""
     tag = element.tag
     own.add_text(element.text)
@@ -128,3 +128,68 @@ def count_commas(text: str | None) -> int:
     if not text:
         return 0
     return text.count(",") if text.isascii() else sum(map(text.count, _COMMAS))
+
+
+# A name of thousands of characters is no name.
+_MAX_NAME = 300
+
+_UNLIKELY = re.compile(
+    "-ad-|ad-break|adbox|advert|agegate|ai2html|banner|breadcrumb|combx|comment|community|consent|cookie|cover-wrap"
+    "|disqus|extra|footer|gdpr|header|legends|menu|newsletter|pager|pagination|popup|related|remark"
+    "|replies|rss|shoutbox|sidebar|skyscraper|social|sponsor|supplemental|yom-remote"
+)
+_MAYBE = re.compile("and|article|body|column|content|main|mathjax|shadow")
+_GOOD = re.compile("article|blog|body|content|entry|hentry|h-entry|main|page|pagination|post|story|text")
+_BAD = re.compile(
+    "-ad-|banner|combx|comment|com-|contact|footer|gdpr|hidden|masthead|media|meta|outbrain|promo|related|scroll"
+    r"|share|shoutbox|shopping|sidebar|skyscraper|sponsor|tags|widget|(?:^|\s)hid(?:\s|$)"
+)
+_CONSENT = re.compile(
+    "(?:cookie|consent|privacy)[-_]?(?:bar|banner|box|dialog|message|modal|notice|overlay|popup|prompt|wall)"
+    "|gdpr|onetrust|cookiebot|cookieconsent|consent[-_]?modal|didomi|qc-cmp"
+)
+_ASIDE = re.compile("sidebar|related|most[-_]?(?:read|popular)")
+_SHARE = re.compile(r"(?:\b|_)(?:share|sharedaddy|sharing|social)(?:\b|_)")
+_BYLINE = re.compile("byline|author|dateline|writtenby|p-author")
+
+
+def is_unlikely_name(element: "HtmlElement") -> bool:
+    """Whether the name is that of a menu, a banner, comments and the like, and no article's."""
+    name = _name(element)
+    return bool(name and _UNLIKELY.search(name) and not _MAYBE.search(name))
+
+
+def is_share_bar(element: "HtmlElement") -> bool:
+    """Whether the name is that of buttons to share the page."""
+    return bool(_SHARE.search(_name(element)))
+
+
+def is_consent_box(element: "HtmlElement") -> bool:
+    """Whether the name is that of a box that asks to agree to cookies."""
+    return bool(_CONSENT.search(_name(element)))
+
+
+def is_aside(element: "HtmlElement") -> bool:
+    """Whether the name is that of what stands beside an article and leads to others."""
+    return bool(_ASIDE.search(_name(element)))
+
+
+def is_byline(element: "HtmlElement") -> bool:
+    """Whether the element says who wrote it."""
+    if element.get("rel") == "author" or "author" in element.get("itemprop", ""):
+        return True
+    return bool(_BYLINE.search(_name(element)))
+
+
+def name_score(element: "HtmlElement") -> int:
+    """-50 to 50: 25 for a class that articles have, as much for such an id, -25 for what they have not."""
+    total = 0
+    for name in (element.get("class", ""), element.get("id", "")):
+        lowered = name[:_MAX_NAME].lower()
+        if lowered:
+            total += 25 * (bool(_GOOD.search(lowered)) - bool(_BAD.search(lowered)))
+    return total
+
+
+def _name(element: "HtmlElement") -> str:
+    return f"{element.get('class', '')[:_MAX_NAME]} {element.get('id', '')[:_MAX_NAME]}".strip().lower()

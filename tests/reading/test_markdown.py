@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from maniple.reading.fences import Fences
+from maniple.reading.fences import MarkdownScanner
 
 
 def code(text: str, *, strict: bool = False) -> list[int]:
     """Return the numbers of the lines that are code and not blank."""
-    fences = Fences(strict=strict)
+    fences = MarkdownScanner(strict=strict)
     lines = [(fences.take(line), line) for line in text.split("\n")]
     return [number for number, (read, line) in enumerate(lines) if read.is_code and line.strip(" \t>")]
 

@@ -6,7 +6,7 @@ import pytest
 
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
-from maniple.crawler.fetch import Fetcher
+from maniple.crawler.fetcher import Fetcher
 from maniple.egress import AddressGuard
 from maniple.errors import FetchError
 from tests.crawler.web import Reply, Site, open_site, redirect

@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.crawler.media_types import sniffed
+from maniple.crawler.document import sniff_media_type
 from maniple.errors import FetchError
 from maniple.media_types import DOCX
 from tests.pictures import gif, jpeg, png, webp
@@ -41,7 +41,7 @@ ARCHIVE = b"PK\x03\x04" + bytes(26) + b"word/document.xml" + bytes(100)
     ],
 )
 def test_the_bytes_say_what_the_server_does_not(declared: str, body: bytes, found: str) -> None:
-    assert sniffed("u", declared, body) == found
+    assert sniff_media_type("u", declared, body) == found
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_the_bytes_say_what_the_server_does_not(declared: str, body: bytes, foun
 )
 def test_what_holds_no_text_is_refused(declared: str, body: bytes, said: str) -> None:
     with pytest.raises(FetchError, match=f"u is {said}, which cannot be read here"):
-        sniffed("u", declared, body)
+        sniff_media_type("u", declared, body)

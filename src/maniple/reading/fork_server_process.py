@@ -1,10 +1,11 @@
-"""The process that is forked for each document that is large, or takes a large library to read.
+"""The fork server's process: it imports the parsing libraries once and forks a reader for each document.
 
-`python -m maniple.reading.worker` is told of documents on the socket that is its standard input: with each
-byte come the socket of a document and the collar of its reader. The reader gets a line of JSON (`kind`,
-`url`, `charset`, `bytes`) and the document, and answers with the reading as JSON, or `{"error": …}`. The
-other end of the collar ends the reader, and is closed when it is gone. The documents themselves are seen by
-their readers only: what one makes of its memory, the next does not have.
+`python -m maniple.reading.fork_server_process` receives requests on the socket that is its standard input.
+Each byte carries two file descriptors: the socket of a document and the lifeline of its reader. The reader
+receives a line of JSON (`kind`, `url`, `charset`, `bytes`) and the document, and answers with the fields of a
+`MarkdownDocument` as JSON, or with `{"error": …}`. Data or end of file on the lifeline ends the reader; the
+lifeline is closed after the reader is gone. A document is seen by its own reader only: memory that one
+corrupts does not reach the next.
 """
 
 import ctypes
@@ -20,12 +21,12 @@ import sys
 from dataclasses import asdict
 from typing import NamedTuple
 
-from maniple.reading.formats import read_as
-from maniple.reading.result import Unreadable
+from maniple.reading import UnreadableDocument
+from maniple.reading.formats import read_document
 
 _MAX_MEMORY_BYTES = 1_000_000_000
 _PR_SET_PDEATHSIG = 1
-# All that the readers import; together they take 0.4 s.
+# Everything that the readers import; together they take 0.4 s.
 _LIBRARIES = (
     "lxml.html",
     "markdownify",
@@ -40,22 +41,22 @@ _LIBRARIES = (
 
 class _Reader(NamedTuple):
     process: int
-    collar: socket.socket
+    lifeline: socket.socket
 
     def end(self) -> None:
-        """Kill it, and tell who holds the leash."""
+        """Kill the reader and close its lifeline."""
         os.kill(self.process, signal.SIGKILL)
         os.waitpid(self.process, 0)
-        self.collar.close()
+        self.lifeline.close()
 
 
 def main() -> None:
     """Fork readers until standard input ends."""
-    # Ctrl-C reaches the whole group; the program decides what is still read.
+    # Ctrl-C reaches the whole process group; the parent decides what is still read.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for library in _LIBRARIES:
         importlib.import_module(library)
-    # Else the readers' first collection would write to, and so copy, every page of memory.
+    # Otherwise the first collection in a reader would write to, and so copy, every page of memory.
     gc.collect()
     gc.freeze()
     control = socket.socket(fileno=sys.stdin.fileno())
@@ -68,22 +69,22 @@ def main() -> None:
                 poll.unregister(number)
                 readers.pop(number).end()
                 continue
-            told, ends, _, _ = socket.recv_fds(control, 1, 2)
-            if not told:
+            request, ends, _, _ = socket.recv_fds(control, 1, 2)
+            if not request:
                 for reader in readers.values():
                     reader.end()
                 return
-            others = [control, *(reader.collar for reader in readers.values())]
+            others = [control, *(reader.lifeline for reader in readers.values())]
             if started := _start([socket.socket(fileno=end) for end in ends], others):
-                readers[started.collar.fileno()] = started
-                poll.register(started.collar, select.POLLIN)
+                readers[started.lifeline.fileno()] = started
+                poll.register(started.lifeline, select.POLLIN)
 
 
 def _start(ends: list[socket.socket], others: list[socket.socket]) -> _Reader | None:
-    """Fork the reader of `ends`, its document and its collar; None where there is no room for one."""
-    nursery = os.getpid()
+    """Fork the reader of `ends`, its document and its lifeline; None where there is no room for one."""
+    server_pid = os.getpid()
     try:
-        document, collar = ends
+        document, lifeline = ends
         process = os.fork()
     except (OSError, ValueError):
         for end in ends:
@@ -91,20 +92,20 @@ def _start(ends: list[socket.socket], others: list[socket.socket]) -> _Reader | 
         return None
     if process == 0:
         try:
-            # Who reads a hostile document neither takes another's nor keeps another's collar open.
+            # Who reads a hostile document neither takes another's nor keeps another's lifeline open.
             for other in others:
                 other.close()
-            _read(document, nursery)
+            _read(document, server_pid)
         finally:
             os._exit(0)
     document.close()
-    return _Reader(process, collar)
+    return _Reader(process, lifeline)
 
 
-def _read(document: socket.socket, nursery: int) -> None:
+def _read(document: socket.socket, server_pid: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != nursery:
+        if os.getppid() != server_pid:
             return
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -112,8 +113,8 @@ def _read(document: socket.socket, nursery: int) -> None:
         head = json.loads(stream.readline())
         body = stream.read(head["bytes"])
         try:
-            answer = asdict(read_as(head["kind"], body, head["url"], head["charset"]))
-        except Unreadable as error:
+            answer = asdict(read_document(head["kind"], body, head["url"], head["charset"]))
+        except UnreadableDocument as error:
             answer = {"error": str(error)}
         except MemoryError:
             answer = {"error": "takes too much memory to be read"}

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from backports import zstd
 
-from maniple.crawler.body import read_body
+from maniple.crawler.http_client import read_body
 from maniple.errors import FetchError
 
 pytestmark = pytest.mark.anyio

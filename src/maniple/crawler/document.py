@@ -1,11 +1,12 @@
 """What kind of document an answer is: what its server calls it, and what its bytes say."""
 
 import re
+from dataclasses import dataclass
 
 from maniple.egress import PermanentFetchError
 from maniple.media_types import DOCX
-from maniple.reading.encoding import without_mark
-from maniple.reading.pictures import PICTURES, picture_of
+from maniple.reading.encoding import detect_utf16
+from maniple.reading.pictures import PICTURE_TYPES, identify_picture
 
 HTML = ("text/html", "application/xhtml+xml")
 PDF = "application/pdf"
@@ -31,23 +32,36 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _LOOKED_AT_BYTES = 1_024
 
 
+@dataclass(frozen=True, slots=True)
+class FetchedDocument:
+    """A response as it came: its last address after redirects, its type and its decompressed bytes."""
+
+    url: str
+    media_type: str
+    """Lower case, without parameters; empty when the server named none."""
+    charset: str | None
+    body: bytes
+    frames: tuple["FetchedDocument", ...] = ()
+    """Those in its frames: what is read then, instead of the body."""
+
+
 def require_readable(url: str, declared: str) -> None:
     """Refuse by its name what holds no text, before it is loaded.
 
     Raises:
-        FinalError: it is a picture that no model takes, a sound, a film or a font.
+        PermanentFetchError: it is a picture that no model takes, a sound, a film or a font.
     """
-    if declared.startswith(_NO_TEXT) and declared not in PICTURES:
+    if declared.startswith(_NO_TEXT) and declared not in PICTURE_TYPES:
         raise _unreadable(url, declared)
 
 
-def sniffed(url: str, declared: str, body: bytes) -> str:
+def sniff_media_type(url: str, declared: str, body: bytes) -> str:
     """The media type of `body`, which its server called `declared` (lower case, without parameters).
 
     Text is never taken for markup when the server says that it is plain: it may be the source of a page.
 
     Raises:
-        FinalError: it is nothing that can be read.
+        PermanentFetchError: it is nothing that can be read.
     """
     head = _in_utf_8(body[:_LOOKED_AT_BYTES])
     if head.lstrip()[:5] == b"%PDF-":
@@ -56,7 +70,7 @@ def sniffed(url: str, declared: str, body: bytes) -> str:
         if declared == DOCX or b"word/document.xml" in body:
             return DOCX
         raise _unreadable(url, declared if declared not in _VAGUE else "an archive")
-    if declared in PICTURES or (b"\0" in head and not head.startswith(_TEXT_MARKS)):
+    if declared in PICTURE_TYPES or (b"\0" in head and not head.startswith(_TEXT_MARKS)):
         return _of_picture(url, declared, body)
     if declared in _VAGUE:
         return _guessed(head)
@@ -69,15 +83,15 @@ def sniffed(url: str, declared: str, body: bytes) -> str:
 
 def _in_utf_8(head: bytes) -> bytes:
     """`head`; UTF-16 that does not say so is full of zeros, as binary data are."""
-    codec = without_mark(head)
+    codec = detect_utf16(head)
     text = head.decode(codec, "ignore").encode() if codec else head
     return head if _BINARY.search(text) else text
 
 
 def _of_picture(url: str, declared: str, body: bytes) -> str:
-    picture = picture_of(body)
+    picture = identify_picture(body)
     if picture is None:
-        raise _unreadable(url, declared if declared in PICTURES else "binary data")
+        raise _unreadable(url, declared if declared in PICTURE_TYPES else "binary data")
     return picture.media_type
 
 

@@ -1,0 +1,121 @@
+"""Parse documents in processes that can be killed.
+
+A parsing library may never return from a hostile file, and a page of 5 MB may take half a gigabyte.
+"""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import weakref
+from contextlib import ExitStack, suppress
+from typing import Any
+
+from maniple.reading import MarkdownDocument, UnreadableDocument
+
+_TIMEOUT_SECONDS = 20
+_END_SECONDS = 5
+_CHUNK_BYTES = 1 << 16
+
+
+class ForkServer:
+    """Parses each document in its own process, forked from one that has imported the libraries.
+
+    That process starts with the first document. It ends with `close`, with this object and with the program,
+    however the program ends, and its readers end with it.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._finalizer: weakref.finalize | None = None
+
+    async def read(self, kind: str, body: bytes, url: str, charset: str | None) -> MarkdownDocument:
+        """Return what `read_document` makes of the document. Its process has ended when this returns or
+        raises.
+
+        Raises:
+            UnreadableDocument: the document cannot be parsed in twenty seconds and 1 GB.
+        """
+        head = {"kind": kind, "url": url, "charset": charset, "bytes": len(body)}
+        with ExitStack() as stack:
+            document, lifeline = self._start_reader(stack)
+            try:
+                async with asyncio.timeout(_TIMEOUT_SECONDS):
+                    answer = await _request(document, json.dumps(head).encode() + b"\n", body)
+            except TimeoutError as error:
+                raise UnreadableDocument("takes too long to be read") from error
+            finally:
+                await _end_reader(lifeline)
+        if "error" in answer:
+            raise UnreadableDocument(answer["error"])
+        return MarkdownDocument(**answer)
+
+    def close(self) -> None:
+        """End the process and its readers. The next document starts a new one."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._process = self._control = self._finalizer = None
+
+    def _start_reader(self, stack: ExitStack) -> tuple[socket.socket, socket.socket]:
+        """Start a reader; return the socket of its document and its lifeline."""
+        document, reader = map(stack.enter_context, socket.socketpair())
+        lifeline, reader_lifeline = map(stack.enter_context, socket.socketpair())
+        for end in (document, lifeline):
+            end.setblocking(False)
+        with reader, reader_lifeline:
+            ends = [reader.fileno(), reader_lifeline.fileno()]
+            try:
+                socket.send_fds(self._open_control(), [b"d"], ends)
+            except OSError:  # the process has just ended
+                self.close()
+                socket.send_fds(self._open_control(), [b"d"], ends)
+        return document, lifeline
+
+    def _open_control(self) -> socket.socket:
+        if self._control is not None and self._process is not None and self._process.poll() is None:
+            return self._control
+        self.close()
+        self._control, theirs = socket.socketpair()
+        self._control.setblocking(False)
+        with theirs:
+            self._process = subprocess.Popen(
+                (sys.executable, "-I", "-m", "maniple.reading.fork_server_process"),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={},
+            )
+        self._finalizer = weakref.finalize(self, _stop_process, self._process, self._control)
+        return self._control
+
+
+def _stop_process(process: subprocess.Popen[bytes], control: socket.socket) -> None:
+    control.close()
+    process.kill()
+    process.wait()
+
+
+async def _request(document: socket.socket, head: bytes, body: bytes) -> dict[str, Any]:
+    """Send the document; return the fields of a `MarkdownDocument`, or an `error`."""
+    loop = asyncio.get_running_loop()
+    response = bytearray()
+    try:
+        await loop.sock_sendall(document, head)
+        await loop.sock_sendall(document, body)
+        while chunk := await loop.sock_recv(document, _CHUNK_BYTES):
+            response += chunk
+        return json.loads(response)
+    except TimeoutError:
+        raise
+    except (OSError, ValueError):
+        return {"error": "cannot be read; it may be damaged"}
+
+
+async def _end_reader(lifeline: socket.socket) -> None:
+    """Kill the reader if it still runs, and wait until it is gone."""
+    with suppress(OSError):  # the process may be gone itself
+        lifeline.shutdown(socket.SHUT_WR)
+        async with asyncio.timeout(_END_SECONDS):
+            await asyncio.get_running_loop().sock_recv(lifeline, 1)
