@@ -49,8 +49,6 @@ async def tavily_search(query: str) -> str:
     return '[{"title": "T", "url": "https://e.test/a", "content": "c"}]'
 
 
-PATIENT = {"timeout_seconds": 60}
-"""Of endpoints on a machine that has much else to do."""
 TOOLS = Toolbox({"coder": [python_repl_tool], "researcher": [tavily_search]})
 
 
@@ -86,7 +84,7 @@ async def scripted_team(
     """Open a team over `script`, or over a `server` that stays; `settings` are the team's."""
     settings: TeamSettings | None = options.pop("settings", None)
     with nullcontext(server) if server else serving(script) as server:
-        endpoint = {"base_url": server.base_url, "timeout_seconds": 5, "max_retries": 0, **(models or {})}
+        endpoint = {"base_url": server.base_url, "timeout_seconds": 60, "max_retries": 0, **(models or {})}
         each = {"basic": {"model": "m", **endpoint}, "reasoning": {"model": "deep", **endpoint}}
         async with open_chat_models(ModelsSettings.model_validate(each)) as chat:
             who = roles_of(settings) if settings else ROLES

@@ -46,7 +46,7 @@ def narrow(script: Json, characters: int, refusal: str = REFUSAL) -> Iterator[Op
 @asynccontextmanager
 async def model_at(server: OpenAIServer, *, window: int | None = None) -> AsyncIterator[BaseChatModel]:
     """Open the chat model of `server`, which is known to have a `window` of so many tokens."""
-    endpoint = {"model": "m", "base_url": server.base_url, "timeout_seconds": 5, "max_retries": 0}
+    endpoint = {"model": "m", "base_url": server.base_url, "timeout_seconds": 60, "max_retries": 0}
     async with open_chat_models(ModelsSettings.model_validate({"basic": endpoint})) as models:
         model = models.get("basic")
         if window is not None:

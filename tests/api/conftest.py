@@ -19,7 +19,7 @@ def model() -> Iterator[OpenAIServer]:
 def server(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     home: Path = tmp_path_factory.mktemp("home")
     env = environment(model.base_url, home, MANIPLE_SERVER__CORS_ORIGINS="http://localhost:3000")
-    text = "models: {basic: {max_retries: 0, timeout_seconds: 5}}\n"
+    text = "models: {basic: {max_retries: 0, timeout_seconds: 60}}\n"
     (home / "conf.yaml").write_text(text, encoding="utf-8")
     with server_process(env, home) as process:
         yield process

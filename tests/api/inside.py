@@ -72,9 +72,9 @@ def numbered(text: str) -> list[tuple[int, Frame]]:
 
 def settings_of(base_url: str, home: Path, **sections: Any) -> Settings:
     """Return settings that open at once: no sandbox, no browser, no search."""
-    model = {"model": "scripted", "base_url": base_url, "max_retries": 0, "timeout_seconds": 20}
+    model = {"model": "scripted", "base_url": base_url, "max_retries": 0, "timeout_seconds": 60}
     plain = {"sandbox": {"backend": "off"}, "browser": {"enabled": False}, "models": {"basic": model}}
-    plain["search"] = {"providers": []}
+    plain |= {"search": {"providers": []}, "runs": {"drain_seconds": 0.5}}
     places = {"data_dir": home / "data", "cache_dir": home / "cache"}
     return Settings.model_validate({**plain, **places, **sections})
 

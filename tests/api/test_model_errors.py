@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 QUESTION = {"messages": [{"role": "user", "content": "1+3=?"}]}
 # The supervisor is asked even where the plan works, so that its model can fail, too.
 CONFIGURATION = """
-models: {basic: {max_retries: 0, timeout_seconds: 5}}
+models: {basic: {max_retries: 0, timeout_seconds: 60}}
 team: {supervisor: always}
 """
 

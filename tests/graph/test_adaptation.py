@@ -8,7 +8,7 @@ from maniple.agents.budget import Budget, Meter
 from maniple.graph import TeamRules
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
-from tests.team import PATIENT, agents, data, plan, scripted_team, status, step
+from tests.team import agents, data, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
 FAILED = reply("STEP FAILED: no data")
@@ -119,7 +119,7 @@ async def test_the_next_request_begins_with_a_plan_of_its_own():
 
 async def test_a_planner_that_takes_the_rest_of_the_budget_leaves_the_report():
     slow = {**script(), "planner": [reply(json.dumps(FIRST)), {"hang": True}]}
-    async with scripted_team(slow, models=PATIENT, rules=TeamRules(step_retries=0)) as it:
+    async with scripted_team(slow, rules=TeamRules(step_retries=0)) as it:
         meter = Meter(Budget(seconds=2))
         frames = await metered(it, meter)
     assert agents(frames)[2:] == ["researcher", "coder", "planner", "reporter"]

@@ -43,7 +43,7 @@ def parent_of(team, **compile_options):
 
 
 def settings_for(server: OpenAIServer) -> ModelsSettings:
-    endpoint = {"model": "m", "base_url": server.base_url, "timeout_seconds": 5, "max_retries": 0}
+    endpoint = {"model": "m", "base_url": server.base_url, "timeout_seconds": 60, "max_retries": 0}
     return ModelsSettings.model_validate({"basic": endpoint})
 
 

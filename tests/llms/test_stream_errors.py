@@ -23,7 +23,13 @@ def in_stream(after: int = 0, text: str = "a b c d", **error) -> dict:
 async def streamed(*replies: dict, fallback: bool = False, **options) -> tuple[str, int]:
     """Return the text of one streamed answer, and how many calls it took."""
     with serving({"other": list(replies)}) as server, serving({"other": [reply("instead")]}) as second:
-        basic = {"model": "m", "base_url": server.base_url, "timeout_seconds": 5, "max_retries": 2, **options}
+        basic = {
+            "model": "m",
+            "base_url": server.base_url,
+            "timeout_seconds": 60,
+            "max_retries": 2,
+            **options,
+        }
         if fallback:
             basic["fallbacks"] = [{"model": "n", "base_url": second.base_url}]
         async with open_chat_models(ModelsSettings(basic=ModelSettings.model_validate(basic))) as models:

@@ -11,7 +11,7 @@ from maniple.store import open_store
 from tests.openai_server import BRIEF
 from tests.runs.test_recovery import told
 from tests.sizes import sizes
-from tests.team import PATIENT, scripted_team
+from tests.team import scripted_team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 ENDS = {
@@ -28,7 +28,7 @@ ENDS = {
 async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, pauses, times):
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
-        scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer, models=PATIENT) as it,
+        scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer) as it,
         open_engine(it.team, store, kind="server") as engine,
     ):
         for number in range(times // 3 if pauses else times):
@@ -63,7 +63,7 @@ async def test_a_run_that_pauses_before_it_can_be_ended_is_answered_by_the_messa
 ):
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
-        scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer, models=PATIENT) as it,
+        scripted_team({**BRIEF, "by_history": True}, checkpointer=store.checkpointer) as it,
         open_engine(it.team, store, kind="server") as engine,
     ):
         first = (await engine.submit(_request("first", "t", pauses=True))).run.run_id

@@ -17,7 +17,7 @@ from maniple.tools.code import code_tools
 from tests.openai_server import BRIEF
 from tests.sandbox.host import as_process_one, new_marker, watched
 from tests.sizes import sizes
-from tests.team import PATIENT, scripted_team
+from tests.team import scripted_team
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +98,7 @@ async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: P
             toolbox = Toolbox({"coder": code_tools(sandbox, workspaces)})
             workplace = Workplace(workspaces, sandbox)
             async with (
-                scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox, models=PATIENT) as it,
+                scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox) as it,
                 open_engine(it.team, store, kind="server", workplace=workplace) as engine,
             ):
 

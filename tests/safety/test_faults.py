@@ -50,7 +50,7 @@ def client(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
         model.base_url,
         home,
         MANIPLE_MODELS__BASIC__MAX_RETRIES=str(RETRIES),
-        MANIPLE_MODELS__BASIC__TIMEOUT_SECONDS="1",
+        MANIPLE_MODELS__BASIC__TIMEOUT_SECONDS="3",
     )
     with heard_server(env, home) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
