@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from maniple.config import SandboxSettings
-from maniple.sandbox import Backend, Session, Unavailable, Workspaces, open_sandbox
+from maniple.sandbox import SandboxBackend, SandboxSession, Unavailable, Workspaces, open_sandbox
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.host import find_programs
 
@@ -37,7 +37,7 @@ async def measure() -> dict[str, float]:
         }
 
 
-async def _start(backend: Backend, workspaces: Workspaces, python: list[str]) -> dict[str, float]:
+async def _start(backend: SandboxBackend, workspaces: Workspaces, python: list[str]) -> dict[str, float]:
     started: list[float] = []
     answered: list[float] = []
     bare: list[float] = []
@@ -66,7 +66,7 @@ def _bare(argv: list[str]) -> float:
     return time.perf_counter() - began
 
 
-async def _warm(backend: Backend, workspaces: Workspaces) -> dict[str, float]:
+async def _warm(backend: SandboxBackend, workspaces: Workspaces) -> dict[str, float]:
     session = await backend.start(workspaces.open("warm"))
     names: dict[str, object] = {}
     try:
@@ -94,10 +94,10 @@ def _exec(code: str, names: dict[str, object]) -> float:
     return time.perf_counter() - began
 
 
-async def _together(backend: Backend, workspaces: Workspaces) -> float:
+async def _together(backend: SandboxBackend, workspaces: Workspaces) -> float:
     """Return the proportional memory (PSS) of all processes of 32 sandboxes that have answered."""
     async with AsyncExitStack() as stack:
-        sessions: list[Session] = []
+        sessions: list[SandboxSession] = []
         for number in range(AT_ONCE):
             session = await backend.start(workspaces.open(f"t{number}"))
             stack.push_async_callback(session.stop)

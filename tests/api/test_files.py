@@ -26,7 +26,7 @@ async def send(it: Inside, thread: str, *files: tuple[str, bytes], **options) ->
 
 
 def workspace(it: Inside, thread: str) -> Workspace:
-    return it.service.workspaces.of(thread)
+    return it.service.workspaces.locate(thread)
 
 
 async def test_what_is_sent_is_stored_told_listed_read_and_deleted(it: Inside):

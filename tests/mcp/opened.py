@@ -11,7 +11,7 @@ from maniple.config import McpServerSettings, McpSettings
 from maniple.config.mcp_settings import plain
 from maniple.mcp import Logins, McpServers, Outcome, Pins, Pipes, RemoteTool, open_servers
 from maniple.sandbox.backends.local import start_unprotected
-from maniple.sandbox.bubblewrap import Service
+from maniple.sandbox.bubblewrap import ServiceSpec
 
 MISBEHAVING = str(Path(__file__).with_name("misbehaving.py"))
 
@@ -53,7 +53,7 @@ async def opened(
     async def start(name: str, server: McpServerSettings) -> Pipes:
         given = {variable: plain(value) for variable, value in server.env.items()}
         argv = [server.command or "", *map(plain, server.args)]
-        return await start_unprotected(Service(argv, folder / name, given))
+        return await start_unprotected(ServiceSpec(argv, folder / name, given))
 
     mcp = McpSettings.model_validate({"servers": servers, "start_seconds": 20, **settings})
     places = pins or Pins(folder / "accepted"), start, Logins(folder / "logins")

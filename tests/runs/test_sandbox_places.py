@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from maniple.runs import RunRequest, Workplace, open_engine
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
-from maniple.sandbox.sessions import Tenure
+from maniple.sandbox.sessions import EvictionPolicy
 from maniple.store import open_store
 from maniple.tools.code import code_tools
 from tests.openai_server import SIMPLE, call, reply
@@ -30,7 +30,7 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
 ) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")
     async with (
-        opened_sandbox(Tenure(rest_seconds=300, patience_seconds=300), concurrent=1) as sandbox,
+        opened_sandbox(EvictionPolicy(rest_seconds=300, patience_seconds=300), concurrent=1) as sandbox,
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(
             SCRIPT,

@@ -53,7 +53,7 @@ async def equipped(
             settings,
             stack,
             sandbox=Unavailable("It is not there.", "none."),
-            leads=EgressRoute(AddressGuard(settings.fetch).resolve, nowhere),
+            egress=EgressRoute(AddressGuard(settings.fetch).resolve, nowhere),
             kept=kept,
         )
 

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Sandbox, Unavailable, open_sandbox
-from maniple.sandbox.sessions import Tenure
+from maniple.sandbox.sessions import EvictionPolicy
 
-_HASTY = Tenure(rest_seconds=0)
+_HASTY = EvictionPolicy(rest_seconds=0)
 
 
 @asynccontextmanager
-async def opened_sandbox(tenure: Tenure = _HASTY, **values: float) -> AsyncIterator[Sandbox]:
+async def opened_sandbox(tenure: EvictionPolicy = _HASTY, **values: float) -> AsyncIterator[Sandbox]:
     settings = SandboxSettings.model_validate({"timeout_seconds": 20, **values})
     async with open_sandbox(settings) as opened:
         assert not isinstance(opened, Unavailable), str(opened)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from maniple.sandbox import safe_open
-from maniple.sandbox.safe_open import DiskUse, measure, open_folder
-from maniple.sandbox.watchdog import UNTIDY, Limits
+from maniple.sandbox.safe_open import DiskUse, measure_disk_use, open_folder
+from maniple.sandbox.watchdog import CLEANUP_FACTOR, ResourceLimits
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 
 MEGABYTE = 1024**2
@@ -39,7 +39,7 @@ class TestOrdinaryUser:
             tree = _made(home)
             for closed in (tree / "a" / "b", tree / "a", tree):
                 closed.chmod(mode)
-            use = measure(tree, 10**9, 100)
+            use = measure_disk_use(tree, 10**9, 100)
             return f"{use.entries} {use.size_bytes // MEGABYTE}"
 
         assert as_nobody(act) == "4 2"
@@ -48,7 +48,7 @@ class TestOrdinaryUser:
         def act() -> str:
             tree = _made(home)
             tree.chmod(0o555)
-            measure(tree, 10**9, 100)
+            measure_disk_use(tree, 10**9, 100)
             return oct(tree.stat().st_mode & 0o777)
 
         assert as_nobody(act) == "0o555"
@@ -66,7 +66,7 @@ class TestOrdinaryUser:
             seen = set()
             for _ in range(200):
                 try:
-                    seen.add(measure(tree, 10**9, 100).entries)
+                    seen.add(measure_disk_use(tree, 10**9, 100).entries)
                 except PermissionError:
                     continue
             over.set()
@@ -82,7 +82,7 @@ class TestOrdinaryUser:
         def act() -> str:
             tree = _made(home)
             vars(module)["TRIES"] = 0
-            measure(tree, 10**9, 100)
+            measure_disk_use(tree, 10**9, 100)
             return "counted"
 
         assert "A folder is closed again and again" in as_nobody(act)
@@ -92,7 +92,7 @@ class TestOrdinaryUser:
         for place in (tree, tree / "a"):
             os.chown(place, 65534, 65534)
         (tree / "a" / "b").chmod(0o700)
-        assert as_nobody(lambda: str(measure(tree, 10**9, 100).entries)) == "3"
+        assert as_nobody(lambda: str(measure_disk_use(tree, 10**9, 100).entries)) == "3"
         assert (tree / "a" / "b").stat().st_uid == 0
 
     def test_a_link_to_a_closed_folder_opens_nothing(self, home: Path) -> None:
@@ -111,10 +111,10 @@ class TestOrdinaryUser:
 
 @pytest.mark.parametrize("use", [DiskUse(21 * MEGABYTE, 1, ()), DiskUse(1, 201, ())], ids=["bytes", "files"])
 def test_where_no_code_is_let_in_any_more_the_user_is_asked_to_tidy_up(use: DiskUse) -> None:
-    limits = Limits(1, 1, disk_mb=1, files=10)
+    limits = ResourceLimits(1, 1, disk_mb=1, files=10)
     within = limits.too_full(use, 0, (MEGABYTE, 10))
     assert "Remove what is not needed, and" in within
     assert "ask the user" not in within
-    beyond = limits.too_full(use, 0, (UNTIDY * MEGABYTE, UNTIDY * 10))
+    beyond = limits.too_full(use, 0, (CLEANUP_FACTOR * MEGABYTE, CLEANUP_FACTOR * 10))
     assert "No code is run where it is 20 times as much: ask the user to delete files" in beyond
     assert "Remove" not in beyond

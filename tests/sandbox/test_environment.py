@@ -9,15 +9,15 @@ import pytest
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox.package_environment import (
     KEPT_SECONDS,
-    Environment,
+    PackageEnvironment,
     find_environment,
-    installed_packages,
+    find_usable_environment,
+    list_installed_packages,
     remove_unused,
-    usable_environment,
 )
 
 
-def found(cache_dir: Path, **settings: object) -> Environment:
+def found(cache_dir: Path, **settings: object) -> PackageEnvironment:
     environment = find_environment(SandboxSettings.model_validate(settings), cache_dir)
     assert environment is not None
     return environment
@@ -65,24 +65,24 @@ def test_a_python_with_packages_of_its_own_keeps_them(tmp_path: Path) -> None:
 
 def test_what_is_installed_is_told_only_when_it_stands(tmp_path: Path) -> None:
     environment = found(tmp_path)
-    assert (environment.stands, installed_packages(SandboxSettings(), tmp_path)) == (False, ())
+    assert (environment.stands, list_installed_packages(SandboxSettings(), tmp_path)) == (False, ())
     stand(environment)
-    assert installed_packages(SandboxSettings(), tmp_path) == ("numpy 2.4.6",)
+    assert list_installed_packages(SandboxSettings(), tmp_path) == ("numpy 2.4.6",)
 
 
 def test_while_added_packages_are_not_installed_there_are_those_that_were_there_before(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     adding = SandboxSettings(packages=("polars",))
-    assert usable_environment(adding, tmp_path) is None
+    assert find_usable_environment(adding, tmp_path) is None
     stand(found(tmp_path))
-    assert usable_environment(adding, tmp_path) == found(tmp_path)
+    assert find_usable_environment(adding, tmp_path) == found(tmp_path)
     assert "sandbox.packages are not installed: run `maniple doctor`" in caplog.text
     stand(found(tmp_path, packages=["polars"]))
-    assert usable_environment(adding, tmp_path) == found(tmp_path, packages=["polars"])
+    assert find_usable_environment(adding, tmp_path) == found(tmp_path, packages=["polars"])
 
 
-def stand(environment: Environment, age_seconds: float = 0) -> None:
+def stand(environment: PackageEnvironment, age_seconds: float = 0) -> None:
     environment.path.mkdir(parents=True)
     environment.mark_ready({"numpy": "2.4.6"})
     then = time.time() - age_seconds

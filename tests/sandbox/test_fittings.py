@@ -8,7 +8,7 @@ import pytest
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
-from maniple.sandbox.package_environment import find_environment, install
+from maniple.sandbox.package_environment import find_environment, install_packages
 from tests.crawler.web import Reply, open_site
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 from tests.sandbox.wheels import offline_index, write_wheel
@@ -25,7 +25,7 @@ async def use_both(home: Path) -> str:
         place = f"{ALLOWED}:{site.port}"
         settings = SETTINGS.model_copy(update={"allow_hosts": (place,)})
         leads = EgressRoute(guard.resolve, asyncio.open_connection)
-        async with open_sandbox(settings, cache_dir=home / "cache", leads=leads) as sandbox:
+        async with open_sandbox(settings, cache_dir=home / "cache", egress=leads) as sandbox:
             if isinstance(sandbox, Unavailable):
                 return str(sandbox)
             workspace = Workspaces(home / "workspaces").open("t")
@@ -43,5 +43,5 @@ def test_an_ordinary_users_code_has_packages_and_network(
     with home_of_nobody() as home:
         made = find_environment(SETTINGS, home / "cache")
         assert made is not None
-        asyncio.run(install(made, lambda words: None))
+        asyncio.run(install_packages(made, lambda words: None))
         assert as_nobody(lambda: asyncio.run(use_both(home))) == "('1.0', b'through')"

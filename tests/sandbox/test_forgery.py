@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from maniple.sandbox import Sandbox, Workspace
-from maniple.sandbox.worker_session import Channel, Forged, Said, parse
+from maniple.sandbox.worker_session import InvalidFrameError, WorkerChannel, WorkerMessage, parse_message
 
 pytestmark = pytest.mark.anyio
 
@@ -136,19 +136,19 @@ async def test_a_worker_that_closes_its_sockets_ends_like_one_that_died(
     ],
 )
 async def test_what_no_worker_says_is_not_taken_for_its_word(content: bytes) -> None:
-    with pytest.raises(Forged):
-        parse(content)
+    with pytest.raises(InvalidFrameError):
+        parse_message(content)
 
 
 async def test_halves_of_characters_do_not_get_through() -> None:
-    said = parse(b'{"id": "a", "exit_code": 0, "value": "\\ud800", "images": []}')
+    said = parse_message(b'{"id": "a", "exit_code": 0, "value": "\\ud800", "images": []}')
     assert said.value == "?"
 
 
 async def test_any_bytes_in_any_pieces_are_frames_or_a_breach() -> None:
-    heard: list[Said] = []
+    heard: list[WorkerMessage] = []
     broken: list[str] = []
-    channel = Channel(1000, heard.append, broken.append)
+    channel = WorkerChannel(1000, heard.append, broken.append)
     good = b'{"id": "a", "exit_code": 3}'
     stream = (len(good).to_bytes(4, "big") + good) * 3 + os.urandom(4) + bytes(5000)
     for at in range(0, len(stream), 7):

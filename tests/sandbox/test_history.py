@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError
-from maniple.sandbox import History, Workspace, Workspaces
+from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.sandbox.workspaces import EDITED_BYTES, KEPT_BYTES, STEPS_OF_A_FILE
 
 
@@ -21,7 +21,7 @@ def place(workspaces: Workspaces) -> Workspace:
 
 
 @pytest.fixture
-def history(workspaces: Workspaces) -> History:
+def history(workspaces: Workspaces) -> EditHistory:
     return workspaces.history("t")
 
 
@@ -30,7 +30,7 @@ def held(place: Workspace, path: str = "a") -> bytes:
 
 
 def test_it_is_kept_beside_the_workspace_and_closed_to_others(
-    workspaces: Workspaces, history: History, place: Workspace
+    workspaces: Workspaces, history: EditHistory, place: Workspace
 ) -> None:
     history.write(place, "a", b"one")
     assert place.files(10) == [("a", 3)]
@@ -40,7 +40,7 @@ def test_it_is_kept_beside_the_workspace_and_closed_to_others(
     assert not history.folder.exists() and not place.path.exists()
 
 
-def test_a_step_that_never_reached_the_file_is_passed_over(history: History, place: Workspace) -> None:
+def test_a_step_that_never_reached_the_file_is_passed_over(history: EditHistory, place: Workspace) -> None:
     history.write(place, "a", b"one")
     history.write(place, "a", b"two")
     # As after a crash between the two: the step is kept, the file is as it was.
@@ -49,14 +49,14 @@ def test_a_step_that_never_reached_the_file_is_passed_over(history: History, pla
     assert place.is_missing("a")
 
 
-def test_a_file_that_cannot_be_written_leaves_no_step(history: History, place: Workspace) -> None:
+def test_a_file_that_cannot_be_written_leaves_no_step(history: EditHistory, place: Workspace) -> None:
     history.write(place, "a", b"one")
     with pytest.raises(FileError, match="the limit is"):
         history.write(place, "a", b"x" * (place.max_file_bytes + 1))
     assert history.undo(place, "a") == (b"one", None)
 
 
-def test_only_so_many_steps_and_bytes_are_kept(history: History, place: Workspace) -> None:
+def test_only_so_many_steps_and_bytes_are_kept(history: EditHistory, place: Workspace) -> None:
     for number in range(STEPS_OF_A_FILE + 5):
         history.write(place, "a", str(number).encode())
     for _ in range(STEPS_OF_A_FILE):
@@ -70,7 +70,9 @@ def test_only_so_many_steps_and_bytes_are_kept(history: History, place: Workspac
     assert sum(file.stat().st_size for file in history.folder.iterdir()) <= KEPT_BYTES
 
 
-def test_what_is_too_large_to_be_kept_is_written_and_not_edited(history: History, place: Workspace) -> None:
+def test_what_is_too_large_to_be_kept_is_written_and_not_edited(
+    history: EditHistory, place: Workspace
+) -> None:
     history.write(place, "a", b"one")
     place.write("a", b"x" * (EDITED_BYTES + 1))
     with pytest.raises(FileError, match="too many to be edited"):
@@ -81,7 +83,7 @@ def test_what_is_too_large_to_be_kept_is_written_and_not_edited(history: History
         history.undo(place, "a")
 
 
-def test_names_that_mean_the_same_file_have_one_history(history: History, place: Workspace) -> None:
+def test_names_that_mean_the_same_file_have_one_history(history: EditHistory, place: Workspace) -> None:
     history.write(place, "b/a", b"one")
     history.write(place, "/workspace/b/./a", b"two")
     history.undo(place, "b//a")

@@ -11,9 +11,14 @@ import pytest
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox, package_environment
-from maniple.sandbox.bubblewrap import Fittings
+from maniple.sandbox.bubblewrap import SandboxLayout
 from maniple.sandbox.host import find_python
-from maniple.sandbox.package_environment import Environment, find_broken, find_environment, install
+from maniple.sandbox.package_environment import (
+    PackageEnvironment,
+    find_broken_packages,
+    find_environment,
+    install_packages,
+)
 from tests.sandbox.wheels import offline_index, write_wheel
 
 pytestmark = pytest.mark.anyio
@@ -24,10 +29,10 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return offline_index(tmp_path, monkeypatch)
 
 
-def environment(folder: Path, *requirements: str) -> Environment:
+def environment(folder: Path, *requirements: str) -> PackageEnvironment:
     base = find_python(None)
     assert not isinstance(base, Unavailable)
-    return Environment(folder / "cache/sandbox/key", base, requirements)
+    return PackageEnvironment(folder / "cache/sandbox/key", base, requirements)
 
 
 def nobody(words: str) -> None:
@@ -38,7 +43,7 @@ async def test_what_is_installed_stands_and_names_its_versions(tmp_path: Path, w
     write_wheel(wheels, "tiny")
     said: list[str] = []
     made = environment(tmp_path, "tiny==1.0")
-    await install(made, said.append)
+    await install_packages(made, said.append)
     assert (made.stands, made.installed()) == (True, ("tiny 1.0",))
     assert said[0] == "making a virtual environment"
     assert said[1:] == ["installing them", "compiling them"]
@@ -48,9 +53,9 @@ async def test_what_is_installed_stands_and_names_its_versions(tmp_path: Path, w
 async def test_one_that_stands_is_left_alone(tmp_path: Path, wheels: Path) -> None:
     write_wheel(wheels, "tiny")
     made = environment(tmp_path, "tiny")
-    await install(made, nobody)
+    await install_packages(made, nobody)
     said: list[str] = []
-    await install(made, said.append, pip=("/nonexistent",))
+    await install_packages(made, said.append, pip=("/nonexistent",))
     assert said == []
 
 
@@ -58,7 +63,7 @@ async def test_two_programs_make_it_once(tmp_path: Path, wheels: Path) -> None:
     write_wheel(wheels, "tiny")
     said: list[str] = []
     made = environment(tmp_path, "tiny")
-    await asyncio.gather(install(made, said.append), install(made, said.append))
+    await asyncio.gather(install_packages(made, said.append), install_packages(made, said.append))
     assert said.count("making a virtual environment") == 1
     assert "waiting for another program that prepares them" in said
     assert made.stands
@@ -69,7 +74,7 @@ async def test_others_can_read_it_however_private_the_operator_is(tmp_path: Path
     made = environment(tmp_path, "tiny")
     before = os.umask(0o077)
     try:
-        await install(made, nobody)
+        await install_packages(made, nobody)
     finally:
         os.umask(before)
     closed = [path for path in made.path.rglob("*") if not path.stat().st_mode & 0o004]
@@ -99,7 +104,7 @@ async def test_a_cancelled_installation_leaves_no_process_and_no_folder(
         if words == "installing them":
             begun.set()
 
-    installing = asyncio.create_task(install(made, say, pip=(sys.executable, str(program))))
+    installing = asyncio.create_task(install_packages(made, say, pip=(sys.executable, str(program))))
     async with asyncio.timeout(60):
         await begun.wait()
         installing.cancel()
@@ -115,7 +120,7 @@ async def test_what_a_killed_installation_left_is_removed_by_the_next(tmp_path: 
     made = environment(tmp_path, "tiny")
     (made.path.parent / "tmpabc.part/bin").mkdir(parents=True)
     made.path.mkdir()  # renamed and not marked cannot be; but whoever made it, it is not whole
-    await install(made, nobody)
+    await install_packages(made, nobody)
     assert sorted(path.name for path in made.path.parent.iterdir()) == ["key", "lock"]
     assert made.stands
 
@@ -123,7 +128,7 @@ async def test_what_a_killed_installation_left_is_removed_by_the_next(tmp_path: 
 async def test_a_package_that_does_not_exist_is_told_in_pips_words(tmp_path: Path, wheels: Path) -> None:
     made = environment(tmp_path, "nowhere-to-be-found")
     with pytest.raises(SandboxError, match=r"No matching distribution found for nowhere.*sandbox\.packages"):
-        await install(made, nobody)
+        await install_packages(made, nobody)
     assert not made.stands
 
 
@@ -139,7 +144,7 @@ async def test_what_keeps_pip_from_installing_is_told_with_what_to_do(
     said: str, words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SandboxError, match=words):
-        await install(environment(tmp_path, "tiny"), nobody, pip=_failing(tmp_path, said))
+        await install_packages(environment(tmp_path, "tiny"), nobody, pip=_failing(tmp_path, said))
 
 
 def _failing(folder: Path, said: str) -> tuple[str, ...]:
@@ -153,13 +158,13 @@ async def test_a_disk_without_room_is_told_before_anything_is_fetched(
 ) -> None:
     monkeypatch.setattr(package_environment, "NEEDED_BYTES", 1 << 60)
     with pytest.raises(SandboxError, match=r"no room .* make room, or set cache_dir"):
-        await install(environment(tmp_path, "tiny"), nobody, pip=("/nonexistent",))
+        await install_packages(environment(tmp_path, "tiny"), nobody, pip=("/nonexistent",))
 
 
 async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
     with pytest.raises(SandboxError, match=r"cannot be kept in .*Set cache_dir"):
-        await install(environment(tmp_path, "tiny"), nobody)
+        await install_packages(environment(tmp_path, "tiny"), nobody)
 
 
 @pytest.fixture
@@ -176,7 +181,7 @@ async def test_what_is_installed_is_there_in_the_sandbox_and_cannot_be_changed(
 ) -> None:
     made = find_environment(own_packages, tmp_path / "cache")
     assert made is not None
-    await install(made, nobody)
+    await install_packages(made, nobody)
     workspace = Workspaces(tmp_path / "workspaces").open("t")
     async with open_sandbox(own_packages, cache_dir=tmp_path / "cache") as sandbox:
         assert not isinstance(sandbox, Unavailable)
@@ -195,10 +200,10 @@ async def test_the_inspection_finds_what_cannot_be_imported(
 ) -> None:
     made = find_environment(own_packages, tmp_path / "cache")
     assert made is not None
-    await install(made, nobody)
+    await install_packages(made, nobody)
     async with open_sandbox(own_packages, cache_dir=tmp_path / "cache") as sandbox:
         assert not isinstance(sandbox, Unavailable)
-        broken = await find_broken(made, sandbox)
+        broken = await find_broken_packages(made, sandbox)
     assert broken == {"broken": "ModuleNotFoundError: No module named 'nothing_of_that_name'"}
     assert made.font_list() is None
 
@@ -209,4 +214,4 @@ async def test_without_an_environment_the_sandbox_has_plain_python(tmp_path: Pat
         assert not isinstance(sandbox, Unavailable)
         plain = await sandbox.run_python("import sys; sys.prefix", key="t", workspace=workspace)
     assert plain.value.startswith("'/usr"), plain.text()
-    assert Fittings().python == ""
+    assert SandboxLayout().python == ""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import SandboxError
-from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
-from maniple.sandbox.sessions import Tenure
+from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
+from maniple.sandbox.sessions import EvictionPolicy
 from tests.sandbox.opened import opened_sandbox
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +69,7 @@ async def test_one_thread_more_than_places_lets_each_keep_its_variables(tmp_path
         calls = [await sandbox.run_python(code, key=key, workspace=workspace) for _ in range(4)]
         return [(call.value, call.lost) for call in calls]
 
-    async with opened_sandbox(Tenure(rest_seconds=1), concurrent=2) as sandbox:
+    async with opened_sandbox(EvictionPolicy(rest_seconds=1), concurrent=2) as sandbox:
         all_told = await asyncio.gather(*(told(sandbox, key) for key in "abc"))
     assert all_told == [[(str(number), "") for number in range(1, 5)]] * 3
 
@@ -78,7 +78,7 @@ async def test_a_session_that_works_is_not_asked_to_make_room(tmp_path: Path) ->
     async with opened_sandbox(concurrent=1) as sandbox:
         workspaces = Workspaces(tmp_path)
         await sandbox.run_python("x = 1", key="a", workspace=workspaces.open("a"))
-        begun: list[asyncio.Task[Completed]] = []
+        begun: list[asyncio.Task[ExecutionResult]] = []
         for key in ("a", "b", "a"):
             code, workspace = "globals().get('x', 0)", workspaces.open(key)
             begun.append(asyncio.create_task(sandbox.run_python(code, key=key, workspace=workspace)))
@@ -90,9 +90,9 @@ async def test_a_session_that_works_is_not_asked_to_make_room(tmp_path: Path) ->
 async def test_a_thread_whose_calls_never_pause_gives_its_place_up_when_patience_ends(
     workspace: Workspace,
 ) -> None:
-    async with opened_sandbox(Tenure(rest_seconds=60, patience_seconds=0), concurrent=1) as sandbox:
+    async with opened_sandbox(EvictionPolicy(rest_seconds=60, patience_seconds=0), concurrent=1) as sandbox:
 
-        async def call(key: str) -> Completed:
+        async def call(key: str) -> ExecutionResult:
             return await sandbox.run_python("x = globals().get('x', 0) + 1; x", key=key, workspace=workspace)
 
         greedy = [asyncio.create_task(call("greedy")) for _ in range(6)]
@@ -105,7 +105,7 @@ async def test_a_thread_whose_calls_never_pause_gives_its_place_up_when_patience
 
 
 async def test_a_sandbox_that_is_closed_refuses_who_waits_for_a_place(workspace: Workspace) -> None:
-    async with opened_sandbox(Tenure(rest_seconds=60), concurrent=1) as sandbox:
+    async with opened_sandbox(EvictionPolicy(rest_seconds=60), concurrent=1) as sandbox:
         await sandbox.run_python("1", key="a", workspace=workspace)
         waiting = asyncio.create_task(sandbox.run_python("1", key="b", workspace=workspace))
         await asyncio.sleep(0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError
-from maniple.sandbox.backends.remote import MAX_FILES, Mirror, Stamp
+from maniple.sandbox.backends.remote import MAX_FILES, FileStamp, WorkspaceMirror
 from maniple.sandbox.workspaces import Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ class Remote:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.changes: dict[str, int] = {}
-        self.told: dict[str, Stamp] = {}
+        self.told: dict[str, FileStamp] = {}
         self.fetched: list[str] = []
         self.sent: list[str] = []
 
@@ -26,8 +26,8 @@ class Remote:
         self.files[path] = content
         self.changes[path] = self.changes.get(path, 0) + 1
 
-    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
-        true = {path: Stamp(len(self.files[path]), str(self.changes[path])) for path in self.files}
+    async def stamps(self, limit: int) -> Mapping[str, FileStamp]:
+        true = {path: FileStamp(len(self.files[path]), str(self.changes[path])) for path in self.files}
         return dict(list((true | self.told).items())[:limit])
 
     async def fetch(self, path: str, limit_bytes: int) -> bytes:
@@ -58,8 +58,8 @@ def remote() -> Remote:
 
 
 @pytest.fixture
-def mirror(workspace: Workspace, remote: Remote) -> Mirror:
-    return Mirror(workspace, remote, 250)
+def mirror(workspace: Workspace, remote: Remote) -> WorkspaceMirror:
+    return WorkspaceMirror(workspace, remote, 250)
 
 
 async def test_each_change_goes_over_once(mirror, workspace, remote):
@@ -137,7 +137,7 @@ async def test_files_that_are_too_large_or_too_much_together_stay_and_are_named(
 
 async def test_a_file_that_is_larger_than_it_was_told_stays(mirror, workspace, remote):
     remote.change("liar", b"x" * 1000)
-    remote.told["liar"] = Stamp(1, "x")
+    remote.told["liar"] = FileStamp(1, "x")
     assert "'liar' could not be read" in await mirror.down()
     assert workspace.files(9) == []
 

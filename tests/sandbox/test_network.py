@@ -11,7 +11,7 @@ import pytest
 
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, EgressRoute
-from maniple.sandbox import Completed, Sandbox, Unavailable, Workspace, open_sandbox
+from maniple.sandbox import ExecutionResult, Sandbox, Unavailable, Workspace, open_sandbox
 from tests.crawler.web import Canary, Reply, Site, open_canary, open_site, redirect
 from tests.sandbox.nobody import home_of_nobody
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.
 # What listens there may be reached under its name; the canary, on 127.0.0.1 and ::1, may not.
 ALLOWED = "127.0.0.2"
 DNS = {"site.test": ALLOWED, "inner.test": "127.0.0.1"}
-Run = Callable[[str], Awaitable[Completed]]
+Run = Callable[[str], Awaitable[ExecutionResult]]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def connected(*names: str) -> AsyncIterator[Sandbox]:
         return await guard.resolve(DNS.get(host, host), port)
 
     settings = SandboxSettings(network="allowlist", allow_hosts=names)
-    async with open_sandbox(settings, leads=EgressRoute(resolve, asyncio.open_connection)) as sandbox:
+    async with open_sandbox(settings, egress=EgressRoute(resolve, asyncio.open_connection)) as sandbox:
         if isinstance(sandbox, Unavailable):
             pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
@@ -249,7 +249,7 @@ async def test_a_way_out_that_cannot_be_opened_is_told_and_no_code_is_run(
     monkeypatch.setattr("tempfile.tempdir", str(long))
     settings = SandboxSettings(network="allowlist", allow_hosts=("site.test",))
     leads = EgressRoute(AddressGuard(FetchSettings()).resolve, asyncio.open_connection)
-    async with open_sandbox(settings, leads=leads) as sandbox:
+    async with open_sandbox(settings, egress=leads) as sandbox:
         assert isinstance(sandbox, Unavailable)
         assert "AF_UNIX path too long" in sandbox.reason
         assert "sandbox.network: none" in sandbox.remedy

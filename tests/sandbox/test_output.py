@@ -2,8 +2,8 @@ import tracemalloc
 
 import pytest
 
-from maniple.sandbox import Completed, Sandbox, Workspace
-from maniple.sandbox.processes import Capture
+from maniple.sandbox import ExecutionResult, Sandbox, Workspace
+from maniple.sandbox.processes import TruncatedBuffer
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def test_an_endless_writer_is_stopped_with_little_to_show_for_it(
 
 
 async def test_memory_for_output_is_bounded_by_the_limit() -> None:
-    capture = Capture(limit_bytes=4096)
+    capture = TruncatedBuffer(limit_bytes=4096)
     chunk = b"y" * 65_536
     tracemalloc.start()
     try:
@@ -47,7 +47,7 @@ async def test_memory_for_output_is_bounded_by_the_limit() -> None:
 
 
 async def test_a_character_between_head_and_tail_survives() -> None:
-    capture = Capture(limit_bytes=8)
+    capture = TruncatedBuffer(limit_bytes=8)
     capture.data_received("abc€de".encode())
     assert capture.text() == "abc€de"
 
@@ -55,26 +55,26 @@ async def test_a_character_between_head_and_tail_survives() -> None:
 @pytest.mark.parametrize(
     ("completed", "text"),
     [
-        (Completed(0, "", "", 0.1), "[no output; print what you want to see]"),
-        (Completed(0, "a\n", "b\n", 0.1), "a\n[stderr]\nb"),
-        (Completed(1, "", "", 0.1), "[exit code 1]"),
-        (Completed(0, "a", "", 0.4), "a"),
-        (Completed(0, "a", "", 0.6), "a\n[took 0.6 s]"),
-        (Completed(0, "a", "", 2.34, value="4"), "a\n4\n[took 2.3 s]"),
+        (ExecutionResult(0, "", "", 0.1), "[no output; print what you want to see]"),
+        (ExecutionResult(0, "a\n", "b\n", 0.1), "a\n[stderr]\nb"),
+        (ExecutionResult(1, "", "", 0.1), "[exit code 1]"),
+        (ExecutionResult(0, "a", "", 0.4), "a"),
+        (ExecutionResult(0, "a", "", 0.6), "a\n[took 0.6 s]"),
+        (ExecutionResult(0, "a", "", 2.34, value="4"), "a\n4\n[took 2.3 s]"),
         (
-            Completed(137, "", "", 4.0, timed_out=True, lost="Everything was stopped."),
+            ExecutionResult(137, "", "", 4.0, timed_out=True, lost="Everything was stopped."),
             "[timeout: stopped after 4 seconds; it had printed nothing]\n[Everything was stopped.]",
         ),
         (
-            Completed(137, "so far\n", "", 30.02, timed_out=True),
+            ExecutionResult(137, "so far\n", "", 30.02, timed_out=True),
             "so far\n[timeout: stopped after 30 seconds; above is what it printed until then; "
             "Python's variables are kept]",
         ),
         (
-            Completed(137, "", "", 30.02, timed_out=True),
+            ExecutionResult(137, "", "", 30.02, timed_out=True),
             "[timeout: stopped after 30 seconds; it had printed nothing; Python's variables are kept]",
         ),
     ],
 )
-async def test_a_model_reads_what_happened(completed: Completed, text: str) -> None:
+async def test_a_model_reads_what_happened(completed: ExecutionResult, text: str) -> None:
     assert completed.text() == text

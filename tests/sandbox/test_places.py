@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from maniple.sandbox.sessions import Places, Tenure
+from maniple.sandbox.sessions import EvictionPolicy, SessionPool
 
 pytestmark = pytest.mark.anyio
 
@@ -17,21 +17,21 @@ class _Hall:
 
     def __init__(self, number: int, rest_seconds: float = _LONG, patience_seconds: float = _LONG) -> None:
         self.asked: list[str] = []
-        self.places = Places(number, self._ask, Tenure(rest_seconds, patience_seconds))
+        self.places = SessionPool(number, self._ask, EvictionPolicy(rest_seconds, patience_seconds))
 
     def _ask(self, key: str) -> None:
         self.asked.append(key)
-        asyncio.get_running_loop().call_soon(self.places.give_back, key)
+        asyncio.get_running_loop().call_soon(self.places.release, key)
 
     async def enter(self, *keys: str) -> None:
         """Let each hold a place and rest."""
         for key in keys:
-            await self.places.take()
-            self.places.rest(key)
+            await self.places.acquire()
+            self.places.mark_idle(key)
 
     async def waiting(self) -> asyncio.Task[None]:
         """Somebody more who has begun to wait."""
-        task = asyncio.create_task(self.places.take())
+        task = asyncio.create_task(self.places.acquire())
         await asyncio.sleep(0)
         return task
 
@@ -44,8 +44,8 @@ async def _soon(task: asyncio.Task[None]) -> None:
 async def test_who_has_rested_for_longest_makes_room() -> None:
     hall = _Hall(3, rest_seconds=0)
     await hall.enter("a", "b", "c")
-    hall.places.work("a")
-    hall.places.rest("a")
+    hall.places.mark_busy("a")
+    hall.places.mark_idle("a")
     await _soon(await hall.waiting())
     assert hall.asked == ["b"]
 
@@ -70,12 +70,12 @@ async def test_who_has_just_begun_to_rest_is_left_alone_until_its_time_is_over()
 async def test_whose_run_is_over_makes_room_at_once_and_before_those_who_rest_for_longer() -> None:
     hall = _Hall(3)
     await hall.enter("a", "b", "c")
-    hall.places.done("b")
+    hall.places.mark_done("b")
     assert hall.asked == [], "nobody needs the place"
     await _soon(await hall.waiting())
     assert hall.asked == ["b"]
     task = await hall.waiting()
-    hall.places.done("c")
+    hall.places.mark_done("c")
     await _soon(task)
     assert hall.asked == ["b", "c"]
 
@@ -84,15 +84,15 @@ async def test_who_works_again_is_done_no_more() -> None:
     hall = _Hall(2)
     await hall.enter("a", "b")
     for key in "ab":
-        hall.places.done(key)
-    hall.places.work("a")
-    hall.places.done("a")
+        hall.places.mark_done(key)
+    hall.places.mark_busy("a")
+    hall.places.mark_done("a")
     await _soon(await hall.waiting())
     task = await hall.waiting()
     assert hall.asked == ["b"]
-    hall.places.rest("a")
+    hall.places.mark_idle("a")
     assert hall.asked == ["b"], "its next run has begun"
-    hall.places.done("a")
+    hall.places.mark_done("a")
     await _soon(task)
 
 
@@ -100,7 +100,7 @@ async def test_who_works_again_in_time_keeps_its_place() -> None:
     hall = _Hall(2, rest_seconds=0.1)
     await hall.enter("a", "b")
     task = await hall.waiting()
-    hall.places.work("a")
+    hall.places.mark_busy("a")
     await _soon(task)
     assert hall.asked == ["b"]
 
@@ -114,11 +114,11 @@ async def test_when_patience_ends_the_rest_of_a_holder_is_cut_short() -> None:
 
 async def test_a_holder_that_never_rests_learns_that_somebody_is_overdue() -> None:
     hall = _Hall(1, patience_seconds=0)
-    await hall.places.take()
+    await hall.places.acquire()
     assert not hall.places.is_overdue, "nobody waits"
     task = await hall.waiting()
     assert hall.places.is_overdue
-    hall.places.give_back("a")
+    hall.places.release("a")
     await _soon(task)
     assert not hall.places.is_overdue
 
@@ -126,28 +126,28 @@ async def test_a_holder_that_never_rests_learns_that_somebody_is_overdue() -> No
 async def test_for_whom_another_is_leaving_nobody_else_need_hurry() -> None:
     asked: list[str] = []
     ask: Callable[[str], None] = asked.append
-    places = Places(2, ask, Tenure(rest_seconds=0, patience_seconds=0))
-    await places.take()
-    await places.take()
-    places.rest("a")
-    task = asyncio.create_task(places.take())
+    places = SessionPool(2, ask, EvictionPolicy(rest_seconds=0, patience_seconds=0))
+    await places.acquire()
+    await places.acquire()
+    places.mark_idle("a")
+    task = asyncio.create_task(places.acquire())
     await asyncio.sleep(0)
     assert asked == ["a"]
     assert not places.is_overdue
-    places.give_back("a")
+    places.release("a")
     await _soon(task)
 
 
 async def test_who_stops_waiting_takes_no_place_not_even_one_that_was_just_given() -> None:
     hall = _Hall(1)
-    await hall.places.take()
+    await hall.places.acquire()
     first, second, third = await hall.waiting(), await hall.waiting(), await hall.waiting()
     first.cancel()
-    hall.places.give_back("a")
+    hall.places.release("a")
     second.cancel()
     await _soon(third)
     assert (first.cancelled(), second.cancelled()) == (True, True)
-    hall.places.give_back("third")
+    hall.places.release("third")
     await _soon(await hall.waiting())
 
 

@@ -10,7 +10,7 @@ from maniple.config import Settings
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
-from maniple.sandbox.package_environment import find_environment, installed_packages
+from maniple.sandbox.package_environment import find_environment, list_installed_packages
 from tests.crawler.web import Reply, Site, open_site
 from tests.sandbox.wheels import write_wheel
 
@@ -47,7 +47,7 @@ async def fitted(site: Site) -> AsyncIterator[Sandbox]:
     if environment is None or not environment.stands:
         pytest.fail("The tests need the sandbox's packages: run `.venv/bin/maniple doctor --packages`.")
     leads = EgressRoute(resolve, asyncio.open_connection)
-    async with open_sandbox(settings, cache_dir=cache_dir, leads=leads) as sandbox:
+    async with open_sandbox(settings, cache_dir=cache_dir, egress=leads) as sandbox:
         if isinstance(sandbox, Unavailable):
             pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
@@ -118,7 +118,7 @@ async def test_pip_finds_the_way_too(fitted: Sandbox, site: Site, workspace: Wor
 
 
 async def test_its_packages_are_told_by_name_and_version(fitted: Sandbox, workspace: Workspace) -> None:
-    told = dict(one.split(" ") for one in installed_packages(SandboxSettings(), Settings().cache_dir))
+    told = dict(one.split(" ") for one in list_installed_packages(SandboxSettings(), Settings().cache_dir))
     code = "import numpy, pandas, yfinance; [m.__version__ for m in (numpy, pandas, yfinance)]"
     completed = await fitted.run_python(code, key="t", workspace=workspace)
     assert completed.value == repr([told[name] for name in ("numpy", "pandas", "yfinance")])

@@ -19,7 +19,7 @@ from maniple.sandbox.isolation import (
     REFUSED,
     SOCKETS,
     UNSUPPORTED,
-    filter_program,
+    build_seccomp_filter,
 )
 
 ALLOWED = 0x7FFF0000
@@ -30,7 +30,7 @@ def verdict(machine: str, number: int, *arguments: int, architecture: int | None
     """0 for a call that is let through, else its error."""
     told = MACHINES[machine] if architecture is None else architecture
     data = struct.pack("=IIQ6Q", number, told, 0, *arguments, *[0] * (6 - len(arguments)))
-    program = list(struct.iter_unpack("=HBBI", filter_program(machine)))
+    program = list(struct.iter_unpack("=HBBI", build_seccomp_filter(machine)))
     value, at = 0, 0
     while at < len(program):
         code, if_true, if_false, operand = program[at]
@@ -172,4 +172,4 @@ def test_calls_in_another_machines_language_do_not_exist(machine: str) -> None:
 
 def test_an_unknown_machine_has_no_filter_and_so_no_sandbox() -> None:
     with pytest.raises(SandboxError, match="no system-call filter for s390x machines"):
-        filter_program("s390x")
+        build_seccomp_filter("s390x")

@@ -14,7 +14,7 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import EgressRoute
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.local import start_unprotected
-from maniple.sandbox.bubblewrap import Service, Services, open_services
+from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
 from maniple.sandbox.processes import PipedProgram
 from tests.mcp.opened import until
 
@@ -26,8 +26,8 @@ SECONDS = 1_000_000 + os.getpid()
 
 
 @pytest.fixture
-async def services(anyio_backend: str) -> AsyncIterator[Services]:
-    async with open_services(SandboxSettings(), None) as found:
+async def services(anyio_backend: str) -> AsyncIterator[ServiceLauncher]:
+    async with open_service_launcher(SandboxSettings(), None) as found:
         yield found
 
 
@@ -43,11 +43,13 @@ async def answer(program: PipedProgram) -> str:
         await program.stop()
 
 
-def service(tmp_path: Path, code: str, **more: Any) -> Service:
-    return Service([PYTHON, "-I", "-c", code], tmp_path / "home", more.pop("environment", {}), **more)
+def service(tmp_path: Path, code: str, **more: Any) -> ServiceSpec:
+    return ServiceSpec([PYTHON, "-I", "-c", code], tmp_path / "home", more.pop("environment", {}), **more)
 
 
-async def test_it_sees_its_own_folder_what_is_named_and_nothing_else(services: Services, tmp_path: Path):
+async def test_it_sees_its_own_folder_what_is_named_and_nothing_else(
+    services: ServiceLauncher, tmp_path: Path
+):
     for name in ("shown", "hidden", "open"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name)
@@ -68,22 +70,22 @@ print(json.dumps([os.getcwd(), os.environ["HOME"], sorted(os.listdir({str(tmp_pa
     ]
 
 
-async def test_what_it_writes_into_its_folder_is_kept(services: Services, tmp_path: Path):
+async def test_what_it_writes_into_its_folder_is_kept(services: ServiceLauncher, tmp_path: Path):
     await answer(await services.start(service(tmp_path, "open('a', 'w').write('kept'); print(1)")))
     assert await answer(await services.start(service(tmp_path, "print(open('a').read())"))) == "kept\n"
 
 
-async def test_a_program_of_a_virtual_environment_finds_its_python(services: Services, tmp_path: Path):
+async def test_a_program_of_a_virtual_environment_finds_its_python(services: ServiceLauncher, tmp_path: Path):
     # The Python of these tests: often under a home that only its owner can enter.
     environment = tmp_path / "environment"
     venv.create(environment, symlinks=True)
     argv = [str(environment / "bin" / "python"), "-c", "import json, sys; print(sys.prefix)"]
-    program = await services.start(Service(argv, tmp_path / "home", {}))
+    program = await services.start(ServiceSpec(argv, tmp_path / "home", {}))
     assert await answer(program) == f"{environment}\n"
 
 
 async def test_its_variables_are_those_of_the_settings_and_stand_in_no_command_line(
-    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: ServiceLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("OF_THE_SERVER", "canary-in-the-environment")
     code = "import os, json; print(json.dumps(dict(os.environ)), flush=True); input()"
@@ -95,7 +97,7 @@ async def test_its_variables_are_those_of_the_settings_and_stand_in_no_command_l
     assert "OF_THE_SERVER" not in found
 
 
-async def test_it_reaches_nobody_without_being_allowed_to(services: Services, tmp_path: Path):
+async def test_it_reaches_nobody_without_being_allowed_to(services: ServiceLauncher, tmp_path: Path):
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     code = f"""
@@ -131,13 +133,13 @@ for host in ("named.test:{port}", "other.test:{port}"):
         print(error.code)
 """
     leads = EgressRoute(resolve, asyncio.open_connection)
-    async with open_services(SandboxSettings(), leads) as services:
+    async with open_service_launcher(SandboxSettings(), leads) as services:
         program = await services.start(service(tmp_path, code, allow_hosts=[f"named.test:{port}"]))
         assert await answer(program) == "hello\n403\n"
     server.close()
 
 
-async def test_too_much_memory_ends_it_with_a_reason(services: Services, tmp_path: Path):
+async def test_too_much_memory_ends_it_with_a_reason(services: ServiceLauncher, tmp_path: Path):
     code = "x = bytearray(300_000_000); print('had it', flush=True); input()"
     program = await services.start(service(tmp_path, code, memory_mb=100))
     async with asyncio.timeout(60):
@@ -146,7 +148,7 @@ async def test_too_much_memory_ends_it_with_a_reason(services: Services, tmp_pat
     await program.stop()
 
 
-async def test_nothing_of_it_is_left_when_it_is_stopped(services: Services, tmp_path: Path):
+async def test_nothing_of_it_is_left_when_it_is_stopped(services: ServiceLauncher, tmp_path: Path):
     child = f"import subprocess; subprocess.Popen(['sleep', '{SECONDS}'], start_new_session=True)"
     code = f"{child}; print(1, flush=True); input()"
     program = await services.start(service(tmp_path, code))
@@ -157,7 +159,7 @@ async def test_nothing_of_it_is_left_when_it_is_stopped(services: Services, tmp_
     assert _sleepers() == 0
 
 
-async def test_a_folder_that_is_not_there_is_told(services: Services, tmp_path: Path):
+async def test_a_folder_that_is_not_there_is_told(services: ServiceLauncher, tmp_path: Path):
     with pytest.raises(SandboxError, match=r"There is no .*/nowhere, which the server is to be shown"):
         await services.start(service(tmp_path, "pass", reads=[tmp_path / "nowhere"]))
 
@@ -183,25 +185,25 @@ async def test_a_folder_that_is_not_there_is_told(services: Services, tmp_path: 
     ],
 )
 async def test_a_command_that_the_sandbox_cannot_start_is_told_with_what_to_do(
-    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command, cwd, words
+    services: ServiceLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command, cwd, words
 ):
     (tmp_path / "script.py").write_text("print(1)")
     (tmp_path / "elsewhere").write_text("#!/bin/sh\n")
     (tmp_path / "elsewhere").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxError, match=words):
-        await services.start(Service([command], tmp_path / "home", {}, cwd=tmp_path if cwd else None))
+        await services.start(ServiceSpec([command], tmp_path / "home", {}, cwd=tmp_path if cwd else None))
 
 
-async def test_a_command_of_a_path_that_is_shown_is_found(services: Services, tmp_path: Path):
+async def test_a_command_of_a_path_that_is_shown_is_found(services: ServiceLauncher, tmp_path: Path):
     place = tmp_path / "programs"
     place.mkdir()
     (place / "mine").write_text("#!/bin/sh\necho here\n")
     (place / "mine").chmod(0o755)
     home, there = tmp_path / "home", {"PATH": f"{place}:/usr/bin:/bin"}
-    assert await answer(await services.start(Service(["mine"], home, there, reads=[place]))) == "here\n"
+    assert await answer(await services.start(ServiceSpec(["mine"], home, there, reads=[place]))) == "here\n"
     with pytest.raises(SandboxError, match="There is no program mine in the sandbox"):
-        await services.start(Service(["mine"], home, there))
+        await services.start(ServiceSpec(["mine"], home, there))
 
 
 async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
@@ -209,7 +211,7 @@ async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
 ):
     monkeypatch.setenv("OF_THE_SERVER", "canary")
     script = f"sleep {SECONDS} & pwd; env; echo end; cat"
-    program = await start_unprotected(Service(["sh", "-c", script], tmp_path / "home", {"A": "b"}))
+    program = await start_unprotected(ServiceSpec(["sh", "-c", script], tmp_path / "home", {"A": "b"}))
     said = (await program.reader.readuntil(b"end\n")).decode()
     assert said.startswith(f"{tmp_path}/home\n")
     assert "A=b\n" in said

@@ -11,9 +11,9 @@ import pytest
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox import (
-    Backend,
     Sandbox,
-    Session,
+    SandboxBackend,
+    SandboxSession,
     Workspace,
     Workspaces,
 )
@@ -140,7 +140,7 @@ async def test_a_limit_that_was_overrun_is_told_by_the_call_under_way(
         code = "open('word', 'w').write('begun')\nwhile True: pass"
         call = asyncio.create_task(sandbox.run_python(code, key="t", workspace=workspace))
         assert await word == "begun"
-        sandbox._seats["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
+        sandbox._slots["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
         completed = await call
     assert (completed.exit_code, completed.lost) == (137, "Too much of everything.")
 
@@ -149,7 +149,7 @@ async def test_a_limit_that_was_overrun_between_two_calls_is_told_by_the_next(
     workspace: Workspace, sandbox: Sandbox
 ) -> None:
     await sandbox.run_python("x = 1", key="t", workspace=workspace)
-    sandbox._seats["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
+    sandbox._slots["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
     completed = await sandbox.run_python("'x' in globals()", key="t", workspace=workspace)
     assert (completed.value, completed.lost) == ("False", "Too much of everything.")
 
@@ -173,11 +173,11 @@ class _Announced:
 
     name = "announced"
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: SandboxBackend) -> None:
         self._backend = backend
         self.begun = asyncio.Event()
 
-    async def start(self, workspace: Workspace) -> Session:
+    async def start(self, workspace: Workspace) -> SandboxSession:
         self.begun.set()
         return await self._backend.start(workspace)
 

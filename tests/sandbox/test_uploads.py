@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import Upload, Uploads, Workspaces, file_name
-from maniple.sandbox.safe_open import components
+from maniple.sandbox import Upload, UploadStore, Workspaces, clean_file_name
+from maniple.sandbox.safe_open import split_path
 
 
 @pytest.fixture
-def uploads(tmp_path: Path) -> Uploads:
+def uploads(tmp_path: Path) -> UploadStore:
     workspaces = Workspaces(tmp_path / "workspaces", max_bytes=1_000)
     workspaces.open("t")
     return workspaces.uploads("t")
 
 
 def test_what_is_given_is_known_over_restarts_until_it_goes_or_changes(
-    uploads: Uploads, tmp_path: Path
+    uploads: UploadStore, tmp_path: Path
 ) -> None:
     source = io.BytesIO(b"a,b\n")
     source.read()  # from its beginning, wherever it was read to
@@ -29,27 +29,27 @@ def test_what_is_given_is_known_over_restarts_until_it_goes_or_changes(
     uploads.add([("b", io.BytesIO(b"b")), ("c", io.BytesIO(b"c"))])
     assert first.upload == Upload("data.csv", 4, hashlib.sha256(b"a,b\n").hexdigest())
     again = Workspaces(tmp_path / "workspaces").uploads("t")
-    assert [one.path for one in again.known()] == ["data.csv", "b", "c"]
+    assert [one.path for one in again.list_uploads()] == ["data.csv", "b", "c"]
     uploads.workspace.delete("b")
     uploads.workspace.write("c", b"longer")
     uploads.forget("data.csv")
-    assert again.known() == []
+    assert again.list_uploads() == []
     assert uploads.workspace.files(10) == [("c", 6), ("data.csv", 4)]
 
 
 def test_nothing_is_known_where_nothing_was_given(tmp_path: Path) -> None:
-    assert Workspaces(tmp_path).uploads("t").known() == []
+    assert Workspaces(tmp_path).uploads("t").list_uploads() == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_record_that_cannot_be_read_is_passed_over(uploads: Uploads) -> None:
+def test_a_record_that_cannot_be_read_is_passed_over(uploads: UploadStore) -> None:
     uploads.add([("a", io.BytesIO(b"a"))])
     (uploads.records / "broken").write_bytes(b'{"path": "x"')
     (uploads.records / "other").write_bytes(b'{"path": "x"}')
-    assert [one.path for one in uploads.known()] == ["a"]
+    assert [one.path for one in uploads.list_uploads()] == ["a"]
 
 
-def test_what_has_no_room_is_refused_before_anything_is_copied(uploads: Uploads) -> None:
+def test_what_has_no_room_is_refused_before_anything_is_copied(uploads: UploadStore) -> None:
     with pytest.raises(WorkspaceFull):
         uploads.add([("a", io.BytesIO(b"a" * 600)), ("b", io.BytesIO(b"b" * 600))])
     assert uploads.workspace.files(10) == []
@@ -57,7 +57,7 @@ def test_what_has_no_room_is_refused_before_anything_is_copied(uploads: Uploads)
     assert uploads.add([("a", io.BytesIO(b"b" * 1_000))])[0].replaced
 
 
-def test_a_link_in_its_place_is_replaced_and_not_followed(uploads: Uploads, tmp_path: Path) -> None:
+def test_a_link_in_its_place_is_replaced_and_not_followed(uploads: UploadStore, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (uploads.workspace.path / "a").symlink_to(tmp_path / "secret")
     uploads.add([("a", io.BytesIO(b"new"))])
@@ -70,12 +70,12 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(uploads: Uploads, tmp_
 
 @given(name=st.text(st.characters(), max_size=300))
 def test_any_name_becomes_one_that_can_be_written_and_seen(name: str) -> None:
-    made = file_name(name)
-    assert components(made) == (made,)
+    made = clean_file_name(name)
+    assert split_path(made) == (made,)
     assert 0 < len(made.encode()) <= 200
     assert not made.startswith(".") and made == made.strip()
-    assert file_name(made) == made
+    assert clean_file_name(made) == made
 
 
 def test_a_name_from_a_mac_and_one_from_windows_are_the_same() -> None:
-    assert file_name("Gro\u0308ße.txt") == file_name("C:\\Temp\\Größe.txt") == "Größe.txt"
+    assert clean_file_name("Gro\u0308ße.txt") == clean_file_name("C:\\Temp\\Größe.txt") == "Größe.txt"

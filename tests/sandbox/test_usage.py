@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox.usage import ProcessTable, find_inside
+from maniple.sandbox.usage import ProcessTable, find_inspector
 from tests.sandbox.cage import caged
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 
@@ -63,7 +63,7 @@ def _look(code: str, workspace: Path) -> Seen:
     with caged(code, workspace) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        inside = find_inside(process.pid)
+        inside = find_inspector(process.pid)
         assert inside is not None
         with closing(inside):
             unlinked_bytes = inside.unlinked_bytes(workspace)

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from maniple.sandbox import watchdog as module
-from maniple.sandbox.safe_open import measure
-from maniple.sandbox.usage import Inside, find_inside
-from maniple.sandbox.watchdog import Limits, Watch, Watchdog
+from maniple.sandbox.safe_open import measure_disk_use
+from maniple.sandbox.usage import SandboxInspector, find_inspector
+from maniple.sandbox.watchdog import ResourceLimits, SandboxWatch, Watchdog
 from tests.sandbox.cage import caged
 
 pytestmark = pytest.mark.anyio
 
 MEGABYTE = 1024**2
-ROOMY = Limits(memory_mb=1000, processes=50, disk_mb=100)
-TIGHT = Limits(memory_mb=20, processes=50, disk_mb=100)
+ROOMY = ResourceLimits(memory_mb=1000, processes=50, disk_mb=100)
+TIGHT = ResourceLimits(memory_mb=20, processes=50, disk_mb=100)
 _WAIT = "\nprint('ready')\ninput()\n"
 
 
@@ -29,7 +29,9 @@ async def dog(anyio_backend: str) -> AsyncIterator[Watchdog]:
     watchdog.close()
 
 
-async def _told(dog: Watchdog, code: str, workspace: Path, limits: Limits, *, nested: bool = False) -> str:
+async def _told(
+    dog: Watchdog, code: str, workspace: Path, limits: ResourceLimits, *, nested: bool = False
+) -> str:
     """What is said of the sandbox in which `code` runs, which is stopped for it."""
     told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with caged(code, workspace, nested=nested) as process:
@@ -44,8 +46,8 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def _inside(pid: int) -> Inside:
-    inside = find_inside(pid)
+def _inside(pid: int) -> SandboxInspector:
+    inside = find_inspector(pid)
     assert inside is not None
     return inside
 
@@ -53,7 +55,7 @@ def _inside(pid: int) -> Inside:
 @pytest.mark.parametrize("nested", [False, True], ids=["ordinary", "as root"])
 async def test_memory_of_many_processes_counts_together(dog: Watchdog, tmp_path: Path, nested: bool) -> None:
     code = "import os\nfor _ in range(3): os.fork()\nx = bytearray(b'1') * (20 << 20)\ninput()"
-    said = await _told(dog, code, tmp_path, Limits(100, 50, 100), nested=nested)
+    said = await _told(dog, code, tmp_path, ResourceLimits(100, 50, 100), nested=nested)
     assert said.startswith("The code used more than 100 MB of memory together, so everything was stopped")
 
 
@@ -69,24 +71,24 @@ for _ in range(20):
     os.wait()
 input()
 """
-    said = await _told(dog, code, tmp_path, Limits(1000, 10, 100))
+    said = await _told(dog, code, tmp_path, ResourceLimits(1000, 10, 100))
     assert said.startswith("The code ran more than 10 processes at once")
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 async def test_files_in_memory_count_as_memory(dog: Watchdog, tmp_path: Path, place: str) -> None:
     code = f"open('{place}/big', 'wb').write(bytes(50 << 20))\ninput()"
-    assert "more than 40 MB of memory" in await _told(dog, code, tmp_path, Limits(40, 50, 100))
+    assert "more than 40 MB of memory" in await _told(dog, code, tmp_path, ResourceLimits(40, 50, 100))
 
 
 async def test_empty_files_in_memory_count_as_memory(dog: Watchdog, tmp_path: Path) -> None:
     code = "for n in range(40_000): open(f'/tmp/{n}', 'w').close()\ninput()"
-    assert "more than 40 MB of memory" in await _told(dog, code, tmp_path, Limits(40, 50, 100))
+    assert "more than 40 MB of memory" in await _told(dog, code, tmp_path, ResourceLimits(40, 50, 100))
 
 
 async def test_what_sockets_could_hold_counts_as_memory(dog: Watchdog, tmp_path: Path) -> None:
     code = "import socket\nkept = [socket.socketpair() for _ in range(200)]\ninput()"
-    assert "more than 100 MB of memory" in await _told(dog, code, tmp_path, Limits(100, 50, 100))
+    assert "more than 100 MB of memory" in await _told(dog, code, tmp_path, ResourceLimits(100, 50, 100))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="what a mapping keeps, only root can see")
@@ -100,7 +102,7 @@ start = ctypes.addressof(ctypes.c_char.from_buffer(kept))
 libc.munmap(ctypes.c_void_p(start + 4096), ctypes.c_size_t((50 << 20) - 4096))
 input()
 """
-    assert "more than 40 MB of memory" in await _told(dog, code, tmp_path, Limits(40, 50, 100))
+    assert "more than 40 MB of memory" in await _told(dog, code, tmp_path, ResourceLimits(40, 50, 100))
 
 
 async def test_memory_that_a_fork_shares_counts_once(tmp_path: Path) -> None:
@@ -131,7 +133,7 @@ async def test_an_ended_sandbox_takes_next_to_nothing(tmp_path: Path) -> None:
 
 async def test_many_files_together_outgrow_the_disk_limit_and_stay(dog: Watchdog, tmp_path: Path) -> None:
     code = "for n in range(9): open(f'data {n}', 'wb').write(bytes((n + 1) << 20))\ninput()"
-    said = await _told(dog, code, tmp_path, Limits(1000, 50, 20))
+    said = await _told(dog, code, tmp_path, ResourceLimits(1000, 50, 20))
     assert said.startswith("The files in the workspace take more than 20 MB, so everything was stopped")
     assert "variables are gone, the files are still there" in said
     assert "'data " in said
@@ -140,7 +142,7 @@ async def test_many_files_together_outgrow_the_disk_limit_and_stay(dog: Watchdog
 
 async def test_too_many_files_are_an_overrun(dog: Watchdog, tmp_path: Path) -> None:
     code = "for n in range(300): open(str(n), 'wb').close()\ninput()"
-    said = await _told(dog, code, tmp_path, Limits(1000, 50, 20, files=200))
+    said = await _told(dog, code, tmp_path, ResourceLimits(1000, 50, 20, files=200))
     assert said.startswith("There are more than 200 files and folders in the workspace")
 
 
@@ -151,7 +153,7 @@ async def test_too_many_files_are_an_overrun(dog: Watchdog, tmp_path: Path) -> N
 )
 async def test_removed_files_that_are_still_held_count(dog: Watchdog, tmp_path: Path, keeping: str) -> None:
     code = "import os\nfile = open('x', 'w+b')\nos.remove('x')\nfile.write(bytes(30 << 20))\n"
-    said = await _told(dog, f"{code}{keeping}\ninput()", tmp_path, Limits(1000, 50, 20))
+    said = await _told(dog, f"{code}{keeping}\ninput()", tmp_path, ResourceLimits(1000, 50, 20))
     assert said.startswith("Files that were removed and are still open or mapped take more than 20 MB")
 
 
@@ -214,7 +216,7 @@ input()
         assert process.stdout is not None
         assert process.stdin is not None
         process.stdout.readline()
-        watch = Watch(process.pid, tmp_path, Limits(1000, 50, 25), told.set_result)
+        watch = SandboxWatch(process.pid, tmp_path, ResourceLimits(1000, 50, 25), told.set_result)
         watch.look()
         await asyncio.sleep(0)
         assert not told.done()
@@ -235,11 +237,11 @@ async def test_nothing_is_told_after_stop_and_nothing_stays_open(dog: Watchdog, 
     with caged("x = bytearray(b'1') * (90 << 20)\nprint('ready')\ninput()", tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        dog.watch(process.pid, tmp_path, Limits(50, 50, 50), told.append).stop()
+        dog.watch(process.pid, tmp_path, ResourceLimits(50, 50, 50), told.append).stop()
         # Another that is told of shows that the thread has been at work.
         async with asyncio.timeout(60):
             other: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-            dog.watch(process.pid, tmp_path, Limits(50, 50, 50), other.set_result)
+            dog.watch(process.pid, tmp_path, ResourceLimits(50, 50, 50), other.set_result)
             await other
     dog.close()
     assert told == []
@@ -280,7 +282,7 @@ def test_a_hole_in_a_file_and_a_second_name_take_no_disk(tmp_path: Path) -> None
     (tmp_path / "data").write_bytes(bytes(5 * MEGABYTE))
     for number in range(10):
         (tmp_path / f"name {number}").hardlink_to(tmp_path / "data")
-    use = measure(tmp_path, 10**9, 100)
+    use = measure_disk_use(tmp_path, 10**9, 100)
     assert 5 * MEGABYTE <= use.size_bytes < 6 * MEGABYTE
     assert use.entries == 12
 
@@ -288,10 +290,10 @@ def test_a_hole_in_a_file_and_a_second_name_take_no_disk(tmp_path: Path) -> None
 def test_counting_follows_no_link_and_ends_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/usr")
     (tmp_path / "loop").symlink_to(tmp_path)
-    assert measure(tmp_path, 10**9, 100).entries == 2
+    assert measure_disk_use(tmp_path, 10**9, 100).entries == 2
     for number in range(50):
         (tmp_path / str(number)).touch()
-    assert measure(tmp_path, 10**9, 10).entries == 11
+    assert measure_disk_use(tmp_path, 10**9, 10).entries == 11
 
 
 def test_a_tree_that_is_deeper_than_a_path_can_be_is_named(tmp_path: Path) -> None:
@@ -302,6 +304,10 @@ def test_a_tree_that_is_deeper_than_a_path_can_be_is_named(tmp_path: Path) -> No
         os.close(directory)
         directory = below
     os.close(directory)
-    use = measure(tmp_path, 10**9, 1000)
+    use = measure_disk_use(tmp_path, 10**9, 1000)
     assert use.too_deep.endswith("/" + "d" * 200)
-    assert Limits(1, 1, 1).too_full(use, 0, (10**9, 1000)).startswith("A folder in the workspace lies below")
+    assert (
+        ResourceLimits(1, 1, 1)
+        .too_full(use, 0, (10**9, 1000))
+        .startswith("A folder in the workspace lies below")
+    )

@@ -12,22 +12,22 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox import Workspace, worker_session
 from maniple.sandbox.bubblewrap import BubblewrapBackend
-from maniple.sandbox.host import Programs, find_programs
-from maniple.sandbox.worker_session import worker_files
+from maniple.sandbox.host import HostPrograms, find_programs
+from maniple.sandbox.worker_session import compile_worker
 from tests.sandbox.host import as_process_one
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_python_that_reads_what_ours_compiles_gets_the_worker_compiled() -> None:
-    files = worker_files(sys.executable, "/somewhere")
+    files = compile_worker(sys.executable, "/somewhere")
     assert list(files) == ["worker.pyc", "interpreter.pyc"]
     assert all(content.startswith(importlib.util.MAGIC_NUMBER) for content in files.values())
 
 
 @pytest.mark.parametrize("python", ["/bin/false", "/no/such/python"])
 async def test_any_other_gets_its_text(python: str) -> None:
-    files = worker_files(python, "/somewhere")
+    files = compile_worker(python, "/somewhere")
     assert list(files) == ["worker.py", "interpreter.py"]
     assert all(b"def " in content for content in files.values())
 
@@ -37,7 +37,7 @@ async def test_the_text_works_as_well_and_its_frames_are_in_no_traceback(
 ) -> None:
     monkeypatch.setattr(worker_session, "_magic_number", lambda python: b"")
     programs = find_programs(None)
-    assert isinstance(programs, Programs)
+    assert isinstance(programs, HostPrograms)
     session = await BubblewrapBackend(SandboxSettings(), programs).start(workspace)
     try:
         assert (await session.run_python("6 * 7")).value == "42"
@@ -65,7 +65,7 @@ async def test_a_server_without_descriptors_to_spare_says_so_and_loses_none(
     workspace: Workspace, few_descriptors: Callable[[int], None]
 ) -> None:
     programs = find_programs(None)
-    assert isinstance(programs, Programs)
+    assert isinstance(programs, HostPrograms)
     backend = BubblewrapBackend(SandboxSettings(), programs)
     before = open_descriptors()
     started = 0

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import FileHead, Files, Workspace, Workspaces
-from maniple.sandbox.safe_open import components
+from maniple.sandbox import FileHead, Workspace, WorkspaceListing, Workspaces
+from maniple.sandbox.safe_open import split_path
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def test_a_path_that_leaves_the_workspace_is_refused(workspace: Workspace, path:
 @given(path=st.text(st.characters() | st.sampled_from("./"), max_size=40))
 def test_no_path_has_a_part_that_climbs(path: str) -> None:
     try:
-        parts = components(path)
+        parts = split_path(path)
     except FileError:
         return
     assert not {"", ".", ".."} & set(parts)
@@ -211,7 +211,7 @@ def test_a_file_of_the_same_size_that_was_written_again_has_another_stamp(worksp
 
 def test_the_files_of_a_thread_are_told_without_making_its_workspace(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")
-    assert workspaces.files("thread", 10) == Files(tmp_path / "workspaces" / "thread", ())
+    assert workspaces.files("thread", 10) == WorkspaceListing(tmp_path / "workspaces" / "thread", ())
     assert list(tmp_path.iterdir()) == []
     workspaces.open("thread").write("deep/notes.txt", b"abc")
     (tmp_path / "workspaces" / "thread" / "link").symlink_to("/etc/passwd")
@@ -240,12 +240,12 @@ def test_a_link_in_the_place_of_a_workspace_is_neither_listed_nor_removed(tmp_pa
 
 
 def test_a_root_that_cannot_be_written_is_noticed_before_it_is_needed(tmp_path: Path) -> None:
-    assert Workspaces(tmp_path / "not" / "yet" / "there").obstacle() is None
+    assert Workspaces(tmp_path / "not" / "yet" / "there").unavailable_reason() is None
     assert list(tmp_path.iterdir()) == []
     file = tmp_path / "file"
     file.touch()
     for unwritable in (Path("/proc/1/workspaces"), file / "workspaces"):
-        obstacle = Workspaces(unwritable).obstacle()
+        obstacle = Workspaces(unwritable).unavailable_reason()
         assert obstacle is not None
         assert f"{unwritable.parent} cannot be written" in obstacle.reason
         assert "data_dir" in obstacle.remedy

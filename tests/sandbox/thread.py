@@ -1,6 +1,6 @@
 """Calls of one thread."""
 
-from maniple.sandbox import Completed, Sandbox, Workspace
+from maniple.sandbox import ExecutionResult, Sandbox, Workspace
 
 
 class Thread:
@@ -11,8 +11,8 @@ class Thread:
         self._workspace = workspace
         self._key = key
 
-    async def python(self, code: str) -> Completed:
+    async def python(self, code: str) -> ExecutionResult:
         return await self._sandbox.run_python(code, key=self._key, workspace=self._workspace)
 
-    async def bash(self, command: str) -> Completed:
+    async def bash(self, command: str) -> ExecutionResult:
         return await self._sandbox.run_bash(command, key=self._key, workspace=self._workspace)

@@ -65,7 +65,7 @@ class Outputs:
         """
         share = share or Share()
         try:
-            given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).known)
+            given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).list_uploads)
             workspace = await asyncio.to_thread(self._workspace, run.thread_id)
             newest = await asyncio.to_thread(_newest, workspace, MOST_FILES + len(given), share.seen)
             earlier = await self.store.artifacts.of_thread(run.thread_id) if newest else []
@@ -92,7 +92,7 @@ class Outputs:
             _LOG.warning("Not every file of the run could be kept: %s", error)
 
     def _workspace(self, thread_id: str) -> Workspace:
-        return Workspace(self.workspaces.of(thread_id).path, MOST_BYTES)
+        return Workspace(self.workspaces.locate(thread_id).path, MOST_BYTES)
 
     def _read(self, workspace: Workspace, path: str, size: int) -> "_File | None":
         """Return what is in a file; None for one that has grown, or is none of an ordinary kind. Blocks."""
@@ -128,7 +128,7 @@ class _File:
 
 def _newest(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
     """Return the files that changed last, but those that are `seen`, by their paths. Blocks on disk."""
-    found = workspace.newest(LOOKED_AT_FILES)
+    found = workspace.list_newest(LOOKED_AT_FILES)
     made = [stamp for stamp in found if "__pycache__" not in stamp[0].split("/")]
     if len(made) > most and not seen:
         _LOG.warning("There are %s files; the %s newest are kept as artifacts.", len(made), most)

@@ -51,7 +51,7 @@ class Workplace:
     def hear(self, event: Event, thread_id: str) -> None:
         """Give the thread's place in the sandbox free for others when its step is over."""
         if isinstance(event, AgentEnded) and self.sandbox is not None:
-            self.sandbox.rest(thread_id)
+            self.sandbox.mark_idle(thread_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from maniple.egress import AddressGuard, EgressRoute
 from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import start_unprotected
-from maniple.sandbox.bubblewrap import Service, Services, open_services
+from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
 from maniple.tools.files import KeptResults
 from maniple.types import GENERAL, Unavailable, Worker, installing
 
@@ -58,7 +58,7 @@ async def open_mcp(
     stack: AsyncExitStack,
     *,
     sandbox: Sandbox | Unavailable,
-    leads: EgressRoute,
+    egress: EgressRoute,
     kept: KeptResults | None = None,
 ) -> McpEquipment:
     """Open the configured servers on `stack`; one that is not there is a notice, and is tried on and on."""
@@ -69,7 +69,7 @@ async def open_mcp(
         return McpEquipment(notices=(f"MCP servers are configured, which takes {installing('mcp')}.",))
     mcp = await asyncio.to_thread(import_module, "maniple.mcp")
     tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
-    programs = await _open_programs(settings, wanted, sandbox, leads, stack)
+    programs = await _open_programs(settings, wanted, sandbox, egress, stack)
     pins = mcp.Pins(pins_folder(settings))
     logins = mcp.Logins(logins_folder(settings))
     opening = mcp.open_servers(settings.mcp, pins, programs.start, logins)
@@ -118,12 +118,12 @@ async def open_one_by_one(
     servers = {name: one for name, one in settings.mcp.servers.items() if name in names}
     looking = {"servers": servers, "trust": "accepted", "start_seconds": seconds, "workers": {}}
     settings = settings.model_copy(update={"mcp": settings.mcp.model_copy(update=looking)})
-    leads = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
+    egress = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     async with AsyncExitStack() as stack:
         sandbox: Sandbox | Unavailable = Unavailable("The sandbox is not open.", "open it.")
         if any(one.transport == "stdio" and one.sandbox != "unsafe" for one in servers.values()):
-            sandbox = await stack.enter_async_context(open_sandbox(settings.sandbox, leads=leads))
-        equipment = await open_mcp(settings, stack, sandbox=sandbox, leads=leads)
+            sandbox = await stack.enter_async_context(open_sandbox(settings.sandbox, egress=egress))
+        equipment = await open_mcp(settings, stack, sandbox=sandbox, egress=egress)
         if equipment.servers is None:
             raise McpError("No MCP server is configured: see docs/mcp.md for mcp.servers in conf.yaml.")
         yield equipment.servers
@@ -134,11 +134,11 @@ class _Programs:
     """Starts the commands of servers: in the sandbox, or where that is spelled out, without it."""
 
     folder: Path
-    sandboxed: Services | None
+    sandboxed: ServiceLauncher | None
     obstacle: str = ""
 
     async def start(self, name: str, server: McpServerSettings) -> "Pipes":
-        service = Service(
+        service = ServiceSpec(
             [server.command or "", *map(plain, server.args)],
             self.folder / prefix_of(name),
             {variable: plain(value) for variable, value in server.env.items()},
@@ -161,7 +161,7 @@ async def _open_programs(
     settings: Settings,
     wanted: Mapping[str, McpServerSettings],
     sandbox: Sandbox | Unavailable,
-    leads: EgressRoute,
+    egress: EgressRoute,
     stack: AsyncExitStack,
 ) -> _Programs:
     folder = settings.data_dir / _FOLDER / "servers"
@@ -177,7 +177,7 @@ async def _open_programs(
             "bubblewrap; or, if the program may do whatever you may, sandbox: unsafe at the server",
         )
     try:
-        services = await stack.enter_async_context(open_services(settings.sandbox, leads))
+        services = await stack.enter_async_context(open_service_launcher(settings.sandbox, egress))
     except SandboxError as error:
         return _Programs(folder, None, str(error))
     return _Programs(folder, services)

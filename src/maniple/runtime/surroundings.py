@@ -1,14 +1,14 @@
 """What the coder's model is told of the place where its code runs."""
 
 from maniple.config import Settings
-from maniple.sandbox.package_environment import installed_packages
+from maniple.sandbox.package_environment import list_installed_packages
 
 _NAMED_HOSTS = 10
 
 
 def packages_sentence(settings: Settings) -> str:
     """Name the packages that are prepared, without their versions; "" for none. Blocks on disk."""
-    installed = installed_packages(settings.sandbox, settings.cache_dir)
+    installed = list_installed_packages(settings.sandbox, settings.cache_dir)
     names = [package.partition(" ")[0] for package in installed]
     return f"There are {', '.join(names)}." if names else ""
 

@@ -79,21 +79,22 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     documents = open_folder(settings.search, fork_server)
     context = SearchContext(run_key, locale, documents)
     search = await stack.enter_async_context(open_search(settings.search, context))
-    leads = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
+    egress = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     sandbox = await stack.enter_async_context(
-        open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, leads=leads)
+        open_sandbox(settings.sandbox, cache_dir=settings.cache_dir, egress=egress)
     )
     folder = await asyncio.to_thread(browser_folder_of, settings)
     browser = await stack.enter_async_context(open_browser_if_any(settings.browser, storage=folder))
     workspaces = await asyncio.to_thread(workspaces_of, settings)
-    obstacle = await asyncio.to_thread(workspaces.obstacle)
+    unavailable = await asyncio.to_thread(workspaces.unavailable_reason)
+    places = None if unavailable else workspaces
 
     crawler = Crawler(settings.fetch, rendering(browser), fork_server)
     tools: dict[Worker, list[BaseTool]] = {
         "researcher": [crawl_tool(with_documents(settings, crawler, documents, fork_server))],
         "coder": [],
         "browser": [],
-        "file_manager": [] if obstacle else _for_files(workspaces),
+        "file_manager": [] if unavailable else _for_files(workspaces),
     }
     missing: dict[Worker, str] = {}
     browsing: Browsing | None = None
@@ -102,10 +103,10 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         missing["researcher"] = str(search)
     else:
         tools["researcher"].insert(0, search_tool(search, limit=settings.search.max_results))
-    if obstacle:
-        missing["file_manager"] = str(obstacle)
-    if isinstance(sandbox, Unavailable) or obstacle:
-        missing["coder"] = str(sandbox if isinstance(sandbox, Unavailable) else obstacle)
+    if unavailable:
+        missing["file_manager"] = str(unavailable)
+    if isinstance(sandbox, Unavailable) or unavailable:
+        missing["coder"] = str(sandbox if isinstance(sandbox, Unavailable) else unavailable)
     else:
         packages = await asyncio.to_thread(packages_sentence, settings)
         words = {"packages": packages, "network": network_sentence(settings)}
@@ -118,14 +119,13 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
             TemporaryDirectory, prefix="maniple-uploads-", ignore_cleanup_errors=True
         )
         stack.push_async_callback(asyncio.to_thread, lent.cleanup)
-        window = Window(browser, _aids(settings, provider, None if obstacle else workspaces, Path(lent.name)))
+        window = Window(browser, _aids(settings, provider, places, Path(lent.name)))
         searches = [tool for tool in tools["researcher"] if tool.name == "tavily_search"]
         browsing = Browsing(window, settings.browser.browsing, searches)
-    files = None if obstacle else uploaded_files(workspaces)
-    places = None if obstacle else workspaces
+    files = None if unavailable else uploaded_files(workspaces)
     redactor = redactor_of(settings)
-    kept = None if obstacle else KeptResults(workspaces, redactor)
-    mcp = await open_mcp(settings, stack, sandbox=sandbox, leads=leads, kept=kept)
+    kept = None if unavailable else KeptResults(workspaces, redactor)
+    mcp = await open_mcp(settings, stack, sandbox=sandbox, egress=egress, kept=kept)
     present = [tool for each in tools.values() for tool in each]
     if browsing is not None:
         present.append(browser_use_tool(browsing.window))

@@ -1,38 +1,38 @@
 """Runs code and shell commands that a model wrote where they can harm nobody, or not at all."""
 
-from maniple.sandbox.backend import Backend, Completed, OnOutput, Session
+from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, SandboxSession
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.factory import open_sandbox
 from maniple.sandbox.sessions import Sandbox
 from maniple.sandbox.workspaces import (
+    EditHistory,
     FileHead,
-    Files,
-    History,
-    Stored,
+    StoredUpload,
     Upload,
-    Uploads,
+    UploadStore,
     Workspace,
+    WorkspaceListing,
     Workspaces,
-    file_name,
+    clean_file_name,
 )
 from maniple.types import Unavailable
 
 __all__ = [
-    "Backend",
     "BubblewrapBackend",
-    "Completed",
+    "EditHistory",
+    "ExecutionResult",
     "FileHead",
-    "Files",
-    "History",
     "OnOutput",
     "Sandbox",
-    "Session",
-    "Stored",
+    "SandboxBackend",
+    "SandboxSession",
+    "StoredUpload",
     "Unavailable",
     "Upload",
-    "Uploads",
+    "UploadStore",
     "Workspace",
+    "WorkspaceListing",
     "Workspaces",
-    "file_name",
+    "clean_file_name",
     "open_sandbox",
 ]

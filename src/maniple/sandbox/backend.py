@@ -16,7 +16,7 @@ _WORTH_TELLING_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
+class ExecutionResult:
     """What one call left behind.
 
     `stdout` and `stderr` are decoded UTF-8, already cut to the output limit with a line that names
@@ -60,7 +60,7 @@ def _signal_name(exit_code: int) -> str:
     return known.get(exit_code, "")
 
 
-class Session(Protocol):
+class SandboxSession(Protocol):
     """A thread's place: Python keeps its variables, bash has a process of its own for each call.
 
     Both work in the same files. Code that fails is a result, not an error; `SandboxError` says that the
@@ -73,9 +73,9 @@ class Session(Protocol):
         """Whether it can take another call."""
         ...
 
-    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> Completed: ...
+    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> ExecutionResult: ...
 
-    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> Completed: ...
+    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> ExecutionResult: ...
 
     async def read(self, path: str, limit_bytes: int) -> FileHead:
         """The first bytes of a file."""
@@ -94,12 +94,12 @@ class Session(Protocol):
         ...
 
 
-class Backend(Protocol):
+class SandboxBackend(Protocol):
     """A technique; `name` is what `sandbox.backend` in the settings calls it."""
 
     @property
     def name(self) -> str: ...
 
-    async def start(self, workspace: Workspace) -> Session:
+    async def start(self, workspace: Workspace) -> SandboxSession:
         """Begin a session in a thread's files; raises `SandboxError` with what to do."""
         ...

@@ -25,10 +25,10 @@ from maniple.errors import SandboxError
 from maniple.sandbox.host import (
     SYSTEM_PATH,
     VARIABLES,
-    Programs,
+    HostPrograms,
     find_programs,
+    find_python_prefixes,
     give_away,
-    python_prefixes,
 )
 from maniple.sandbox.isolation import (
     CERTIFICATES,
@@ -36,19 +36,19 @@ from maniple.sandbox.isolation import (
     INNER_SOCKET,
     OWN_FILES,
     WORKSPACE,
+    EgressProxy,
     Isolation,
-    Place,
-    WayOut,
+    IsolationSpec,
+    build_seccomp_filter,
     data_mounts,
-    filter_program,
-    forwarder_program,
     memory_file,
-    open_way_out,
+    open_egress_proxy,
+    read_forwarder,
 )
-from maniple.sandbox.package_environment import INNER_PATH, Environment, usable_environment
+from maniple.sandbox.package_environment import INNER_PATH, PackageEnvironment, find_usable_environment
 from maniple.sandbox.processes import PipedProgram, open_pipes
-from maniple.sandbox.watchdog import Limits, Watchdog
-from maniple.sandbox.worker_session import Launch, WorkerSession, start_worker, worker_files
+from maniple.sandbox.watchdog import ResourceLimits, Watchdog
+from maniple.sandbox.worker_session import WorkerLaunch, WorkerSession, compile_worker, start_worker
 from maniple.sandbox.workspaces import Workspace
 from maniple.types import Unavailable
 
@@ -74,11 +74,11 @@ _MOST_FILES = 200_000  # node_modules alone has some ten thousand
 
 
 @dataclass(frozen=True, slots=True)
-class Fittings:
+class SandboxLayout:
     """`environment` is one that stands."""
 
-    environment: Environment | None = None
-    way_out: WayOut | None = None
+    environment: PackageEnvironment | None = None
+    way_out: EgressProxy | None = None
 
     @property
     def python(self) -> str:
@@ -108,21 +108,21 @@ class Fittings:
 
 
 @asynccontextmanager
-async def open_fittings(
-    settings: SandboxSettings, cache_dir: Path | None, leads: EgressRoute | None
-) -> AsyncIterator[Fittings]:
-    """Open what `settings` ask for and is there; `leads` is the way out, for `network: allowlist`.
+async def open_layout(
+    settings: SandboxSettings, cache_dir: Path | None, egress: EgressRoute | None
+) -> AsyncIterator[SandboxLayout]:
+    """Open what `settings` ask for and is there; `egress` is the way out, for `network: allowlist`.
 
     Raises `SandboxError` when the network cannot be opened.
     """
     async with AsyncExitStack() as stack:
         environment = None
         if cache_dir is not None:
-            environment = await asyncio.to_thread(usable_environment, settings, cache_dir)
+            environment = await asyncio.to_thread(find_usable_environment, settings, cache_dir)
         if environment is not None:
             held = await asyncio.to_thread(stack.enter_context, environment.held())
             environment = environment if held else None
-        yield Fittings(environment, await stack.enter_async_context(open_way_out(settings, leads)))
+        yield SandboxLayout(environment, await stack.enter_async_context(open_egress_proxy(settings, egress)))
 
 
 class BubblewrapBackend:
@@ -131,18 +131,18 @@ class BubblewrapBackend:
     name = "bubblewrap"
 
     def __init__(
-        self, settings: SandboxSettings, programs: Programs, fittings: Fittings | None = None
+        self, settings: SandboxSettings, programs: HostPrograms, fittings: SandboxLayout | None = None
     ) -> None:
         """Blocks on disk; raises `SandboxError` where there is no system-call filter for this machine."""
         self._settings = settings
         self._programs = programs
-        self._filter = filter_program()
-        self._fittings = fittings = fittings or Fittings()
-        worker = worker_files(programs.python, _INSIDE)
+        self._filter = build_seccomp_filter()
+        self._fittings = fittings = fittings or SandboxLayout()
+        worker = compile_worker(programs.python, _INSIDE)
         self._worker_names = tuple(worker)
         self._sources = {f"{_INSIDE}/{name}": text for name, text in worker.items()} | OWN_FILES
         if fittings.way_out is not None:
-            self._sources[INNER_FORWARDER] = forwarder_program()
+            self._sources[INNER_FORWARDER] = read_forwarder()
         self._python = fittings.python or programs.python
         self.variables = fittings.variables(ENVIRONMENT)
         """The environment of the code inside."""
@@ -191,11 +191,11 @@ class BubblewrapBackend:
                 where = "check the limits and `sandbox.python` in the settings"
                 return f"Python could not start in the sandbox; {where}. It said: {printed}"
 
-            launch = Launch(command, inherited=(rules, status, *sources.values()), why_not=why_not)
+            launch = WorkerLaunch(command, inherited=(rules, status, *sources.values()), why_not=why_not)
             return await start_worker(launch, self._settings, workspace)
 
-    def _place(self, workspace: Path, more: Iterable[tuple[str, str]]) -> Place:
-        return Place(
+    def _place(self, workspace: Path, more: Iterable[tuple[str, str]]) -> IsolationSpec:
+        return IsolationSpec(
             workspace,
             self.variables,
             self._settings.memory_mb,
@@ -225,7 +225,7 @@ class BubblewrapBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceSpec:
     """What is started, and what it may have.
 
     `folder` is made, kept, and its home; `reads` and `writes` are shown at the same places as on the host.
@@ -243,19 +243,19 @@ class Service:
     processes: int = 64
 
 
-class Services:
+class ServiceLauncher:
     """Starts services within the walls that code of a model has, too."""
 
-    def __init__(self, programs: Programs, watchdog: Watchdog, leads: EgressRoute | None) -> None:
+    def __init__(self, programs: HostPrograms, watchdog: Watchdog, egress: EgressRoute | None) -> None:
         """Blocks on disk; raises `SandboxError` where there is no system-call filter for this machine."""
         self._programs = programs
         self._watchdog = watchdog
-        self._leads = leads
+        self._leads = egress
         self._isolation = Isolation(programs)
-        self._filter = filter_program()
+        self._filter = build_seccomp_filter()
         self._certificates = [(path, path) for path in CERTIFICATES if Path(path).is_dir()]
 
-    async def start(self, service: Service) -> PipedProgram:
+    async def start(self, service: ServiceSpec) -> PipedProgram:
         """Start it; raises `SandboxError` with what to do, also where its command cannot be seen in there."""
         async with AsyncExitStack() as stack:
             try:
@@ -264,33 +264,33 @@ class Services:
                 program = await self._launch(service, way_out)
             except (OSError, ValueError) as error:
                 raise SandboxError(f"{service.argv[0]} could not be started: {error}") from error
-            limits = Limits(service.memory_mb, service.processes, service.disk_mb, _MOST_FILES)
+            limits = ResourceLimits(service.memory_mb, service.processes, service.disk_mb, _MOST_FILES)
             watch = self._watchdog.watch(program.pid, service.folder, limits, program.overrun)
             program.at_end(watch.stop)
             program.keep(stack.pop_all())
         return program
 
-    async def _way_out(self, service: Service, stack: AsyncExitStack) -> tuple[WayOut, str] | None:
+    async def _way_out(self, service: ServiceSpec, stack: AsyncExitStack) -> tuple[EgressProxy, str] | None:
         if not service.allow_hosts or self._leads is None:
             return None
         gateway = await stack.enter_async_context(
             open_gateway(AllowedHosts(service.allow_hosts), self._leads, _SHARES)
         )
         door = await gateway.open_socket()
-        return WayOut(gateway), str(door.path)
+        return EgressProxy(gateway), str(door.path)
 
-    async def _launch(self, service: Service, way_out: tuple[WayOut, str] | None) -> PipedProgram:
+    async def _launch(self, service: ServiceSpec, way_out: tuple[EgressProxy, str] | None) -> PipedProgram:
         sources = dict(OWN_FILES)
         variables = {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "HOME": WORKSPACE, **service.environment}
         shown = [(str(path), str(path)) for path in _seen(service)]
         command = [*service.argv]
         if way_out is not None:
-            sources[INNER_FORWARDER] = forwarder_program()
+            sources[INNER_FORWARDER] = read_forwarder()
             variables = way_out[0].variables() | variables
             shown += [(way_out[1], INNER_SOCKET), *self._certificates]
             command = [*way_out[0].command(self._programs.sh, self._programs.python), *command]
         writable = tuple((str(path), str(path)) for path in service.writes)
-        place = Place(service.folder, {}, service.memory_mb, tuple(shown), writable)
+        place = IsolationSpec(service.folder, {}, service.memory_mb, tuple(shown), writable)
         with ExitStack() as files:
 
             def open_file(content: bytes) -> int:
@@ -306,7 +306,7 @@ class Services:
             inherited = (rules, given, *mounts.values())
             return await open_pipes(argv, environment={}, inherited=inherited, line_bytes=LINE_BYTES)
 
-    def _limits(self, service: Service) -> list[str]:
+    def _limits(self, service: ServiceSpec) -> list[str]:
         # Not of reserved memory: Node reserves far more than it uses. The watchdog counts what is used.
         return [
             self._programs.prlimit,
@@ -319,7 +319,9 @@ class Services:
 
 
 @asynccontextmanager
-async def open_services(settings: SandboxSettings, leads: EgressRoute | None) -> AsyncIterator[Services]:
+async def open_service_launcher(
+    settings: SandboxSettings, egress: EgressRoute | None
+) -> AsyncIterator[ServiceLauncher]:
     """Open what starts services, for a machine on which the sandbox withstood its probes.
 
     Raises `SandboxError` where its programs are missing.
@@ -329,7 +331,7 @@ async def open_services(settings: SandboxSettings, leads: EgressRoute | None) ->
         raise SandboxError(str(programs))
     watchdog = Watchdog()
     try:
-        yield await asyncio.to_thread(Services, programs, watchdog, leads)
+        yield await asyncio.to_thread(ServiceLauncher, programs, watchdog, egress)
     finally:
         await asyncio.to_thread(watchdog.close)
 
@@ -371,7 +373,7 @@ def _not_on_path(command: str, path: str) -> str:
     return f"{words}. Install it there, or write its whole path."
 
 
-def _make(service: Service) -> None:
+def _make(service: ServiceSpec) -> None:
     """Make its folder, and look for what it is to be shown and for its command."""
     service.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     give_away(service.folder)
@@ -383,7 +385,7 @@ def _make(service: Service) -> None:
         raise SandboxError(missing)
 
 
-def _seen(service: Service) -> list[Path]:
+def _seen(service: ServiceSpec) -> list[Path]:
     """What is shown read-only: `cwd`, the command with what stands around it, and what settings name."""
     seen = [*service.reads]
     program = Path(service.argv[0])
@@ -391,7 +393,7 @@ def _seen(service: Service) -> list[Path]:
         home = program.parent.parent
         # A program of a virtual environment needs its packages, and the Python that it was made with.
         has_environment = (home / "pyvenv.cfg").is_file()
-        seen += python_prefixes(home / "bin" / "python") if has_environment else [program]
+        seen += find_python_prefixes(home / "bin" / "python") if has_environment else [program]
     writable = [*service.writes]
     if service.cwd is not None and not any(service.cwd.is_relative_to(one) for one in (*seen, *writable)):
         seen.append(service.cwd)

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, cast
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import EgressRoute
 from maniple.errors import FileError, SandboxError
-from maniple.sandbox.backend import Backend, Completed
-from maniple.sandbox.bubblewrap import BubblewrapBackend, Fittings, open_fittings
-from maniple.sandbox.host import find_programs, sandbox_account, standalone_program
-from maniple.sandbox.package_environment import Environment, usable_environment
+from maniple.sandbox.backend import ExecutionResult, SandboxBackend
+from maniple.sandbox.bubblewrap import BubblewrapBackend, SandboxLayout, open_layout
+from maniple.sandbox.host import find_programs, find_sandbox_account, standalone_program
+from maniple.sandbox.package_environment import PackageEnvironment, find_usable_environment
 from maniple.sandbox.safe_open import open_directory, open_regular
 from maniple.sandbox.sessions import Sandbox
-from maniple.sandbox.usage import find_inside
-from maniple.sandbox.watchdog import Watchable, WatchableBackend, Watchdog, WatchedBackend
+from maniple.sandbox.usage import find_inspector
+from maniple.sandbox.watchdog import WatchableBackend, WatchableSession, Watchdog, WatchedBackend
 from maniple.sandbox.workspaces import Workspace, Workspaces
 from maniple.types import Unavailable, installing
 
@@ -62,24 +62,24 @@ async def open_sandbox(
     settings: SandboxSettings,
     *,
     cache_dir: Path | None = None,
-    leads: EgressRoute | None = None,
+    egress: EgressRoute | None = None,
     search_path: str | None = None,
 ) -> AsyncIterator[Sandbox | Unavailable]:
     """Yield a sandbox that withstood the probes, or why there is none. Nothing takes its place.
 
-    `cache_dir` is where the prepared packages are, `leads` where `network: allowlist` goes. `search_path`
+    `cache_dir` is where the prepared packages are, `egress` where `network: allowlist` goes. `search_path`
     replaces PATH in the search for bwrap and its companions. Costs one sandboxed call.
     """
     async with AsyncExitStack() as stack:
-        if settings.backend in CHOICES:
-            chosen = await stack.enter_async_context(open_chosen(settings, cache_dir))
+        if settings.backend in OPTIONAL_BACKENDS:
+            chosen = await stack.enter_async_context(open_backend(settings, cache_dir))
             if not isinstance(chosen, Unavailable):
                 chosen = Sandbox(chosen, settings)
                 stack.push_async_callback(chosen.close)
             yield chosen
             return
         try:
-            fittings = await stack.enter_async_context(open_fittings(settings, cache_dir, leads))
+            fittings = await stack.enter_async_context(open_layout(settings, cache_dir, egress))
         except SandboxError as error:
             yield Unavailable(str(error), "or set `sandbox.network: none`.")
             return
@@ -95,8 +95,8 @@ async def open_sandbox(
 
 
 async def _probed(
-    settings: SandboxSettings, fittings: Fittings, watchdog: Watchdog, search_path: str | None
-) -> Backend | Unavailable:
+    settings: SandboxSettings, fittings: SandboxLayout, watchdog: Watchdog, search_path: str | None
+) -> SandboxBackend | Unavailable:
     if settings.backend == "off":
         return Unavailable("The sandbox is turned off.", "set `sandbox.backend: bubblewrap`.")
     programs = await asyncio.to_thread(find_programs, settings.python, search_path)
@@ -127,13 +127,13 @@ _HELLO = "print(6 * 7)"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BackendEntry:
     """How a backend is opened, which may raise `SandboxError`, `FileError` or `OSError`.
 
     `extra` installs the package of its SDK; `client` is the name in it that loads the rest.
     """
 
-    open: Callable[[SandboxSettings], AbstractAsyncContextManager[Backend]]
+    open: Callable[[SandboxSettings], AbstractAsyncContextManager[SandboxBackend]]
     package: str = ""
     client: str = ""
     extra: str = ""
@@ -145,21 +145,21 @@ class Choice:
 
 
 @asynccontextmanager
-async def open_chosen(
+async def open_backend(
     settings: SandboxSettings, cache_dir: Path | None = None
-) -> AsyncIterator[Backend | Unavailable]:
+) -> AsyncIterator[SandboxBackend | Unavailable]:
     """Yield the backend that the settings choose, one of `CHOICES`, once it has shown that it runs code.
 
     Or why there is none: nothing takes its place. `cache_dir` is where the prepared packages are, for the one
     backend that can use them. Costs a session or two.
     """
-    choice = CHOICES[settings.backend]
+    choice = OPTIONAL_BACKENDS[settings.backend]
     if obstacle := _obstacle(settings, choice):
         yield obstacle
         return
     await asyncio.to_thread(choice.load)
     async with AsyncExitStack() as stack:
-        found: Backend | Unavailable
+        found: SandboxBackend | Unavailable
         try:
             environment = await asyncio.to_thread(_environment, settings, cache_dir)
             fitted = stack.enter_context(_fitted(settings, environment))
@@ -169,12 +169,12 @@ async def open_chosen(
         yield found
 
 
-def _environment(settings: SandboxSettings, cache_dir: Path | None) -> Environment | None:
-    return None if cache_dir is None else usable_environment(settings, cache_dir)
+def _environment(settings: SandboxSettings, cache_dir: Path | None) -> PackageEnvironment | None:
+    return None if cache_dir is None else find_usable_environment(settings, cache_dir)
 
 
 @contextmanager
-def _fitted(settings: SandboxSettings, environment: Environment | None) -> Iterator[SandboxSettings]:
+def _fitted(settings: SandboxSettings, environment: PackageEnvironment | None) -> Iterator[SandboxSettings]:
     """The settings with the Python that has the prepared packages, where they stand."""
     if environment is None:
         yield settings
@@ -183,7 +183,7 @@ def _fitted(settings: SandboxSettings, environment: Environment | None) -> Itera
         yield settings.model_copy(update={"python": environment.python}) if stands else settings
 
 
-def _obstacle(settings: SandboxSettings, choice: Choice) -> Unavailable | None:
+def _obstacle(settings: SandboxSettings, choice: BackendEntry) -> Unavailable | None:
     name = settings.backend
     if choice.package and find_spec(choice.package) is None:
         reason = f"sandbox.backend is {name}, whose package {choice.package} is not installed."
@@ -211,7 +211,7 @@ def _unreachable_hosts(settings: SandboxSettings) -> Unavailable | None:
     return None
 
 
-async def _greet(backend: Backend) -> None:
+async def _greet(backend: SandboxBackend) -> None:
     """Run one line in a new session; raises `SandboxError` unless its answer comes back."""
     with TemporaryDirectory(prefix="maniple-hello-") as folder:
         session = await backend.start(Workspaces(Path(folder, "workspaces")).open("hello"))
@@ -224,7 +224,7 @@ async def _greet(backend: Backend) -> None:
 
 
 @asynccontextmanager
-async def _open_local(settings: SandboxSettings) -> AsyncIterator[Backend]:
+async def _open_local(settings: SandboxSettings) -> AsyncIterator[SandboxBackend]:
     from maniple.sandbox.backends.local import LocalBackend
 
     backend = LocalBackend(settings)
@@ -233,7 +233,7 @@ async def _open_local(settings: SandboxSettings) -> AsyncIterator[Backend]:
 
 
 @asynccontextmanager
-async def _open_docker(settings: SandboxSettings) -> AsyncIterator[Backend]:
+async def _open_docker(settings: SandboxSettings) -> AsyncIterator[SandboxBackend]:
     from maniple.sandbox.backends.docker import open_docker
 
     async with open_docker(settings) as backend:
@@ -242,7 +242,7 @@ async def _open_docker(settings: SandboxSettings) -> AsyncIterator[Backend]:
 
 
 @asynccontextmanager
-async def _open_e2b(settings: SandboxSettings) -> AsyncIterator[Backend]:
+async def _open_e2b(settings: SandboxSettings) -> AsyncIterator[SandboxBackend]:
     from maniple.sandbox.backends.e2b import E2BBackend
 
     backend = E2BBackend(settings)
@@ -251,7 +251,7 @@ async def _open_e2b(settings: SandboxSettings) -> AsyncIterator[Backend]:
 
 
 @asynccontextmanager
-async def _open_daytona(settings: SandboxSettings) -> AsyncIterator[Backend]:
+async def _open_daytona(settings: SandboxSettings) -> AsyncIterator[SandboxBackend]:
     from maniple.sandbox.backends.daytona import open_daytona
 
     async with open_daytona(settings) as backend:
@@ -259,11 +259,11 @@ async def _open_daytona(settings: SandboxSettings) -> AsyncIterator[Backend]:
         yield backend
 
 
-CHOICES = {
-    "unsafe-local": Choice(_open_local),
-    "docker": Choice(_open_docker, "aiodocker", "Docker", extra="docker"),
-    "e2b": Choice(_open_e2b, "e2b_code_interpreter", "AsyncSandbox", extra="e2b"),
-    "daytona": Choice(_open_daytona, "daytona", "AsyncDaytona", extra="daytona"),
+OPTIONAL_BACKENDS = {
+    "unsafe-local": BackendEntry(_open_local),
+    "docker": BackendEntry(_open_docker, "aiodocker", "Docker", extra="docker"),
+    "e2b": BackendEntry(_open_e2b, "e2b_code_interpreter", "AsyncSandbox", extra="e2b"),
+    "daytona": BackendEntry(_open_daytona, "daytona", "AsyncDaytona", extra="daytona"),
 }
 
 
@@ -302,14 +302,14 @@ async def find_escapes(
     return [*escapes, *unseen, *remains]
 
 
-def _told(completed: Completed) -> list[str] | None:
+def _told(completed: ExecutionResult) -> list[str] | None:
     *escapes, last = completed.stdout.splitlines() or [""]
     return escapes if last == "end of probes" else None
 
 
-def _unseen(session: Watchable) -> list[str]:
+def _unseen(session: WatchableSession) -> list[str]:
     """Whether the watchdog would see the session."""
-    inside = find_inside(session.pid)
+    inside = find_inspector(session.pid)
     if inside is None:
         return [
             "share more memory than its limit among its processes, which the server may not look at "
@@ -362,7 +362,7 @@ def _temporary_folder() -> Iterator[str]:
 
 async def _temporary_folder_remedy() -> str:
     """What helps where nothing can be put into the temporary folder."""
-    if sandbox_account() is not None:
+    if find_sandbox_account() is not None:
         # It may write there, and may not enter what it has given away.
         return "do not be root, or be one with all its rights (docker takes some with `--cap-drop`)."
     try:

@@ -18,24 +18,24 @@ from maniple.types import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class HostAccount:
     uid: int
     gid: int
 
 
 # Below 65534 so that a container that maps 65536 ids has it, and in the range that systemd's and
 # Debian's tables both leave unused.
-UNPRIVILEGED = Account(65533, 65533)
+UNPRIVILEGED = HostAccount(65533, 65533)
 
 
-def sandbox_account() -> Account | None:
+def find_sandbox_account() -> HostAccount | None:
     """The account to change to, or None when the server's own user does."""
     return UNPRIVILEGED if os.geteuid() == 0 else None
 
 
 def give_away(target: Path | int) -> None:
     """Let sandboxed code own a file or directory, named or open, that the host made for it."""
-    account = sandbox_account()
+    account = find_sandbox_account()
     if account is None:
         return
     if isinstance(target, int):
@@ -71,7 +71,7 @@ _PACKAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
+class HostPrograms:
     """Absolute paths; `python` and `bash` are the ones that sandboxed code gets."""
 
     bwrap: str
@@ -84,7 +84,7 @@ class Programs:
     python: str
 
 
-def python_prefixes(python: Path) -> Iterator[Path]:
+def find_python_prefixes(python: Path) -> Iterator[Path]:
     """Yield the directories outside /usr that this interpreter needs: its environment and its base."""
     for path in dict.fromkeys((python, python.resolve())):
         prefix = path.parent.parent
@@ -93,7 +93,7 @@ def python_prefixes(python: Path) -> Iterator[Path]:
             yield prefix
 
 
-def find_programs(python: Path | None, search_path: str | None = None) -> Programs | Unavailable:
+def find_programs(python: Path | None, search_path: str | None = None) -> HostPrograms | Unavailable:
     """Look in `search_path` (default: PATH); `python` is the interpreter that the settings name."""
     found: dict[str, str] = {}
     for name, package in _PACKAGES.items():
@@ -104,7 +104,7 @@ def find_programs(python: Path | None, search_path: str | None = None) -> Progra
     interpreter = find_python(python)
     if isinstance(interpreter, Unavailable):
         return interpreter
-    return Programs(**found, python=str(interpreter))
+    return HostPrograms(**found, python=str(interpreter))
 
 
 def find_python(configured: Path | None) -> Path | Unavailable:

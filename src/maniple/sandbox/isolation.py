@@ -22,7 +22,7 @@ from maniple.egress import (
     open_gateway,
 )
 from maniple.errors import SandboxError
-from maniple.sandbox.host import Programs, python_prefixes, sandbox_account, standalone_program
+from maniple.sandbox.host import HostPrograms, find_python_prefixes, find_sandbox_account, standalone_program
 
 WORKSPACE = "/workspace"
 """Where a sandbox sees its own folder."""
@@ -49,7 +49,7 @@ Shown = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IsolationSpec:
     """What one sandbox has: its own `folder`, which it may change, and what else it is shown."""
 
     folder: Path
@@ -64,15 +64,17 @@ class Place:
 class Isolation:
     """Writes the command lines of sandboxes; blocks on disk when it is made."""
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: HostPrograms) -> None:
         self._programs = programs
         self._system_mounts = tuple(_system_mounts())
-        self._python = tuple((str(prefix), str(prefix)) for prefix in python_prefixes(Path(programs.python)))
+        self._python = tuple(
+            (str(prefix), str(prefix)) for prefix in find_python_prefixes(Path(programs.python))
+        )
 
-    def argv(self, place: Place) -> list[str]:
+    def argv(self, place: IsolationSpec) -> list[str]:
         """Return bwrap's command up to where more of its options may follow; it begins in the folder."""
         programs = self._programs
-        account = sandbox_account()
+        account = find_sandbox_account()
         argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
         shown = [(one, "--ro-bind") for one in (*self._python, *place.read_only)]
         shown += [(one, "--bind") for one in (*place.writable, (str(place.folder), WORKSPACE))]
@@ -150,7 +152,7 @@ CERTIFICATES = ("/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", 
 
 
 @dataclass(frozen=True, slots=True)
-class WayOut:
+class EgressProxy:
     """The gateway on the host, and what code inside needs to find it."""
 
     gateway: EgressGateway
@@ -171,31 +173,33 @@ class WayOut:
         return {**found, "no_proxy": _OWN_HOSTS, "NO_PROXY": _OWN_HOSTS}
 
 
-def forwarder_program() -> bytes:
+def read_forwarder() -> bytes:
     """The text of the program inside."""
     return standalone_program("forwarder.py").read_bytes()
 
 
 @asynccontextmanager
-async def open_way_out(settings: SandboxSettings, leads: EgressRoute | None) -> AsyncIterator[WayOut | None]:
+async def open_egress_proxy(
+    settings: SandboxSettings, egress: EgressRoute | None
+) -> AsyncIterator[EgressProxy | None]:
     """Open what `settings.network` says, for all sessions; None when that is nothing, or another backend's.
 
     Raises `SandboxError` when there should be a way out and cannot be.
     """
-    if settings.backend != "bubblewrap" or settings.network == "none" or leads is None:
+    if settings.backend != "bubblewrap" or settings.network == "none" or egress is None:
         yield None
         return
     limits = ConnectionLimits(_CONNECTIONS_EACH, _BYTES_EACH_WAY, seconds=_CONNECTION_SECONDS)
     async with AsyncExitStack() as stack:
         try:
             allowed = AllowedHosts(settings.allow_hosts)
-            gateway = await stack.enter_async_context(open_gateway(allowed, leads, limits))
+            gateway = await stack.enter_async_context(open_gateway(allowed, egress, limits))
             # Whether a socket can be made there is better known now than at each session's start.
             (await gateway.open_socket()).close()
         except OSError as error:
             words = f"The sandbox's way to the network cannot be opened: {error}. Look at TMPDIR."
             raise SandboxError(words) from error
-        yield WayOut(gateway)
+        yield EgressProxy(gateway)
 
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -325,7 +329,7 @@ _SET_ID = stat.S_ISUID | stat.S_ISGID
 _MAKES_A_FILE = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)
 
 
-def filter_program(machine: str | None = None) -> bytes:
+def build_seccomp_filter(machine: str | None = None) -> bytes:
     """The filter as `bwrap --seccomp` reads it, for this machine if none is named.
 
     Raises `SandboxError` if there is none.

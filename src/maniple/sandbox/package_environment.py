@@ -48,7 +48,7 @@ _LAYOUT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class PackageEnvironment:
     """A virtual environment that stands, or is to stand, at `path`.
 
     `base` is the interpreter it is made with. `requirements` are those of pip; `constraints` pin what they
@@ -112,7 +112,7 @@ class Environment:
             os.close(descriptor)
 
 
-def find_environment(settings: SandboxSettings, cache_dir: Path) -> Environment | None:
+def find_environment(settings: SandboxSettings, cache_dir: Path) -> PackageEnvironment | None:
     """Return the environment that `settings` ask for, whether it stands or not; cheap.
 
     None where there is none to prepare: code runs on another machine or in a container, there is no Python,
@@ -127,10 +127,10 @@ def find_environment(settings: SandboxSettings, cache_dir: Path) -> Environment 
     constraints = () if settings.packages else _lines("constraints.txt")
     ingredients = [_LAYOUT, str(base.resolve()), platform.machine(), requirements, constraints]
     key = hashlib.sha256(json.dumps(ingredients).encode()).hexdigest()[:16]
-    return Environment(cache_dir.absolute() / "sandbox" / key, base, requirements, constraints)
+    return PackageEnvironment(cache_dir.absolute() / "sandbox" / key, base, requirements, constraints)
 
 
-def usable_environment(settings: SandboxSettings, cache_dir: Path) -> Environment | None:
+def find_usable_environment(settings: SandboxSettings, cache_dir: Path) -> PackageEnvironment | None:
     """Return the environment that stands: that of `settings`, or the one without packages of their own.
 
     So whoever adds a package and has not run `maniple doctor` yet does not lose all others meanwhile.
@@ -144,9 +144,9 @@ def usable_environment(settings: SandboxSettings, cache_dir: Path) -> Environmen
     return wanted if wanted is not None and wanted.stands else None
 
 
-def installed_packages(settings: SandboxSettings, cache_dir: Path) -> tuple[str, ...]:
+def list_installed_packages(settings: SandboxSettings, cache_dir: Path) -> tuple[str, ...]:
     """Return `name version` of the packages that sandboxed Python has beyond its own library; cheap."""
-    environment = usable_environment(settings, cache_dir)
+    environment = find_usable_environment(settings, cache_dir)
     return environment.installed() if environment else ()
 
 
@@ -257,7 +257,7 @@ _QUIET = ("--disable-pip-version-check", "--progress-bar", "off")
 _LEFT_UNCOMPILED = r"/tests?/"
 
 
-async def install(environment: Environment, say: Say, pip: Command = _PIP) -> None:
+async def install_packages(environment: PackageEnvironment, say: Say, pip: Command = _PIP) -> None:
     """Make `environment` unless it stands; `say` hears now and then what is done.
 
     Two processes make it once. What an interrupted one left is removed by the next, and so is what was not
@@ -288,9 +288,9 @@ def _disk_words(home: Path, error: OSError) -> str:
     return f"The sandbox's packages cannot be kept in {home}: {reason}. Set cache_dir to another folder."
 
 
-async def _make(environment: Environment, say: Say, pip: Command) -> None:
+async def _make(environment: PackageEnvironment, say: Say, pip: Command) -> None:
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, ".part", "", environment.path.parent))
-    part = Environment(scratch, environment.base, environment.requirements, environment.constraints)
+    part = PackageEnvironment(scratch, environment.base, environment.requirements, environment.constraints)
     try:
         await _fill(part, say, pip)
         await asyncio.to_thread(_finish, part)
@@ -299,7 +299,7 @@ async def _make(environment: Environment, say: Say, pip: Command) -> None:
         await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 
-async def _fill(part: Environment, say: Say, pip: Command) -> None:
+async def _fill(part: PackageEnvironment, say: Say, pip: Command) -> None:
     say("making a virtual environment")
     base = (str(part.base), "-I")
     await _run((*base, "-m", "venv", "--without-pip", str(part.path)), say, part)
@@ -313,7 +313,7 @@ async def _fill(part: Environment, say: Say, pip: Command) -> None:
     await run_logged((*base, *compile_them), lambda line: None)
 
 
-async def _run(command: Command, say: Say, part: Environment) -> None:
+async def _run(command: Command, say: Say, part: PackageEnvironment) -> None:
     code, output = await run_logged(command, lambda line: _tell(line, say))
     if code:
         raise SandboxError(_pip_words(output, part))
@@ -326,7 +326,7 @@ def _tell(line: str, say: Say) -> None:
         say("installing them")
 
 
-def _pip_words(output: str, part: Environment) -> str:
+def _pip_words(output: str, part: PackageEnvironment) -> str:
     errors = [line for line in output.splitlines() if re.search("error", line, re.IGNORECASE)]
     said = (errors or output.splitlines() or ["nothing"])[-1].strip()[:300]
     if "No space left" in output:
@@ -342,7 +342,7 @@ def _pip_words(output: str, part: Environment) -> str:
     return f"The sandbox's packages could not be installed: {what}; then run `maniple doctor`."
 
 
-def _finish(part: Environment) -> None:
+def _finish(part: PackageEnvironment) -> None:
     _let_scripts_find_python(part.path)
     part.path.chmod(0o755)
     part.mark_ready(_versions(part))
@@ -358,7 +358,7 @@ def _let_scripts_find_python(path: Path) -> None:
             script.write_bytes(here.sub(b"/usr/bin/env python", text))
 
 
-def _versions(part: Environment) -> dict[str, str]:
+def _versions(part: PackageEnvironment) -> dict[str, str]:
     found = importlib.metadata.distributions(path=[str(one) for one in part.path.glob("lib/*/site-packages")])
     versions = {package_name(one.name): one.version for one in found}
     return {name: versions[name] for name in map(package_name, part.requirements) if name in versions}
@@ -369,7 +369,7 @@ _FONT_LIST_NAME = re.compile(r"fontlist-v[\w.]+\.json", re.ASCII)
 _FONT_LIST_BYTES = 5_000_000
 
 
-async def find_broken(environment: Environment, sandbox: Sandbox) -> dict[str, str]:
+async def find_broken_packages(environment: PackageEnvironment, sandbox: Sandbox) -> dict[str, str]:
     """Return why packages cannot be imported, by name; nothing when all can.
 
     The first time, it keeps matplotlib's list of fonts for later sessions. Raises `SandboxError`.
@@ -395,7 +395,7 @@ def _program(names: list[str]) -> str:
     return f"{text}\n\nprint_broken({names!r})\n"
 
 
-def _keep_font_list(environment: Environment, workspace: Workspace) -> None:
+def _keep_font_list(environment: PackageEnvironment, workspace: Workspace) -> None:
     if environment.font_list() is not None:
         return
     for name, size in workspace.files(10):

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 _DEATH_SECONDS = 5.0
 
 
-class Tree:
+class ProcessTree:
     """A program that binds its children's lives to its own, as bwrap does with --die-with-parent."""
 
     def __init__(
@@ -112,7 +112,7 @@ _PAUSE_SECONDS = 0.005
 _PIECE_BYTES = 65_536
 
 
-class Capture:
+class TruncatedBuffer:
     """The first and the last half of `limit_bytes`; what came between is counted and dropped."""
 
     def __init__(self, limit_bytes: int) -> None:
@@ -140,7 +140,7 @@ class Capture:
         return (bytes(self._head) + notice.encode() + bytes(self._tail)).decode(errors="replace")
 
 
-class Output:
+class OutputPipe:
     """The reading end of a pipe that many calls print into, one after the other.
 
     What is printed between two calls, by processes that the first left behind, belongs to the second.
@@ -151,7 +151,7 @@ class Output:
         self._descriptor = descriptor
         self._limit_bytes = limit_bytes
         self._loop = asyncio.get_running_loop()
-        self._capture = Capture(limit_bytes)
+        self._capture = TruncatedBuffer(limit_bytes)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._heard: Callable[[str], None] | None = None
         self._resumption: asyncio.TimerHandle | None = None
@@ -173,7 +173,7 @@ class Output:
     def take(self) -> str:
         """All that has been printed until now; the next text begins after it."""
         self._drain()
-        text, self._capture = self._capture.text(), Capture(self._limit_bytes)
+        text, self._capture = self._capture.text(), TruncatedBuffer(self._limit_bytes)
         self._heard = None
         self._is_wanted = False
         self._decoder.reset()
@@ -233,7 +233,7 @@ _LAST_WORDS_SECONDS = 1.0
 class PipedProgram:
     """Input, output and last words of a tree of processes; `open_pipes` makes it."""
 
-    def __init__(self, tree: Tree, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, tree: ProcessTree, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._tree = tree
         self.reader = reader
         """What it writes to its standard output."""
@@ -243,7 +243,7 @@ class PipedProgram:
         """Done when its first process has ended."""
         self.reason = ""
         """Why it was stopped by us, if it was."""
-        self._errors: Output | None = None
+        self._errors: OutputPipe | None = None
         self._kept = AsyncExitStack()
 
     @property
@@ -268,7 +268,7 @@ class PipedProgram:
         """Return what it wrote to its standard error since this was asked last, cut in the middle."""
         return self._errors.take().strip() if self._errors is not None else ""
 
-    def hear_errors(self, errors: Output) -> None:
+    def hear_errors(self, errors: OutputPipe) -> None:
         """Take the pipe of its standard error over."""
         errors.listen(lambda _: None)
         self._errors = errors
@@ -312,9 +312,9 @@ async def open_pipes(
             theirs.callback(os.close, descriptor)
         giving_file = ours.enter_context(os.fdopen(giving, "wb", 0))
         reading_file = ours.enter_context(os.fdopen(reading, "rb", 0))
-        heard = Output(errors, _LAST_WORDS_BYTES)
+        heard = OutputPipe(errors, _LAST_WORDS_BYTES)
         ours.callback(heard.close)
-        tree = Tree(
+        tree = ProcessTree(
             argv, out=written, err=complaining, inherited=inherited, environment=environment, given=given
         )
         reader = asyncio.StreamReader(limit=line_bytes, loop=loop)

@@ -27,7 +27,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def components(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
+def split_path(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
     """The parts of a path that a model wrote; `root` is the directory's name inside the sandbox.
 
     Raises `FileError` for `..`, for absolute paths beyond `root` and for what is no path at all.
@@ -41,7 +41,7 @@ def components(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
         raise FileError(f"{path!r} is outside the workspace; name a file relative to it, such as notes.txt.")
     parts = tuple(part for part in relative.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise FileError(f"{path!r} leads out of the workspace; name a file without `..`.")
+        raise FileError(f"{path!r} egress out of the workspace; name a file without `..`.")
     if len(parts) > MAX_DEPTH:
         raise FileError(f"{path!r} has more than {MAX_DEPTH} levels; use fewer.")
     return parts
@@ -91,7 +91,7 @@ def open_regular(name: str, directory: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def replace(name: str, directory: int, pieces: Iterable[bytes], mode: int | None = None) -> None:
+def replace_file(name: str, directory: int, pieces: Iterable[bytes], mode: int | None = None) -> None:
     """Write a whole new file, then give it its name: readers see the old content or all of the new.
 
     Without a `mode`, a program that is replaced can still be executed.
@@ -237,7 +237,7 @@ class DiskUse:
     too_deep: str = ""
 
 
-def measure(folder: Path, max_bytes: int, max_entries: int) -> DiskUse:
+def measure_disk_use(folder: Path, max_bytes: int, max_entries: int) -> DiskUse:
     """Count until the end or until a limit is passed. Blocks on disk; follows no link.
 
     What vanishes meanwhile counts nothing; a folder that code has closed is opened to its owner again. Raises

@@ -9,7 +9,7 @@ from itertools import islice
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.backend import Backend, Completed, OnOutput, Session
+from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, SandboxSession
 from maniple.sandbox.workspaces import BESIDE, Workspace
 
 _LOG = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _STOPPED = f"The sandbox was stopped with a cancelled run: {_GONE}"
 _MOST_REMEMBERED = 1_000
 
 
-class Mark:
+class SessionMarker:
     """Stands beside a workspace, out of reach of its code, while variables can be lost. Blocks on disk."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -44,7 +44,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Tenure:
+class EvictionPolicy:
     """How long a session is left alone while others wait for its place."""
 
     rest_seconds: float = 10
@@ -53,7 +53,7 @@ class Tenure:
     """After so long in line, a session makes room that is still used."""
 
 
-class Places:
+class SessionPool:
     """Hands out places, first come first served.
 
     For who waits in line, the session makes room whose holder is done. When there is none, the one that
@@ -62,11 +62,13 @@ class Places:
     between them.
     """
 
-    def __init__(self, number: int, dismiss: Callable[[str], None], tenure: Tenure | None = None) -> None:
-        """`dismiss` begins to end the session of a key, which then calls `give_back`."""
+    def __init__(
+        self, number: int, dismiss: Callable[[str], None], tenure: EvictionPolicy | None = None
+    ) -> None:
+        """`dismiss` begins to end the session of a key, which then calls `release`."""
         self._free = number
         self._dismiss = dismiss
-        self._tenure = tenure or Tenure()
+        self._tenure = tenure or EvictionPolicy()
         self._line: dict[asyncio.Future[None], float] = {}
         self._resting: dict[str, float] = {}
         """Since when, longest first."""
@@ -81,7 +83,7 @@ class Places:
         since = self._unserved()
         return since is not None and _now() >= since + self._tenure.patience_seconds
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Wait for a place."""
         if self._free:
             self._free -= 1
@@ -97,26 +99,26 @@ class Places:
                 self._hand_on()
             raise
 
-    def give_back(self, key: str) -> None:
+    def release(self, key: str) -> None:
         """The session of this key has ended, or did not begin."""
-        self.work(key)
+        self.mark_busy(key)
         self._asked.discard(key)
         self._hand_on()
 
-    def rest(self, key: str) -> None:
+    def mark_idle(self, key: str) -> None:
         """A holder has no call under way and none that waits."""
-        self.work(key)
+        self.mark_busy(key)
         self._resting[key] = _now()
         self._asked.discard(key)
         self._make_room()
 
-    def done(self, key: str) -> None:
+    def mark_done(self, key: str) -> None:
         """Who rests, if it does, expects no call soon."""
         if key in self._resting:
             self._done[key] = None
             self._make_room()
 
-    def work(self, key: str) -> None:
+    def mark_busy(self, key: str) -> None:
         """A call of this key comes, whether it holds a place or not."""
         self._resting.pop(key, None)
         self._done.pop(key, None)
@@ -152,7 +154,7 @@ class Places:
             if key not in self._done and due > _now():
                 self._timer = asyncio.get_running_loop().call_at(due, self._make_room)
                 return
-            self.work(key)
+            self.mark_busy(key)
             self._asked.add(key)
             self._dismiss(key)
 
@@ -162,7 +164,7 @@ class Places:
             self._timer = None
 
 
-Call = Callable[[Session], Awaitable[Completed]]
+Call = Callable[[SandboxSession], Awaitable[ExecutionResult]]
 
 
 During = AbstractAsyncContextManager[object]
@@ -170,15 +172,15 @@ During = AbstractAsyncContextManager[object]
 
 
 @dataclass(slots=True)
-class _Seat:
+class SessionSlot:
     """What is kept of a thread."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
-    session: Session | None = None
+    session: SandboxSession | None = None
     folder: tuple[int, int] = (0, 0)
     """Which directory the session works in: device and inode."""
-    mark: Mark | None = None
+    mark: SessionMarker | None = None
     is_leaving: bool = False
     alarm: asyncio.TimerHandle | None = None
 
@@ -190,11 +192,13 @@ class Sandbox:
     `places.py` says which session makes room. One that was idle for `settings.idle_seconds` ends anyway.
     """
 
-    def __init__(self, backend: Backend, settings: SandboxSettings, tenure: Tenure | None = None) -> None:
+    def __init__(
+        self, backend: SandboxBackend, settings: SandboxSettings, tenure: EvictionPolicy | None = None
+    ) -> None:
         self._backend = backend
         self._settings = settings
-        self._places = Places(settings.concurrent, self._make_room, tenure)
-        self._seats: dict[str, _Seat] = {}
+        self._pool = SessionPool(settings.concurrent, self._make_room, tenure)
+        self._slots: dict[str, SessionSlot] = {}
         self._ends: set[asyncio.Task[None]] = set()
         self._lost: dict[str, str] = {}
         self._closed = False
@@ -217,7 +221,7 @@ class Sandbox:
         workspace: Workspace,
         on_output: OnOutput | None = None,
         during: During | None = None,
-    ) -> Completed:
+    ) -> ExecutionResult:
         """Run code with the variables of the thread's earlier calls; raises `SandboxError`."""
         return await self._run(
             key, workspace, lambda session: session.run_python(code, on_output=on_output), during
@@ -231,94 +235,94 @@ class Sandbox:
         workspace: Workspace,
         on_output: OnOutput | None = None,
         during: During | None = None,
-    ) -> Completed:
+    ) -> ExecutionResult:
         """Run a command beside the thread's Python; raises `SandboxError`."""
         return await self._run(
             key, workspace, lambda session: session.run_bash(command, on_output=on_output), during
         )
 
-    def rest(self, key: str) -> None:
+    def mark_idle(self, key: str) -> None:
         """Expect no call of a thread soon; its session stays until somebody needs the place."""
-        self._places.done(key)
+        self._pool.mark_done(key)
 
     async def stop(self, key: str) -> None:
         """End a thread's session when its calls under way have ended; its next call is told of that."""
-        if (seat := self._seats.get(key)) is not None:
-            await self._vacate(key, seat, _STOPPED)
+        if (slot := self._slots.get(key)) is not None:
+            await self._vacate(key, slot, _STOPPED)
 
     async def close(self) -> None:
         """End every session; calls are refused from now on."""
         self._closed = True
-        self._places.close()
-        seats = list(self._seats.values())
-        await asyncio.gather(*(seat.session.stop() for seat in seats if seat.session), return_exceptions=True)
-        for seat in seats:
-            _silence(seat)
+        self._pool.close()
+        slots = list(self._slots.values())
+        await asyncio.gather(*(slot.session.stop() for slot in slots if slot.session), return_exceptions=True)
+        for slot in slots:
+            _silence(slot)
         await asyncio.gather(*self._ends)
 
     async def _run(
         self, key: str, workspace: Workspace, call: Call, during: During | None = None
-    ) -> Completed:
-        seat = self._seats.setdefault(key, _Seat())
-        seat.waiting += 1
-        self._places.work(key)
+    ) -> ExecutionResult:
+        slot = self._slots.setdefault(key, SessionSlot())
+        slot.waiting += 1
+        self._pool.mark_busy(key)
         try:
-            async with seat.turn:
-                _silence(seat)
-                session: Session | None = None
+            async with slot.turn:
+                _silence(slot)
+                session: SandboxSession | None = None
                 try:
                     async with during or nullcontext():
                         # Nothing is awaited between the look whether it lives and the call.
-                        session = await self._session(key, seat, workspace)
+                        session = await self._session(key, slot, workspace)
                         completed = await call(session)
                 except asyncio.CancelledError:
                     if session is not None and not session.is_alive:
                         self._remember(key, _CANCELLED)
                     raise
                 finally:
-                    self._look_after(key, seat)
+                    self._look_after(key, slot)
                 lost = filter(None, (self._lost.pop(key, ""), completed.lost))
-                if seat.mark is not None and seat.mark.is_set != (seat.session is not None):
-                    await asyncio.to_thread(seat.mark.set, seat.session is not None)
+                if slot.mark is not None and slot.mark.is_set != (slot.session is not None):
+                    await asyncio.to_thread(slot.mark.set, slot.session is not None)
                 return replace(completed, lost=" ".join(lost))
         finally:
-            seat.waiting -= 1
-            self._settle(key, seat)
+            slot.waiting -= 1
+            self._settle(key, slot)
 
-    async def _session(self, key: str, seat: _Seat, workspace: Workspace) -> Session:
+    async def _session(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
         """The thread's living session, or a new one in a place of its own."""
-        session = seat.session
+        session = slot.session
         if session is None:
-            return await self._begin(key, seat, workspace)
-        is_same_folder = seat.folder == await asyncio.to_thread(_folder, workspace)
+            return await self._begin(key, slot, workspace)
+        is_same_folder = slot.folder == await asyncio.to_thread(_folder, workspace)
         if not session.is_alive:
             self._remember(key, _ended(session))
-        elif is_same_folder and not self._places.is_overdue:
+        elif is_same_folder and not self._pool.is_overdue:
             return session
         elif is_same_folder:
             self._remember(key, _NEEDED)
         # Otherwise the thread's files were removed and begun anew; what is mounted inside are the old ones.
         await session.stop()
-        self._leave(key, seat)
-        return await self._begin(key, seat, workspace)
+        self._leave(key, slot)
+        return await self._begin(key, slot, workspace)
 
-    async def _begin(self, key: str, seat: _Seat, workspace: Workspace) -> Session:
+    async def _begin(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
         self._refuse_when_closed()
-        await self._places.take()
+        await self._pool.acquire()
         try:
             self._refuse_when_closed()
-            seat.folder = await asyncio.to_thread(_folder, workspace)
-            seat.mark = await asyncio.to_thread(Mark, workspace)
-            if seat.mark.is_set and not self._lost.get(key):
+            slot.folder = await asyncio.to_thread(_folder, workspace)
+            slot.mark = await asyncio.to_thread(SessionMarker, workspace)
+            if slot.mark.is_set and not self._lost.get(key):
                 self._remember(key, _ENDED)  # in a server before this one
             session = await self._backend.start(workspace)
             if self._closed:
                 await session.stop()
             self._refuse_when_closed()
         except BaseException:  # the place is not taken after all
-            self._places.give_back(key)
+            self._pool.release(key)
             raise
-        seat.session = session
+        slot.session = session
         return session
 
     def _remember(self, key: str, lost: str) -> None:
@@ -329,64 +333,64 @@ class Sandbox:
 
     def _make_room(self, key: str) -> None:
         """Let a session go whose place somebody else needs."""
-        seat = self._seats[key]
-        if not seat.is_leaving:
-            self._dismiss(key, seat, _NEEDED)
+        slot = self._slots[key]
+        if not slot.is_leaving:
+            self._dismiss(key, slot, _NEEDED)
 
-    def _look_after(self, key: str, seat: _Seat) -> None:
+    def _look_after(self, key: str, slot: SessionSlot) -> None:
         """A call has ended: a session that ended with it leaves its place."""
-        if seat.session is not None and not seat.session.is_alive:
-            self._leave(key, seat)
+        if slot.session is not None and not slot.session.is_alive:
+            self._leave(key, slot)
 
-    def _settle(self, key: str, seat: _Seat) -> None:
-        if seat.waiting or seat.is_leaving:
+    def _settle(self, key: str, slot: SessionSlot) -> None:
+        if slot.waiting or slot.is_leaving:
             return
-        if seat.session is None:
-            if self._seats.get(key) is seat:
-                del self._seats[key]
+        if slot.session is None:
+            if self._slots.get(key) is slot:
+                del self._slots[key]
             return
         loop = asyncio.get_running_loop()
-        seat.alarm = loop.call_later(self._settings.idle_seconds, self._dismiss, key, seat, _IDLE)
-        self._places.rest(key)
+        slot.alarm = loop.call_later(self._settings.idle_seconds, self._dismiss, key, slot, _IDLE)
+        self._pool.mark_idle(key)
 
-    def _leave(self, key: str, seat: _Seat) -> None:
-        seat.session = None
-        self._places.give_back(key)
+    def _leave(self, key: str, slot: SessionSlot) -> None:
+        slot.session = None
+        self._pool.release(key)
 
-    def _dismiss(self, key: str, seat: _Seat, why: str) -> None:
+    def _dismiss(self, key: str, slot: SessionSlot, why: str) -> None:
         """Stop an idle session in the background."""
-        seat.is_leaving = True
-        task = asyncio.get_running_loop().create_task(self._vacate(key, seat, why))
+        slot.is_leaving = True
+        task = asyncio.get_running_loop().create_task(self._vacate(key, slot, why))
         self._ends.add(task)
         task.add_done_callback(self._ends.discard)
 
-    async def _vacate(self, key: str, seat: _Seat, why: str) -> None:
-        seat.is_leaving = True
+    async def _vacate(self, key: str, slot: SessionSlot, why: str) -> None:
+        slot.is_leaving = True
         try:
-            async with seat.turn:
-                _silence(seat)
-                if seat.session is None:
+            async with slot.turn:
+                _silence(slot)
+                if slot.session is None:
                     return
                 try:
-                    await seat.session.stop()
+                    await slot.session.stop()
                 except SandboxError as error:
                     _LOG.warning("The sandbox of thread %s could not be stopped: %s", key, error)
                 finally:
                     self._remember(key, why)
-                    self._leave(key, seat)
+                    self._leave(key, slot)
         finally:
-            seat.is_leaving = False
-            self._settle(key, seat)
+            slot.is_leaving = False
+            self._settle(key, slot)
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise SandboxError("The sandbox is closed; it is too late to run code.")
 
 
-def _silence(seat: _Seat) -> None:
-    if seat.alarm is not None:
-        seat.alarm.cancel()
-        seat.alarm = None
+def _silence(slot: SessionSlot) -> None:
+    if slot.alarm is not None:
+        slot.alarm.cancel()
+        slot.alarm = None
 
 
 def _folder(workspace: Workspace) -> tuple[int, int]:
@@ -397,7 +401,7 @@ def _folder(workspace: Workspace) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _ended(session: Session) -> str:
+def _ended(session: SandboxSession) -> str:
     """Why a session ended between two calls."""
     return str(getattr(session, "ending", "")) or _ENDED
 

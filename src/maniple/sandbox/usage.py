@@ -26,14 +26,14 @@ _INODE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ResourceUsage:
     """`memory_bytes` is what would be free if the sandbox were gone; the page cache is not in it."""
 
     memory_bytes: int
     processes: int
 
 
-class Inside:
+class SandboxInspector:
     """A living sandbox's processes and its files in memory.
 
     Every method blocks, for 0.1 to 0.5 ms a process, and raises `OSError` when something could not be
@@ -53,7 +53,7 @@ class Inside:
         for descriptor in self._in_memory:
             os.close(descriptor)
 
-    def usage(self, memory_limit_bytes: int) -> Usage:
+    def usage(self, memory_limit_bytes: int) -> ResourceUsage:
         """Count memory cheaply; exactly, at about 1 ms for 100 MB, only where that is over the limit.
 
         The cheap sum counts a page that a fork left to both processes twice. The kernel tells in one number
@@ -70,7 +70,7 @@ class Inside:
         memory = together(map(self._resident, pids))
         if memory > memory_limit_bytes:
             memory = together(map(self._part, pids))
-        return Usage(memory, len(pids))
+        return ResourceUsage(memory, len(pids))
 
     def unlinked_bytes(self, workspace: Path) -> int:
         """What files of `workspace` take that have no name any more and are still open or mapped.
@@ -78,7 +78,7 @@ class Inside:
         Finds memory that processes share without a file, too, which belongs to none of them and is kept
         by a single mapped page; from then on `usage` counts it.
         """
-        found = Search(self._table, workspace).found()
+        found = UnlinkedFileSearch(self._table, workspace).found()
         self._shared_bytes = found.memory_bytes
         self.is_in_flight = found.is_in_flight
         return found.disk_bytes
@@ -116,7 +116,7 @@ def _sum_kilobytes(pattern: re.Pattern[bytes], text: bytes) -> int:
     return 1024 * sum(int(kilobytes) for kilobytes in pattern.findall(text))
 
 
-def find_inside(leader: int) -> Inside | None:
+def find_inspector(leader: int) -> SandboxInspector | None:
     """The sandbox that host process `leader` has started, or None while there is none yet."""
     host = Path("/proc").stat().st_dev
     for pid in _descendants(leader):
@@ -127,7 +127,7 @@ def find_inside(leader: int) -> Inside | None:
     return None
 
 
-def _opened(root: str) -> Inside:
+def _opened(root: str) -> SandboxInspector:
     opened: list[int] = []
     try:
         for name in ("proc", *_IN_MEMORY):
@@ -136,7 +136,7 @@ def _opened(root: str) -> Inside:
         for descriptor in opened:
             os.close(descriptor)
         raise
-    return Inside(opened[0], tuple(opened[1:]))
+    return SandboxInspector(opened[0], tuple(opened[1:]))
 
 
 def _descendants(leader: int) -> Iterator[int]:
@@ -161,7 +161,7 @@ _PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Living:
+class LiveThread:
     """A thread that tells of its process: where, below /proc, and its `status`."""
 
     place: str
@@ -191,7 +191,7 @@ class ProcessTable:
                 os.close(folder)
         return []
 
-    def living(self, pid: str) -> Living | None:
+    def living(self, pid: str) -> LiveThread | None:
         """The first thread that lives; None of a process that has ended, or is ending.
 
         Raises `OSError` when threads end sooner than they can be asked, and others begin.
@@ -200,13 +200,13 @@ class ProcessTable:
         for _ in range(_ATTEMPTS):
             status = self.read(f"{pid}/status")
             if _HAS_MEMORY.search(status):
-                return Living(pid, status)
+                return LiveThread(pid, status)
             if not status or _ONE_THREAD.search(status):
                 return None
             places = self.threads(pid)
             for place in places:
                 if _HAS_MEMORY.search(status := self.read(f"{place}/status")):
-                    return Living(place, status)
+                    return LiveThread(place, status)
             # One that is ending begins no more threads.
             if known and not known.issuperset(places):
                 raise OSError("the threads of a process end too fast to be looked at")
@@ -260,7 +260,7 @@ _HIDDEN = (
 
 
 @dataclass(slots=True)
-class Unlinked:
+class UnlinkedFiles:
     """Bytes by inode: of files, of memory that processes share without a file, of what is only mapped."""
 
     disk: dict[int, int] = field(default_factory=dict[int, int])
@@ -283,17 +283,17 @@ class Unlinked:
         return any(self.sockets.values())
 
 
-class Search:
+class UnlinkedFileSearch:
     """One look for unlinked files of a workspace; blocks, and raises `OSError` for what may not be seen."""
 
     def __init__(self, table: ProcessTable, workspace: Path) -> None:
         self._table = table
         self._workspace = workspace.stat()
         self._root: bytes | None = None
-        self._found = Unlinked()
+        self._found = UnlinkedFiles()
         self._listed_bytes = 0
 
-    def found(self) -> Unlinked:
+    def found(self) -> UnlinkedFiles:
         for pid in self._table.pids():
             # A thread may have descriptors of its own.
             for place in self._table.threads(pid):

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Protocol
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox.backend import Session
-from maniple.sandbox.safe_open import MAX_LEVELS, DiskUse, measure
-from maniple.sandbox.usage import Inside, Usage, find_inside
+from maniple.sandbox.backend import SandboxSession
+from maniple.sandbox.safe_open import MAX_LEVELS, DiskUse, measure_disk_use
+from maniple.sandbox.usage import ResourceUsage, SandboxInspector, find_inspector
 from maniple.sandbox.workspaces import Workspace
 
 _INTERVAL_SECONDS = 0.1
@@ -40,13 +40,13 @@ _KEPT = f"{STOPPED}, the files are still there"
 _MEGABYTE = 1024**2
 # Code is let into a workspace that is over its limit, to tidy up, but not at any size: each session writes
 # for a moment until it is seen, and to look at ever more files takes time from all other sandboxes.
-UNTIDY = 20
+CLEANUP_FACTOR = 20
 # bwrap, its first process, and the shell that sets the limits.
 _OWN_PROCESSES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """`files` counts folders too. Each method gives a sentence for the model, or "" within the limits."""
 
     memory_mb: int
@@ -62,7 +62,7 @@ class Limits:
     def disk_bytes(self) -> int:
         return self.disk_mb * _MEGABYTE
 
-    def too_much(self, usage: Usage) -> str:
+    def too_much(self, usage: ResourceUsage) -> str:
         """Of memory or processes."""
         if usage.memory_bytes > self.memory_bytes:
             return (
@@ -101,19 +101,19 @@ class Limits:
         return f"Files were left on their way through a socket, {_KEPT}. Receive what is sent."
 
     def _way_out(self, allowed: tuple[int, int]) -> str:
-        if allowed[0] < UNTIDY * self.disk_bytes:
+        if allowed[0] < CLEANUP_FACTOR * self.disk_bytes:
             return "Remove what is not needed"
         return (
-            f"No code is run where it is {UNTIDY} times as much: ask the user to delete files of this "
-            "conversation, or to begin another"
+            f"No code is run where it is {CLEANUP_FACTOR} times as much: ask the user to delete files "
+            "of this conversation, or to begin another"
         )
 
 
-class Watch:
+class SandboxWatch:
     """A sandbox that is looked at. `stop` it when it has ended; twice is nothing."""
 
     def __init__(
-        self, leader: int, workspace: Path, limits: Limits, on_overrun: Callable[[str], None]
+        self, leader: int, workspace: Path, limits: ResourceLimits, on_overrun: Callable[[str], None]
     ) -> None:
         self._leader = leader
         self._workspace = workspace
@@ -122,11 +122,11 @@ class Watch:
         self._loop = asyncio.get_running_loop()
         # Whoever looks holds it, so that no descriptor is closed under its eyes.
         self._looking = threading.Lock()
-        self._inside: Inside | None = None
-        self._usage = Usage(0, 0)
+        self._inside: SandboxInspector | None = None
+        self._usage = ResourceUsage(0, 0)
         self._overruns = self._flights = 0
         self._free_bytes = 0
-        self._allowed = (UNTIDY * limits.disk_bytes, UNTIDY * limits.files)
+        self._allowed = (CLEANUP_FACTOR * limits.disk_bytes, CLEANUP_FACTOR * limits.files)
         self._began = self._due = self._disk_due = time.monotonic()
         self._is_stopped = False
         self.is_over = False
@@ -168,7 +168,7 @@ class Watch:
             return f"The sandbox's limits could not be watched ({error}), {STOPPED}."
 
     def _overrun(self, now: float) -> str:
-        self._inside = self._inside or find_inside(self._leader)
+        self._inside = self._inside or find_inspector(self._leader)
         if self._inside is None:
             late = now - self._began > _START_SECONDS
             return f"The sandbox's limits could not be watched, {STOPPED}." if late else ""
@@ -184,7 +184,7 @@ class Watch:
             self._disk_due = now + max(longer * _DISK_SECONDS, _DISK_SHARE * (time.monotonic() - began))
         return reason
 
-    def _too_much(self, usage: Usage) -> str:
+    def _too_much(self, usage: ResourceUsage) -> str:
         """At several looks in a row."""
         reason = self._limits.too_much(usage)
         self._overruns = self._overruns + 1 if reason else 0
@@ -194,9 +194,9 @@ class Watch:
         """Whether somebody, perhaps this sandbox, has written much since the last look."""
         return self._free_bytes - _free_bytes(self._workspace) > self._limits.disk_bytes / _SUSPICIOUS_SHARE
 
-    def _too_full(self, inside: Inside) -> str:
+    def _too_full(self, inside: SandboxInspector) -> str:
         self._free_bytes = _free_bytes(self._workspace)
-        found = measure(self._workspace, *self._allowed)
+        found = measure_disk_use(self._workspace, *self._allowed)
         unlinked = inside.unlinked_bytes(self._workspace)
         # For a moment, everybody may: so a process hands an open file to another.
         self._flights = self._flights + 1 if inside.is_in_flight else 0
@@ -215,19 +215,19 @@ class Watchdog:
     """Looks at every sandbox from a thread of its own, which sleeps while there is none."""
 
     def __init__(self) -> None:
-        self._watches: list[Watch] = []
+        self._watches: list[SandboxWatch] = []
         self._changed = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
 
     def watch(
-        self, pid: int, workspace_path: Path, limits: Limits, on_overrun: Callable[[str], None]
-    ) -> Watch:
+        self, pid: int, workspace_path: Path, limits: ResourceLimits, on_overrun: Callable[[str], None]
+    ) -> SandboxWatch:
         """Look at the sandbox that process `pid` has started, until the result's `stop`.
 
         Called on the event loop, on which `on_overrun` is called too, once, with a sentence for the model.
         """
-        watch = Watch(pid, workspace_path, limits, on_overrun)
+        watch = SandboxWatch(pid, workspace_path, limits, on_overrun)
         self._watches.append(watch)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="sandbox-watchdog", daemon=True)
@@ -255,7 +255,7 @@ class Watchdog:
                 self._changed.clear()
 
 
-class Watchable(Session, Protocol):
+class WatchableSession(SandboxSession, Protocol):
     """A session whose processes can be seen on this machine."""
 
     @property
@@ -278,7 +278,7 @@ class WatchableBackend(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def start(self, workspace: Workspace) -> Watchable: ...
+    async def start(self, workspace: Workspace) -> WatchableSession: ...
 
 
 class WatchedBackend:
@@ -287,13 +287,13 @@ class WatchedBackend:
     def __init__(self, backend: WatchableBackend, watchdog: Watchdog, settings: SandboxSettings) -> None:
         self._backend = backend
         self._watchdog = watchdog
-        self._limits = Limits(settings.memory_mb, settings.processes, settings.disk_mb)
+        self._limits = ResourceLimits(settings.memory_mb, settings.processes, settings.disk_mb)
 
     @property
     def name(self) -> str:
         return self._backend.name
 
-    async def start(self, workspace: Workspace) -> Watchable:
+    async def start(self, workspace: Workspace) -> WatchableSession:
         session = await self._backend.start(workspace)
         watch = self._watchdog.watch(session.pid, workspace.path, self._limits, session.overrun)
         session.at_end(watch.stop)

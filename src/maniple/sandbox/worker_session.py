@@ -22,9 +22,9 @@ from typing import Any, Literal, cast
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.backend import Completed, OnOutput
+from maniple.sandbox.backend import ExecutionResult, OnOutput
 from maniple.sandbox.host import standalone_program
-from maniple.sandbox.processes import Output, Tree
+from maniple.sandbox.processes import OutputPipe, ProcessTree
 from maniple.sandbox.workspaces import FileHead, Workspace
 
 _FIGURE = re.compile(r"figures/figure-[0-9]{1,9}\.png")
@@ -45,12 +45,12 @@ _START_SECONDS = 20.0
 _FRAME_OVERHEAD_BYTES = 65_536
 
 
-class Forged(ValueError):
+class InvalidFrameError(ValueError):
     """No worker of ours would say this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WorkerMessage:
     """What a worker says; which fields are set depends on what about."""
 
     call: str = ""
@@ -62,15 +62,15 @@ class Said:
     interrupted: bool = False
 
 
-def parse(content: bytes) -> Said:
+def parse_message(content: bytes) -> WorkerMessage:
     """Read a frame from inside; raises `Forged` for anything that a worker does not say."""
     try:
         said = json.loads(content.decode())
     except (ValueError, RecursionError):
-        raise Forged("no JSON") from None
+        raise InvalidFrameError("no JSON") from None
     if not isinstance(said, dict) or frozenset(said) not in _KEYS:
-        raise Forged("no frame of a worker")
-    return Said(
+        raise InvalidFrameError("no frame of a worker")
+    return WorkerMessage(
         call=_text(said.get("id", "")),
         exit_code=_code(said["exit_code"]) if "exit_code" in said else None,
         value=_text(said.get("value", "")),
@@ -81,11 +81,11 @@ def parse(content: bytes) -> Said:
     )
 
 
-class Channel(asyncio.Protocol):
+class WorkerChannel(asyncio.Protocol):
     """Hands each frame to `heard`, and calls `broken` at the first one that is none, with what it was."""
 
     def __init__(
-        self, limit_bytes: int, heard: Callable[[Said], None], broken: Callable[[str], None]
+        self, limit_bytes: int, heard: Callable[[WorkerMessage], None], broken: Callable[[str], None]
     ) -> None:
         self._limit_bytes = limit_bytes
         self._heard = heard
@@ -122,8 +122,8 @@ class Channel(asyncio.Protocol):
             content = bytes(self._received[4 : 4 + length])
             del self._received[: 4 + length]
             try:
-                said = parse(content)
-            except Forged as error:
+                said = parse_message(content)
+            except InvalidFrameError as error:
                 self._break(str(error))
                 return
             self._heard(said)
@@ -136,33 +136,33 @@ class Channel(asyncio.Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class WorkerConnection:
     """The host's ends of a worker: two channels, two pipes."""
 
-    control: Channel
-    calls: Channel
-    out: Output
-    err: Output
+    control: WorkerChannel
+    calls: WorkerChannel
+    out: OutputPipe
+    err: OutputPipe
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Forged("no text")
+        raise InvalidFrameError("no text")
     # Halves of characters can be written in JSON and nowhere else.
     return value.encode(errors="replace").decode()
 
 
 def _code(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= 255:
-        raise Forged("no exit code")
+        raise InvalidFrameError("no exit code")
     return value
 
 
 def _figures(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > _MOST_FIGURES:
-        raise Forged("no list of figures")
+        raise InvalidFrameError("no list of figures")
     if not all(isinstance(path, str) and _FIGURE.fullmatch(path) for path in value):
-        raise Forged("no figure")
+        raise InvalidFrameError("no figure")
     return tuple(value)
 
 
@@ -177,17 +177,17 @@ Verb = Literal["python", "bash"]
 class _Call:
     id: str
     verb: Verb
-    answer: asyncio.Future[Said]
+    answer: asyncio.Future[WorkerMessage]
 
 
 class WorkerSession:
     """Speaks with `worker.py`; whatever the worker does, the host loses no more than the session."""
 
-    def __init__(self, tree: Tree, settings: SandboxSettings, workspace: Workspace) -> None:
+    def __init__(self, tree: ProcessTree, settings: SandboxSettings, workspace: Workspace) -> None:
         self._tree = tree
         self._settings = settings
         self._workspace = workspace
-        self._lines: Lines | None = None
+        self._lines: WorkerConnection | None = None
         self._call: _Call | None = None
         self._interrupts = 0
         self._has_died = False
@@ -216,7 +216,7 @@ class WorkerSession:
         """Stop everything because of a limit; the call under way, or the next one, tells the reason."""
         self._end(reason)
 
-    def heard(self, said: Said) -> None:
+    def heard(self, said: WorkerMessage) -> None:
         """Take a claim from inside."""
         call = self._call
         if said.ready and not self._ready.is_set():
@@ -238,7 +238,7 @@ class WorkerSession:
         """Stop a session whose worker says what ours never does."""
         self._end(f"The worker in the sandbox sent {what}, so it was stopped: {_GONE}")
 
-    def attach(self, lines: Lines) -> None:
+    def attach(self, lines: WorkerConnection) -> None:
         """Speak through `lines` from now on, and close them at the end."""
         self._lines = lines
 
@@ -253,10 +253,10 @@ class WorkerSession:
             ready.cancel()
         return self._ready.is_set() and self.is_alive
 
-    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> Completed:
+    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> ExecutionResult:
         return await self._run("python", f"{self._settings.output_bytes // 4}\n{code}", on_output)
 
-    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> Completed:
+    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> ExecutionResult:
         return await self._run("bash", command, on_output)
 
     async def read(self, path: str, limit_bytes: int) -> FileHead:
@@ -285,7 +285,7 @@ class WorkerSession:
             return ""
         return (self._lines.out.take() + self._lines.err.take()).strip()
 
-    async def _run(self, verb: Verb, text: str, on_output: OnOutput | None) -> Completed:
+    async def _run(self, verb: Verb, text: str, on_output: OnOutput | None) -> ExecutionResult:
         if self._lines is None or not self.is_alive:
             raise SandboxError(f"The session has ended; begin another. {self.ending}".strip())
         began = time.monotonic()
@@ -308,9 +308,11 @@ class WorkerSession:
             self._call = None
         return self._completed(call, lines, time.monotonic() - began, timed_out)
 
-    def _completed(self, call: _Call, lines: Lines, seconds: float, timed_out: bool) -> Completed:
-        said = call.answer.result() if call.answer.done() else Said(exit_code=_KILLED)
-        return Completed(
+    def _completed(
+        self, call: _Call, lines: WorkerConnection, seconds: float, timed_out: bool
+    ) -> ExecutionResult:
+        said = call.answer.result() if call.answer.done() else WorkerMessage(exit_code=_KILLED)
+        return ExecutionResult(
             exit_code=_KILLED if said.exit_code is None else said.exit_code,
             stdout=lines.out.take(),
             stderr=lines.err.take(),
@@ -321,7 +323,7 @@ class WorkerSession:
             lost=self.ending,
         )
 
-    async def _interrupt(self, call: _Call, control: Channel) -> None:
+    async def _interrupt(self, call: _Call, control: WorkerChannel) -> None:
         """End a call and keep the session, or end both."""
         if call.verb == "bash":
             control.say(call.id, "kill", "")
@@ -353,7 +355,7 @@ class WorkerSession:
             call.answer.add_done_callback(lambda _: self._end(sentence))
             return
         if call is not None and not call.answer.done():
-            call.answer.set_result(Said(exit_code=exit_code))
+            call.answer.set_result(WorkerMessage(exit_code=exit_code))
         self._end(sentence)
 
     def _end(self, why: str) -> None:
@@ -361,7 +363,7 @@ class WorkerSession:
             return
         self.ending = why
         if self._call is not None and not self._call.answer.done():
-            self._call.answer.set_result(Said(exit_code=_KILLED))
+            self._call.answer.set_result(WorkerMessage(exit_code=_KILLED))
         self._stopping = asyncio.get_running_loop().create_task(self._settle())
 
     async def _settle(self) -> None:
@@ -386,7 +388,7 @@ Command = Callable[[int, int], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class WorkerLaunch:
     """How the program is started; `inherited` are descriptors that it needs beside those of the worker."""
 
     command: Command
@@ -397,17 +399,17 @@ class Launch:
 
 
 @cache
-def worker_sources() -> dict[str, bytes]:
+def read_worker_sources() -> dict[str, bytes]:
     """The texts of `worker.py` and `interpreter.py` by name. Blocks on disk the first time."""
     return {name: standalone_program(name).read_bytes() for name in ("worker.py", "interpreter.py")}
 
 
-def worker_files(python: str, folder: str) -> dict[str, bytes]:
+def compile_worker(python: str, folder: str) -> dict[str, bytes]:
     """`worker` and `interpreter` by the names that they are to have in `folder`, in this order.
 
     Compiled where that Python reads what this one compiles: it starts in half the time. Blocks.
     """
-    sources = worker_sources()
+    sources = read_worker_sources()
     if _magic_number(python) != MAGIC_NUMBER:
         return sources
     header = MAGIC_NUMBER + bytes(12)
@@ -426,7 +428,9 @@ def _magic_number(python: str) -> bytes:
         return b""  # the sandbox will say what is wrong with it
 
 
-async def start_worker(launch: Launch, settings: SandboxSettings, workspace: Workspace) -> WorkerSession:
+async def start_worker(
+    launch: WorkerLaunch, settings: SandboxSettings, workspace: Workspace
+) -> WorkerSession:
     """Start it and wait until it can take calls; raises `SandboxError` when it cannot."""
     try:
         session, ends = _launched(launch, settings, workspace)
@@ -449,13 +453,13 @@ async def start_worker(launch: Launch, settings: SandboxSettings, workspace: Wor
 
 
 def _launched(
-    launch: Launch, settings: SandboxSettings, workspace: Workspace
-) -> tuple[WorkerSession, list[tuple[Channel, socket.socket]]]:
+    launch: WorkerLaunch, settings: SandboxSettings, workspace: Workspace
+) -> tuple[WorkerSession, list[tuple[WorkerChannel, socket.socket]]]:
     """The session of a program that has been started, and the channels that are still to be connected."""
     with ExitStack() as theirs, ExitStack() as ours:
         sockets: list[socket.socket] = []
         inside: list[int] = []
-        outputs: list[Output] = []
+        outputs: list[OutputPipe] = []
         written: list[int] = []
         for _ in range(2):
             end, end_inside = socket.socketpair()
@@ -464,10 +468,10 @@ def _launched(
             reading, writing = os.pipe()
             theirs.callback(os.close, writing)
             written.append(writing)
-            outputs.append(Output(reading, settings.output_bytes))
+            outputs.append(OutputPipe(reading, settings.output_bytes))
             ours.callback(outputs[-1].close)
         control, calls = inside
-        tree = Tree(
+        tree = ProcessTree(
             launch.command(control, calls),
             out=written[0],
             err=written[1],
@@ -478,6 +482,6 @@ def _launched(
     session = WorkerSession(tree, settings, workspace)
     # The longest way to write one character in JSON takes six bytes.
     limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
-    channels = [Channel(limit_bytes, session.heard, session.broken) for _ in sockets]
-    session.attach(Lines(channels[0], channels[1], outputs[0], outputs[1]))
+    channels = [WorkerChannel(limit_bytes, session.heard, session.broken) for _ in sockets]
+    session.attach(WorkerConnection(channels[0], channels[1], outputs[0], outputs[1]))
     return session, list(zip(channels, sockets, strict=True))

@@ -23,12 +23,12 @@ from maniple.sandbox.safe_open import (
     MAX_DEPTH,
     TO_CHANGE,
     allow_owner,
-    components,
     open_directory,
     open_folder,
     open_regular,
     remove_tree,
-    replace,
+    replace_file,
+    split_path,
 )
 from maniple.types import Unavailable
 
@@ -100,11 +100,11 @@ class Workspace:
             raise FileError(f"{path!r} would have {len(content)} bytes; the limit is {self.max_file_bytes}.")
         self.write_pieces(path, [content], len(content))
 
-    def lay(self, path: str, content: bytes, *, executable: bool = False) -> None:
+    def write_read_only(self, path: str, content: bytes, *, executable: bool = False) -> None:
         """Do as `write`, with a file that is there to be read: nobody changes it by mistake."""
         self._replace(path, [content], len(content), 0o555 if executable else 0o444)
 
-    def is_laid(self, path: str) -> bool:
+    def is_read_only(self, path: str) -> bool:
         """Whether this is a file that is only to be read."""
         with suppress(FileError), self.open(path) as file:
             return not os.fstat(file.fileno()).st_mode & 0o222
@@ -119,7 +119,7 @@ class Workspace:
         self.check_room(size - (self.size(path) or 0))
         with _explained(path, "written"), open_directory(self.path, parents, make=True) as directory:
             allow_owner(directory, TO_CHANGE)
-            replace(name, directory, pieces, mode)
+            replace_file(name, directory, pieces, mode)
 
     def check_room(self, more: int) -> None:
         """Raise `WorkspaceFull` when the files cannot take so many bytes more."""
@@ -153,15 +153,15 @@ class Workspace:
 
     def is_directory(self, path: str) -> bool:
         """Whether this is a directory that can be opened; the workspace itself is one."""
-        with suppress(OSError), open_directory(self.path, components(path)):
+        with suppress(OSError), open_directory(self.path, split_path(path)):
             return True
         return False
 
     def files(self, limit: int, beneath: str = "") -> list[tuple[str, int]]:
         """(path, bytes) of up to `limit` regular files, sorted; links and special files are left out."""
-        return sorted((path, found.st_size) for path, found in self._regular(limit, components(beneath)))
+        return sorted((path, found.st_size) for path, found in self._regular(limit, split_path(beneath)))
 
-    def newest(self, limit: int) -> list[tuple[str, int, int]]:
+    def list_newest(self, limit: int) -> list[tuple[str, int, int]]:
         """(path, bytes, time of the last change in nanoseconds) of up to `limit` regular files, newest first.
 
         The time is the kernel's: code cannot set it.
@@ -206,7 +206,7 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class WorkspaceListing:
     """What is in a workspace: `found` are (path beneath `folder`, bytes), sorted."""
 
     folder: Path
@@ -223,7 +223,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredUpload:
     """An upload, and whether it replaced a file of its name."""
 
     upload: Upload
@@ -231,7 +231,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Uploads:
+class UploadStore:
     """The files that the user gave to one thread. Every method blocks on disk.
 
     `records` is a folder outside of the workspace with a small file for each.
@@ -240,25 +240,25 @@ class Uploads:
     workspace: Workspace
     records: Path
 
-    def add(self, files: Iterable[tuple[str, BinaryIO]]) -> list[Stored]:
+    def add(self, files: Iterable[tuple[str, BinaryIO]]) -> list[StoredUpload]:
         """Copy open files, from their beginnings, to the `file_name` of each, replacing one of the same name.
 
         Raises `FileError`, and `WorkspaceFull` before the first is copied if not all have room.
         """
-        named = [(file_name(name), source, source.seek(0, os.SEEK_END)) for name, source in files]
+        named = [(clean_file_name(name), source, source.seek(0, os.SEEK_END)) for name, source in files]
         self.workspace.check_room(sum(size - (self.workspace.size(path) or 0) for path, _, size in named))
         return [self._add(path, source, size) for path, source, size in named]
 
-    def _add(self, path: str, source: BinaryIO, size: int) -> Stored:
+    def _add(self, path: str, source: BinaryIO, size: int) -> StoredUpload:
         source.seek(0)
         replaced = self.workspace.size(path) is not None
         digest = hashlib.sha256()
         self.workspace.write_pieces(path, _pieces(source, size, digest), size)
         upload = Upload(path, self.workspace.size(path) or 0, digest.hexdigest())
         self._record(upload)
-        return Stored(upload, replaced)
+        return StoredUpload(upload, replaced)
 
-    def known(self) -> list[Upload]:
+    def list_uploads(self) -> list[Upload]:
         """Return what was given and still has its name and size there, oldest first."""
         return [one for one in self._recorded() if self.workspace.size(one.path) == one.size]
 
@@ -296,7 +296,7 @@ Edit = Callable[[bytes | None], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EditStep:
     """One edit: what the file held before (None: there was none), and the SHA-256 of what it held then."""
 
     file: Path
@@ -305,7 +305,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class EditHistory:
     """The edits of one thread, a file each, the oldest dropped first. Every method blocks on disk.
 
     An edit is kept before it is made: a crash in between leaves a step that changed nothing, which `undo`
@@ -320,7 +320,7 @@ class History:
         Edits of one thread come one after another, whichever process makes them.
         """
         with self._locked():
-            _refuse_laid(workspace, path)
+            _refuse_read_only(workspace, path)
             before = _held(workspace, path)
             self._make(workspace, path, before, edit(before))
             return before
@@ -328,7 +328,7 @@ class History:
     def write(self, workspace: Workspace, path: str, content: bytes) -> None:
         """Replace whatever has this name; the way back to what is too large to be kept is lost."""
         with self._locked():
-            _refuse_laid(workspace, path)
+            _refuse_read_only(workspace, path)
             if workspace.is_missing(path):
                 self._make(workspace, path, None, content)
             elif workspace.size(path) in range(EDITED_BYTES + 1):
@@ -369,12 +369,12 @@ class History:
             kept.unlink(missing_ok=True)
             raise
 
-    def _steps(self, path: str) -> Iterator[Step]:
+    def _steps(self, path: str) -> Iterator[EditStep]:
         """Yield the steps of a file, newest first."""
         for file in reversed(self._files(_mark(path))):
             after, _, rest = file.read_bytes().partition(b"\n")
             existed, _, before = rest.partition(b"\n")
-            yield Step(file, None if existed == _GONE.encode() else before, after.decode())
+            yield EditStep(file, None if existed == _GONE.encode() else before, after.decode())
 
     def _keep(self, path: str, before: bytes | None, after: bytes) -> Path:
         files = self._files()
@@ -447,7 +447,7 @@ class Workspaces:
 
         Blocks on disk.
         """
-        workspace = self.of(key)
+        workspace = self.locate(key)
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             workspace.path.mkdir(mode=0o700, exist_ok=True)
@@ -458,29 +458,29 @@ class Workspaces:
             raise FileError(f"{workspace.path} could not be made: {error.strerror}.") from error
         return workspace
 
-    def files(self, key: str, limit: int) -> Files:
+    def files(self, key: str, limit: int) -> WorkspaceListing:
         """The files of a thread's workspace, which is not made for that. Blocks on disk."""
-        workspace = self.of(key)
-        return Files(workspace.path, tuple(workspace.files(limit)))
+        workspace = self.locate(key)
+        return WorkspaceListing(workspace.path, tuple(workspace.files(limit)))
 
-    def history(self, key: str) -> History:
+    def history(self, key: str) -> EditHistory:
         """What the editor changed there, to be taken back."""
-        return History(self._beside(key) / "edits")
+        return EditHistory(self._beside(key) / "edits")
 
-    def uploads(self, key: str) -> Uploads:
+    def uploads(self, key: str) -> UploadStore:
         """What the user put there; the workspace is not made for that."""
-        return Uploads(self.of(key), self._beside(key) / "uploads")
+        return UploadStore(self.locate(key), self._beside(key) / "uploads")
 
     def discard_if_empty(self, key: str) -> None:
         """Remove a workspace in which nothing is; any other is the user's and stays. Blocks on disk."""
         with suppress(OSError):
-            self.of(key).path.rmdir()
+            self.locate(key).path.rmdir()
             shutil.rmtree(self._beside(key))
             self._beside(key).parent.rmdir()
 
     def remove(self, key: str) -> None:
         """Remove a workspace with all that is in it; links are removed and not followed. Blocks on disk."""
-        for folder in (self._beside(key), self.of(key).path):
+        for folder in (self._beside(key), self.locate(key).path):
             try:
                 remove_tree(folder)
             except FileNotFoundError:
@@ -488,7 +488,7 @@ class Workspaces:
             except OSError as error:
                 raise FileError(f"{folder} could not be removed: {error.strerror}.") from error
 
-    def obstacle(self) -> Unavailable | None:
+    def unavailable_reason(self) -> Unavailable | None:
         """What keeps workspaces from being made, as far as that shows without making one. Blocks on disk."""
         nearest = next(path for path in (self._root, *self._root.parents) if os.path.lexists(path))
         if os.access(f"{nearest}/.", os.W_OK | os.X_OK):  # the dot: a file, too, is an obstacle
@@ -496,7 +496,7 @@ class Workspaces:
         reason = f"{nearest} cannot be written, so there is no place for the team's files."
         return Unavailable(reason, "let data_dir in conf.yaml, or MANIPLE_DATA_DIR, be a folder of yours.")
 
-    def of(self, key: str) -> Workspace:
+    def locate(self, key: str) -> Workspace:
         """The workspace of a thread, which need not be there."""
         return Workspace(self._root_of(key) / _directory_name(key), self._max_file_bytes, self._max_bytes)
 
@@ -519,7 +519,7 @@ def _directory_name(key: str) -> str:
 
 
 def _split(path: str) -> tuple[tuple[str, ...], str]:
-    parts = components(path)
+    parts = split_path(path)
     if not parts:
         raise FileError(f"{path!r} is the workspace itself; name a file in it.")
     return parts[:-1], parts[-1]
@@ -536,12 +536,12 @@ def _explained(path: str, done: str) -> Iterator[None]:
         raise FileError(f"{path!r} is a directory; name a file.") from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise FileError(f"{path!r} leads through a link or a file; neither is followed.") from error
+            raise FileError(f"{path!r} egress through a link or a file; neither is followed.") from error
         kind = WorkspaceFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else FileError
         raise kind(f"{path!r} could not be {done}: {error.strerror}.") from error
 
 
-def file_name(name: str) -> str:
+def clean_file_name(name: str) -> str:
     """Return what a file is called in the workspace: the last part of `name`, neither hidden nor a trick.
 
     Directories (of Windows, too), control characters, and dots and blanks at either end are taken away; a
@@ -565,8 +565,8 @@ def _pieces(source: BinaryIO, size: int, digest: "hashlib._Hash") -> Iterator[by
         yield piece
 
 
-def _refuse_laid(workspace: Workspace, path: str) -> None:
-    if workspace.is_laid(path):
+def _refuse_read_only(workspace: Workspace, path: str) -> None:
+    if workspace.is_read_only(path):
         raise FileError(f"{path!r} is only to be read, as the files of skills are; write to another name.")
 
 
@@ -581,7 +581,7 @@ def _held(workspace: Workspace, path: str) -> bytes | None:
 
 
 def _mark(path: str) -> str:
-    return hashlib.sha256("/".join(components(path)).encode()).hexdigest()[:16]
+    return hashlib.sha256("/".join(split_path(path)).encode()).hexdigest()[:16]
 
 
 def _digest(content: bytes | None) -> str:

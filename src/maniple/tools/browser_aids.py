@@ -11,7 +11,7 @@ from pathlib import Path
 from maniple.browser import Aids, Found
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
-from maniple.sandbox.workspaces import file_name
+from maniple.sandbox.workspaces import clean_file_name
 from maniple.search import SearchProvider
 from maniple.tools.run_context import thread_key
 
@@ -51,7 +51,7 @@ class _Downloads:
     async def __call__(self, name: str, temporary: Path) -> str:
         """Copy a download to a name in `downloads/` that is free, and return its path."""
         place = await asyncio.to_thread(self._workspaces.open, thread_key())
-        return await asyncio.to_thread(_kept, place, file_name(name), temporary)
+        return await asyncio.to_thread(_kept, place, clean_file_name(name), temporary)
 
 
 class _Lending:

@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
-from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
+from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import printable
@@ -33,7 +33,7 @@ def code_tools(
     run.
     """
 
-    async def run(code: str, call: Callable[..., Awaitable[Completed]]) -> Result:
+    async def run(code: str, call: Callable[..., Awaitable[ExecutionResult]]) -> Result:
         key = thread_key()
         place = await asyncio.to_thread(workspaces.open, key)
         writes = Writes(place)

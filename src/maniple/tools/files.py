@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.errors import FileError
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
-from maniple.sandbox.safe_open import components
+from maniple.sandbox.safe_open import split_path
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import PIECE_CHARACTERS, Pieces, Wanted, page, pieces_of, printable
 
@@ -249,7 +249,7 @@ def uploaded_files(workspaces: Workspaces) -> NamedFiles:
     """Return what names the newest files that the user gave; a line for the others, when there are more."""
 
     def read(key: str) -> list[str]:
-        known = workspaces.uploads(key).known()
+        known = workspaces.uploads(key).list_uploads()
         named = [f"{printable(one.path)} ({one.size} bytes)" for one in known[-NAMED_FILES:]]
         others = len(known) - len(named)
         return [*named, f"and {others} more"] if others else named
@@ -299,7 +299,7 @@ class KeptResults:
 
     async def are_there(self) -> bool:
         """Say whether anything was kept."""
-        place = self.workspaces.of(thread_key())
+        place = self.workspaces.locate(thread_key())
         return bool(await asyncio.to_thread(place.files, 1, FOLDER))
 
     def reader(self) -> BaseTool:
@@ -308,10 +308,10 @@ class KeptResults:
         async def read_result(
             path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
         ) -> str:
-            parts = components(path)
+            parts = split_path(path)
             if len(parts) != 2 or parts[0] != FOLDER:
                 raise FileError(f"{path!r} is no kept result; name a file of {FOLDER}, as it was told.")
-            place = self.workspaces.of(thread_key())
+            place = self.workspaces.locate(thread_key())
             wanted = Wanted(start_line, end_line, start_character)
             return await asyncio.to_thread(page, place, path, wanted)
 

@@ -134,7 +134,7 @@ def _unpacked(skill: Skill, workspaces: Workspaces | None, key: str) -> str:
         for path in found:
             with skill.place.open(path) as file:
                 is_program = bool(os.fstat(file.fileno()).st_mode & 0o100)
-                target.lay(f"{folder}/{path}", file.read(MAX_FILE_BYTES), executable=is_program)
+                target.write_read_only(f"{folder}/{path}", file.read(MAX_FILE_BYTES), executable=is_program)
         where = f"Files of this skill, now in the workspace at {folder}, only to be read:"
         words.append(_listed(where, found))
     elif found:

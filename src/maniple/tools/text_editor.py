@@ -10,7 +10,7 @@ from typing import Literal
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
-from maniple.sandbox import History, Workspace, Workspaces
+from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.tools.files import listing
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import TextFile, decoded, numbered
@@ -164,7 +164,7 @@ class _Editor:
     """The commands on one path. Every method blocks on disk and raises `FileError`."""
 
     workspace: Workspace
-    history: History
+    history: EditHistory
     path: str
 
     def view(self, wanted: list[int]) -> str:

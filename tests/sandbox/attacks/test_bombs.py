@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import Completed, Sandbox, Workspace, Workspaces
+from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +61,7 @@ def workspace(workspaces: Workspaces) -> Workspace:
     return workspaces.open("bomber")
 
 
-async def exploded(sandbox: Sandbox, workspaces: Workspaces, code: str) -> Completed:
+async def exploded(sandbox: Sandbox, workspaces: Workspaces, code: str) -> ExecutionResult:
     workspace = workspaces.open("bomber")
     async with undisturbed(sandbox, workspaces):
         completed = await sandbox.run_python(code, key="bomber", workspace=workspace)

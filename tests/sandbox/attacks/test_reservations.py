@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from maniple.sandbox import Completed, Sandbox, Workspace
+from maniple.sandbox import ExecutionResult, Sandbox, Workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,7 @@ for number in range(400):
 """
 
 
-async def _ran(sandbox: Sandbox, workspace: Workspace, code: str) -> Completed:
+async def _ran(sandbox: Sandbox, workspace: Workspace, code: str) -> ExecutionResult:
     return await sandbox.run_python(code, key="thread", workspace=workspace)
 
 

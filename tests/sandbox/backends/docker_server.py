@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from maniple.sandbox.isolation import filter_program
+from maniple.sandbox.isolation import build_seccomp_filter
 
 IMAGES = ("python:3.12-slim", "broken", "holding")
 """The first holds nothing back: its containers are plain processes. The last is a cage, as real ones are."""
@@ -78,7 +78,7 @@ _CAGE = [
 def _rules() -> None:
     """Give the cage its system-call filter, where it looks for it."""
     descriptor = os.memfd_create("rules")
-    os.write(descriptor, filter_program())
+    os.write(descriptor, build_seccomp_filter())
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.dup2(descriptor, _RULES)
 

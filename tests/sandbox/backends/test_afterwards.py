@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.sandbox.backends.daytona import keeping_value, read_afterwards
+from maniple.sandbox.backends.daytona import capture_last_value, parse_collected
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from maniple.sandbox.backends.daytona import keeping_value, read_afterwards
 )
 def test_the_value_of_the_last_expression_is_kept(code, value):
     names = {}
-    exec(keeping_value(code), names)
+    exec(capture_last_value(code), names)
     assert names.get("_maniple_value") == value
 
 
 @pytest.mark.parametrize("code", ["1 +", "\0", "(" * 100_000])
 def test_code_that_is_not_understood_is_left_as_it_is(code):
-    assert keeping_value(code) == code
+    assert capture_last_value(code) == code
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_code_that_is_not_understood_is_left_as_it_is(code):
     ["", "no", "[]", "[" * 100_000, '{"value": 1, "figures": {}}', '{"figures": [1, "*", ""]}'],
 )
 def test_what_an_interpreter_makes_up_is_nothing(printed):
-    assert read_afterwards(printed) == ("", ())
+    assert parse_collected(printed) == ("", ())

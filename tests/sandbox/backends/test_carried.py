@@ -8,7 +8,7 @@ import pytest
 
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.backends.docker import start_carried
+from maniple.sandbox.backends.docker import start_relayed_worker
 from maniple.sandbox.workspaces import Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +78,7 @@ def settings() -> SandboxSettings:
 async def test_what_no_relay_says_ends_the_session_and_nothing_else(workspace, settings, said):
     stream = Stream(word(READY), answer=said)
     async with asyncio.timeout(60):
-        session = await start_carried(stream, stream.end, settings, workspace)
+        session = await start_relayed_worker(stream, stream.end, settings, workspace)
         told = await session.run_bash("true")
     assert "are gone" in told.lost
     assert not told.timed_out
@@ -89,7 +89,7 @@ async def test_what_no_relay_says_ends_the_session_and_nothing_else(workspace, s
 async def test_frames_come_in_pieces_of_any_size(workspace, settings):
     said = word(READY) + frame(2, b"printed")
     stream = Stream(*(said[at : at + 1] for at in range(len(said))))
-    session = await start_carried(stream, stream.end, settings, workspace)
+    session = await start_relayed_worker(stream, stream.end, settings, workspace)
     assert session.is_alive
     await session.stop()
 
@@ -97,12 +97,12 @@ async def test_frames_come_in_pieces_of_any_size(workspace, settings):
 async def test_a_machine_that_ends_at_once_is_told_with_its_last_words(workspace, settings):
     stream = Stream(complaint=b"python3: not found", ends=True)
     with pytest.raises(SandboxError, match="did not start in the container: python3: not found"):
-        await start_carried(stream, stream.end, settings, workspace)
+        await start_relayed_worker(stream, stream.end, settings, workspace)
 
 
 async def test_what_nobody_reads_any_more_does_not_hold_the_end_up(workspace, settings):
     stream = Stream(word(READY), *(frame(2, b"x" * 60_000) for _ in range(1000)))
-    session = await start_carried(stream, stream.end, settings, workspace)
+    session = await start_relayed_worker(stream, stream.end, settings, workspace)
     async with asyncio.timeout(60):
         await session.stop()
     assert stream.ended == 1

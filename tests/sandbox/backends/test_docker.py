@@ -10,9 +10,9 @@ import pytest
 
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.backend import Session
+from maniple.sandbox.backend import SandboxSession
 from maniple.sandbox.backends.docker import DockerBackend, open_docker
-from maniple.sandbox.factory import _sees_files, open_chosen
+from maniple.sandbox.factory import _sees_files, open_backend
 from maniple.sandbox.workspaces import Workspace
 from tests.sandbox.backends.docker_server import Container, DockerServer, docker_server
 
@@ -35,7 +35,7 @@ async def backend(engine: tuple[DockerServer, SandboxSettings]) -> AsyncIterator
 
 
 @pytest.fixture
-async def session(backend: DockerBackend, workspace: Workspace) -> AsyncIterator[Session]:
+async def session(backend: DockerBackend, workspace: Workspace) -> AsyncIterator[SandboxSession]:
     session = await backend.start(workspace)
     yield session
     await session.stop()
@@ -159,14 +159,14 @@ async def test_an_engine_that_cannot_be_reached_is_told_without_its_password(hos
 
 
 async def test_an_engine_whose_containers_hold_is_taken(engine):
-    async with open_chosen(engine[1].model_copy(update={"image": "holding"})) as backend:
+    async with open_backend(engine[1].model_copy(update={"image": "holding"})) as backend:
         assert isinstance(backend, DockerBackend), str(backend)
         assert not backend.mirrors
     assert engine[0].containers == {}
 
 
 async def test_an_engine_whose_containers_do_not_hold_is_refused_and_says_what_they_let_through(engine):
-    async with open_chosen(engine[1]) as refusal:
+    async with open_backend(engine[1]) as refusal:
         assert "Code in a container of this engine could" in str(refusal)
         assert "connect to a TCP port of the host" in str(refusal)
         assert "docs/sandbox.md" in str(refusal)
@@ -174,7 +174,7 @@ async def test_an_engine_whose_containers_do_not_hold_is_refused_and_says_what_t
 
 async def test_an_engine_that_cannot_limit_memory_is_refused(engine):
     engine[0].info["MemoryLimit"] = False
-    async with open_chosen(engine[1]) as refusal:
+    async with open_backend(engine[1]) as refusal:
         assert "take more memory than its limit" in str(refusal)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maniple.sandbox.backends.remote import (
-    Stamp,
+    FileStamp,
     list_files,
     print_file,
     read_listing,
@@ -66,4 +66,4 @@ def test_a_listing_that_makes_no_sense_is_empty(printed):
 
 def test_numbers_that_no_file_has_are_cut():
     told = base64.b64encode(b"9" * 5000 + b" 1 big\0" + b"5 " + b"8" * 5000 + b" late\0").decode()
-    assert read_listing(told) == {"big": Stamp(int("9" * 18), "1"), "late": Stamp(5, "8" * 40)}
+    assert read_listing(told) == {"big": FileStamp(int("9" * 18), "1"), "late": FileStamp(5, "8" * 40)}

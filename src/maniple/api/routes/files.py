@@ -18,7 +18,7 @@ from maniple.api.state import ServiceOf
 from maniple.api.threads import owned
 from maniple.errors import FileError
 from maniple.runs import NotFound
-from maniple.sandbox import Stored, Workspaces
+from maniple.sandbox import StoredUpload, Workspaces
 
 router = keyed_router("files")
 MOST_FILES = 100
@@ -76,7 +76,7 @@ async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerO
 
     def read() -> ThreadFiles:
         found = service.workspaces.files(key, LISTED_FILES + 1).found
-        uploaded = {one.path for one in service.workspaces.uploads(key).known()}
+        uploaded = {one.path for one in service.workspaces.uploads(key).list_uploads()}
         files = [
             ThreadFile.of(thread_id, path, size, is_upload=path in uploaded)
             for path, size in found[:LISTED_FILES]
@@ -99,7 +99,7 @@ async def read_file(
     """The file as an attachment, as it is now; links are not followed."""
     key = (await owned(service.store, thread_id, caller.owner)).thread_id
     try:
-        file = await asyncio.to_thread(service.workspaces.of(key).open, path)
+        file = await asyncio.to_thread(service.workspaces.locate(key).open, path)
     except FileError as error:
         raise NotFound(str(error)) from error
     return OpenFileResponse(file, path.rpartition("/")[2])
@@ -116,7 +116,7 @@ async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceO
     """Remove one file from the workspace; what a run kept of it as an artifact stays."""
     key = (await owned(service.store, thread_id, caller.owner)).thread_id
     try:
-        await asyncio.to_thread(service.workspaces.of(key).delete, path)
+        await asyncio.to_thread(service.workspaces.locate(key).delete, path)
     except FileError as error:
         raise NotFound(str(error)) from error
     await asyncio.to_thread(service.workspaces.uploads(key).forget, path)
@@ -138,7 +138,7 @@ async def _files(request: Request) -> AsyncIterator[list[tuple[str, BinaryIO]]]:
         raise FileError("The upload broke off; send it again.") from error
 
 
-def _store(workspaces: Workspaces, key: str, files: list[tuple[str, BinaryIO]]) -> list[Stored]:
+def _store(workspaces: Workspaces, key: str, files: list[tuple[str, BinaryIO]]) -> list[StoredUpload]:
     workspaces.open(key)
     return workspaces.uploads(key).add(files)
 

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from maniple.sandbox import Stored
+from maniple.sandbox import StoredUpload
 
 
 class ThreadFile(BaseModel):
@@ -38,7 +38,7 @@ class StoredFile(BaseModel):
     url: str
 
     @classmethod
-    def of(cls, thread_id: str, stored: Stored) -> "StoredFile":
+    def of(cls, thread_id: str, stored: StoredUpload) -> "StoredFile":
         """Return what is told of an upload."""
         given = stored.upload
         return cls(

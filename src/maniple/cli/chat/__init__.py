@@ -136,11 +136,11 @@ async def _give(session: "Session", choices: Choices, screens: Screens) -> None:
 
 def _refuse_one_name_twice(paths: Iterable[Path]) -> None:
     """Raise `WrongUsage` for two files of which the team would have only the second."""
-    from maniple.sandbox import file_name
+    from maniple.sandbox import clean_file_name
 
     given: dict[str, Path] = {}
     for path in paths:
-        name = file_name(path.name)
+        name = clean_file_name(path.name)
         if name in given:
             raise WrongUsage(
                 f"--file: {given[name]} and {path} would both be {name} to the team. Rename one of them."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from maniple.cli.text import file_size, one_line
 from maniple.errors import FileError
-from maniple.sandbox import Files, Stored, Workspaces
+from maniple.sandbox import StoredUpload, WorkspaceListing, Workspaces
 
 if TYPE_CHECKING:
     pass
@@ -30,7 +30,7 @@ class Belongings:
         self._told.setdefault(thread_id, set())
         self._asked.add(thread_id)
 
-    async def give(self, thread_id: str, path: Path) -> Stored:
+    async def give(self, thread_id: str, path: Path) -> StoredUpload:
         """Copy a file of the person's into the workspace, replacing one of its name; raises `FileError`."""
         stored = await asyncio.to_thread(self._give, thread_id, path)
         self._told.setdefault(thread_id, set()).add((stored.upload.path, stored.upload.size))
@@ -47,7 +47,7 @@ class Belongings:
         told = self._told.setdefault(thread_id, set())
         fresh = [file for file in files.found if file not in told]
         told.update(fresh)
-        return list(_file_lines(Files(files.folder, tuple(fresh)))) if fresh else []
+        return list(_file_lines(WorkspaceListing(files.folder, tuple(fresh)))) if fresh else []
 
     def discard_unused(self) -> None:
         """Remove the workspaces in which nothing is, or only what nothing was asked about. Blocks on disk."""
@@ -58,7 +58,7 @@ class Belongings:
                 with suppress(FileError):
                     self._workspaces.remove(thread_id)
 
-    def _give(self, thread_id: str, path: Path) -> Stored:
+    def _give(self, thread_id: str, path: Path) -> StoredUpload:
         with _open_attachment(path) as source:
             self._workspaces.open(thread_id)
             [stored] = self._workspaces.uploads(thread_id).add([(path.name, source)])
@@ -93,7 +93,7 @@ def _open_attachment(path: Path) -> BinaryIO:
         raise FileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def _file_lines(files: Files) -> Iterator[str]:
+def _file_lines(files: WorkspaceListing) -> Iterator[str]:
     yield f"Files in {files.folder}:"
     for path, size in files.found[:_SHOWN_FILES]:
         yield f"  {one_line(path)}  {file_size(size)}"

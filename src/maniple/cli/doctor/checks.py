@@ -34,7 +34,12 @@ from maniple.runtime.skills import skills_of
 from maniple.sandbox import open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs
-from maniple.sandbox.package_environment import Environment, find_broken, find_environment, install
+from maniple.sandbox.package_environment import (
+    PackageEnvironment,
+    find_broken_packages,
+    find_environment,
+    install_packages,
+)
 from maniple.search import SearchContext, missing_settings, open_chain
 from maniple.tools.web import open_folder
 from maniple.types import Unavailable, installing
@@ -266,7 +271,9 @@ async def check_packages(settings: Settings, progress: Progress, *, build: bool)
             if isinstance(programs, Unavailable):
                 return Finding(_PACKAGES, "ok", "not prepared, for there is no sandbox")
         try:
-            await install(environment, lambda words: progress.step(f"the sandbox's packages: {words}"))
+            await install_packages(
+                environment, lambda words: progress.step(f"the sandbox's packages: {words}")
+            )
         except SandboxError as error:
             return Finding(_PACKAGES, "warning", f"{error} {_STANDARD_LIBRARY_ONLY}")
     return await _try_packages(environment, settings)
@@ -279,14 +286,14 @@ def _why_no_environment(settings: Settings) -> str:
     return f"those of {settings.sandbox.python} are used" if settings.sandbox.python else "there is no Python"
 
 
-async def _try_packages(environment: Environment, settings: Settings) -> Finding:
+async def _try_packages(environment: PackageEnvironment, settings: Settings) -> Finding:
     installed = ", ".join(environment.installed())
     patient = settings.sandbox.model_copy(update={"timeout_seconds": _IMPORT_SECONDS, "network": "none"})
     async with open_sandbox(patient, cache_dir=settings.cache_dir) as sandbox:
         if isinstance(sandbox, Unavailable):
             return Finding(_PACKAGES, "ok", f"{installed}; not tried, for there is no sandbox")
         try:
-            broken = await find_broken(environment, sandbox)
+            broken = await find_broken_packages(environment, sandbox)
         except SandboxError as error:
             return Finding(_PACKAGES, "warning", str(error), _packages_remedy(environment))
     if broken:
@@ -295,7 +302,7 @@ async def _try_packages(environment: Environment, settings: Settings) -> Finding
     return Finding(_PACKAGES, "ok", f"{installed}, in {environment.path}")
 
 
-def _packages_remedy(environment: Environment) -> str:
+def _packages_remedy(environment: PackageEnvironment) -> str:
     return f"Delete {environment.path} and run maniple doctor again; look at sandbox.memory_mb and packages."
 
 

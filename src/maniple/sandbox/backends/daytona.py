@@ -23,13 +23,13 @@ from maniple.sandbox.backends.remote import (
     CALL_MARK,
     MAX_FIGURE_BYTES,
     MAX_FIGURES,
-    End,
-    Flood,
-    Machine,
-    Output,
+    CallOutcome,
+    CallOutput,
+    FileStamp,
+    OutputFloodError,
+    RemoteMachine,
     RemoteSession,
-    Stamp,
-    ended_unless_ready,
+    close_on_failure,
     kill_call,
     list_files,
     make_workspace,
@@ -58,9 +58,9 @@ class DaytonaBackend:
 
     async def start(self, workspace: Workspace) -> RemoteSession:
         """Start a sandbox; files go there with the first call."""
-        with _explained():
+        with _translate_errors():
             sandbox = await self._create()
-            async with ended_unless_ready(sandbox.delete):
+            async with close_on_failure(sandbox.delete):
                 made = await sandbox.process.exec(_in_bash(make_workspace()))
                 directory = made.result.strip()
                 context = await sandbox.code_interpreter.create_context(cwd=directory)
@@ -88,7 +88,7 @@ class DaytonaBackend:
         return await self._client.create(CreateSandboxFromSnapshotParams(**wanted), timeout=_START_SECONDS)
 
 
-class DaytonaMachine(Machine):
+class DaytonaMachine(RemoteMachine):
     """One sandbox of Daytona."""
 
     def __init__(self, sandbox: "AsyncSandbox", context: "InterpreterContext", directory: str) -> None:
@@ -96,11 +96,11 @@ class DaytonaMachine(Machine):
         self._context = context
         self._directory = directory
 
-    async def python(self, code: str, output: Output) -> End:
+    async def python(self, code: str, output: CallOutput) -> CallOutcome:
         """Run code in the interpreter's context, and ask afterwards what it came to."""
-        with _explained(output):
+        with _translate_errors(output):
             result = await self._sandbox.code_interpreter.run_code(
-                keeping_value(code),
+                capture_last_value(code),
                 context=self._context,
                 on_stdout=lambda piece: output.hear("stdout", piece.output),
                 on_stderr=lambda piece: output.hear("stderr", piece.output),
@@ -110,16 +110,16 @@ class DaytonaMachine(Machine):
                 trace = result.error.traceback or f"{result.error.name}: {result.error.value}"
                 output.hear("stderr", trace)
             value, figures = await self._afterwards()
-        return End(int(result.error is not None), value, figures)
+        return CallOutcome(int(result.error is not None), value, figures)
 
-    async def bash(self, command: str, output: Output) -> End:
+    async def bash(self, command: str, output: CallOutput) -> CallOutcome:
         """Run a command; the whole of it is killed when this is cancelled."""
         from daytona import SessionExecuteRequest
 
         mark = secrets.token_hex(8)
         process = self._sandbox.process
         line = f"cd {shlex.quote(self._directory)} && {CALL_MARK}={mark} {_in_bash(command)} </dev/null"
-        with _explained():
+        with _translate_errors():
             await process.create_session(mark)
             try:
                 request = SessionExecuteRequest(command=line, run_async=True)
@@ -128,16 +128,16 @@ class DaytonaMachine(Machine):
                 ended = await process.get_session_command(mark, started.cmd_id)
             finally:
                 await asyncio.shield(process.delete_session(mark))
-        return End(137 if ended.exit_code is None else int(ended.exit_code) % 256)
+        return CallOutcome(137 if ended.exit_code is None else int(ended.exit_code) % 256)
 
-    async def _follow(self, mark: str, command: str, output: Output) -> None:
+    async def _follow(self, mark: str, command: str, output: CallOutput) -> None:
         """Hear a command to its end; one that floods, and one that is cancelled, is killed."""
         flooded = asyncio.Event()
 
         def hear(stream: Literal["stdout", "stderr"], text: str) -> None:
             try:
                 output.hear(stream, text)
-            except Flood:
+            except OutputFloodError:
                 flooded.set()
 
         logs = asyncio.create_task(
@@ -156,32 +156,32 @@ class DaytonaMachine(Machine):
                 await asyncio.wait({logs}, timeout=_STOP_SECONDS)
                 logs.cancel()
         if flooded.is_set():
-            raise Flood
+            raise OutputFloodError
         await logs
 
     async def restart_python(self) -> None:
         """Take a new context, and with it a new interpreter."""
         interpreter = self._sandbox.code_interpreter
-        with _explained():
+        with _translate_errors():
             await interpreter.delete_context(self._context)
             self._context = await interpreter.create_context(cwd=self._directory)
 
     async def stay(self) -> None:
         """Let the sandbox live for another idle time."""
-        with _explained():
+        with _translate_errors():
             await self._sandbox.refresh_activity()
 
     async def close(self) -> None:
         """Delete the sandbox."""
         from daytona import DaytonaNotFoundError
 
-        with _explained():
+        with _translate_errors():
             try:
                 await self._sandbox.delete(timeout=_STOP_SECONDS)
             except DaytonaNotFoundError:
                 return
 
-    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
+    async def stamps(self, limit: int) -> Mapping[str, FileStamp]:
         """The files of the working directory."""
         return read_listing(await self._printed(list_files(self._directory, limit)))
 
@@ -208,7 +208,7 @@ class DaytonaMachine(Machine):
 
         folders = sorted({str(PurePosixPath(self._directory, path).parent) for path, _ in files})
         await self._printed(f"mkdir -p -- {shlex.join(folders)}")
-        with _explained():
+        with _translate_errors():
             await self._sandbox.fs.upload_files(
                 [FileUpload(content, f"{self._directory}/{path}") for path, content in files]
             )
@@ -225,12 +225,12 @@ class DaytonaMachine(Machine):
             told.append(piece.output)
 
         await self._sandbox.code_interpreter.run_code(
-            AFTERWARDS, context=self._context, on_stdout=hear, timeout=10
+            COLLECT_RESULT, context=self._context, on_stdout=hear, timeout=10
         )
-        return read_afterwards("".join(told))
+        return parse_collected("".join(told))
 
     async def _printed(self, command: str) -> str:
-        with _explained():
+        with _translate_errors():
             return (await self._sandbox.process.exec(_in_bash(command))).result
 
 
@@ -242,7 +242,7 @@ def _in_bash(command: str) -> str:
 @asynccontextmanager
 async def open_daytona(settings: SandboxSettings) -> AsyncIterator[DaytonaBackend]:
     """Open a client of the service; raises `SandboxError`."""
-    with _explained():
+    with _translate_errors():
         from daytona import AsyncDaytona, DaytonaConfig
 
         key = settings.daytona_api_key.get_secret_value() if settings.daytona_api_key else None
@@ -257,7 +257,7 @@ async def open_daytona(settings: SandboxSettings) -> AsyncIterator[DaytonaBacken
 
 
 @contextmanager
-def _explained(output: Output | None = None) -> Iterator[None]:
+def _translate_errors(output: CallOutput | None = None) -> Iterator[None]:
     """Turn what the SDK raises into a sentence that says what to do."""
     from daytona import (
         DaytonaAuthenticationError,
@@ -271,7 +271,7 @@ def _explained(output: Output | None = None) -> Iterator[None]:
         yield
     except DaytonaError as error:
         if output is not None and output.is_flooded:  # which the SDK has wrapped into an error of its own
-            raise Flood from None
+            raise OutputFloodError from None
         match error:
             case DaytonaAuthenticationError():
                 raise SandboxError("Daytona refused the key; correct DAYTONA_API_KEY in .env.") from None
@@ -292,7 +292,7 @@ def _explained(output: Output | None = None) -> Iterator[None]:
 _VALUE_NAME = "_maniple_value"
 _VALUE_CHARACTERS = 4000
 
-AFTERWARDS = f"""
+COLLECT_RESULT = f"""
 def _maniple_afterwards(value):
     import base64, io, json, sys
     figures, plots = [], sys.modules.get("matplotlib.pyplot")
@@ -310,7 +310,7 @@ del _maniple_afterwards
 """Prints them as JSON, in the namespace of the code that was run by `keeping_value`."""
 
 
-def keeping_value(code: str) -> str:
+def capture_last_value(code: str) -> str:
     """Return the same code, which also remembers what its last line comes to, if that is an expression.
 
     Code that is not understood is returned as it is, for the interpreter to say why.
@@ -331,7 +331,7 @@ def keeping_value(code: str) -> str:
     return b"\n".join(kept).decode()
 
 
-def read_afterwards(printed: str) -> tuple[str, tuple[bytes, ...]]:
+def parse_collected(printed: str) -> tuple[str, tuple[bytes, ...]]:
     """Value and figures that `AFTERWARDS` printed; nothing where that makes no sense."""
     try:
         told = json.loads(printed)

@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
-from maniple.sandbox.backend import Completed, OnOutput, Session
+from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxSession
 from maniple.sandbox.backends.remote import (
     LISTING_BYTES,
-    Mirror,
-    Stamp,
+    FileStamp,
+    WorkspaceMirror,
     list_files,
     print_file,
     read_listing,
     remove_files,
 )
-from maniple.sandbox.host import UNPRIVILEGED, sandbox_account, standalone_program
+from maniple.sandbox.host import UNPRIVILEGED, find_sandbox_account, standalone_program
 from maniple.sandbox.isolation import WORKSPACE
-from maniple.sandbox.processes import Output, Tree
-from maniple.sandbox.worker_session import Channel, Lines, WorkerSession, worker_sources
+from maniple.sandbox.processes import OutputPipe, ProcessTree
+from maniple.sandbox.worker_session import WorkerChannel, WorkerConnection, WorkerSession, read_worker_sources
 from maniple.sandbox.workspaces import FileHead, Workspace
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class DockerBackend:
         """The image of the containers."""
         return self._settings.image or DEFAULT_IMAGE
 
-    async def start(self, workspace: Workspace) -> Session:
+    async def start(self, workspace: Workspace) -> SandboxSession:
         """Start a container with a worker in it."""
-        with explained(self._settings):
+        with translate_errors(self._settings):
             container = await self._docker.containers.create(self._description(workspace))
             stream = container.attach(stdin=True, stdout=True, stderr=True)
             try:
@@ -78,26 +78,28 @@ class DockerBackend:
                 raise
 
         async def end() -> None:
-            with explained(self._settings):
+            with translate_errors(self._settings):
                 await _remove(container, stream)
 
-        session = await start_carried(_Attached(stream, self._settings), end, self._settings, workspace)
+        session = await start_relayed_worker(
+            _Attached(stream, self._settings), end, self._settings, workspace
+        )
         if not self.mirrors:
             return session
-        mirror = Mirror(
+        mirror = WorkspaceMirror(
             workspace, ContainerFiles(container, self._settings), self._settings.disk_mb * _MEGABYTE
         )
         return MirroredSession(session, mirror, workspace)
 
     async def missing_limits(self) -> list[str]:
         """What the engine cannot hold a container to."""
-        with explained(self._settings):
+        with translate_errors(self._settings):
             told = await self._docker.system.info()
         return [words for key, words in _LIMITS.items() if not told.get(key)]
 
     async def variables(self) -> set[str]:
         """The names in a container's environment that are the image's, Docker's or ours."""
-        with explained(self._settings):
+        with translate_errors(self._settings):
             image = await self._docker.images.inspect(self.image)
         names = (entry.partition("=")[0] for entry in image["Config"].get("Env") or [])
         return {"PATH", "HOSTNAME", *names, *_ENVIRONMENT}
@@ -105,7 +107,7 @@ class DockerBackend:
     async def remove_orphans(self) -> int:
         """Remove the containers that servers of this machine left behind which are no more; their number."""
         removed = 0
-        with explained(self._settings):
+        with translate_errors(self._settings):
             filters = json.dumps({"label": [_LABEL]})
             for container in await self._docker.containers.list(all="true", filters=filters):
                 if _is_orphan(container._container.get("Labels", {}).get(_LABEL, "")):
@@ -187,14 +189,14 @@ class _Attached:
         self._settings = settings
 
     async def receive(self) -> tuple[bytes, bytes]:
-        with explained(self._settings):
+        with translate_errors(self._settings):
             message = await self._stream.read_out()
         if message is None:
             return b"", b""
         return (message.data, b"") if message.stream == 1 else (b"", message.data)
 
     async def send(self, data: bytes) -> None:
-        with explained(self._settings):
+        with translate_errors(self._settings):
             await self._stream.write_in(data)
 
     async def close(self) -> None:
@@ -225,7 +227,7 @@ async def _close(stream: "Stream") -> None:
 @asynccontextmanager
 async def open_docker(settings: SandboxSettings) -> AsyncIterator[DockerBackend]:
     """Open a client of the engine, and remove what dead servers left; raises `SandboxError`."""
-    with explained(settings):
+    with translate_errors(settings):
         from aiodocker import Docker
 
         docker = Docker(url=settings.docker_host or DEFAULT_HOST)
@@ -245,7 +247,7 @@ def _in_memory(size_bytes: int) -> str:
 
 def _user() -> str:
     """Who the code is: nobody special, and never root; an ordinary user's files need that user."""
-    account = sandbox_account()
+    account = find_sandbox_account()
     if account is not None:
         return f"{UNPRIVILEGED.uid}:{UNPRIVILEGED.gid}"
     return f"{os.getuid()}:{os.getgid()}"
@@ -277,7 +279,7 @@ _UNREACHABLE = 900  # what the SDK says where there was no answer
 
 
 @contextmanager
-def explained(settings: SandboxSettings) -> Iterator[None]:
+def translate_errors(settings: SandboxSettings) -> Iterator[None]:
     """Turn what the SDK raises into a sentence that says what to do."""
     import aiohttp
     from aiodocker import DockerError
@@ -327,7 +329,7 @@ class ByteStream(Protocol):
     async def close(self) -> None: ...
 
 
-class Carrier:
+class RelayedWorker:
     """Carries frames between a session's ends and a stream; a `Tree` to its session.
 
     `end` makes an end of the machine, with everything that runs there.
@@ -346,20 +348,20 @@ class Carrier:
         self._pairs = [socket.socketpair() for _ in range(2)]
         for _, writing in self._pairs:
             writing.setblocking(False)
-        self._channels: list[Channel] = []
+        self._channels: list[WorkerChannel] = []
         self._tasks: list[asyncio.Task[None]] = []
         self.ended: asyncio.Future[None] = loop.create_future()
 
-    def outputs(self, limit_bytes: int) -> list[Output]:
+    def outputs(self, limit_bytes: int) -> list[OutputPipe]:
         """What the worker prints."""
-        return [Output(reading.detach(), limit_bytes) for reading, _ in self._pairs]
+        return [OutputPipe(reading.detach(), limit_bytes) for reading, _ in self._pairs]
 
-    def carry(self, channels: list[Channel]) -> None:
+    def carry(self, channels: list[WorkerChannel]) -> None:
         """Begin, with the channels of control and calls."""
         self._channels = channels
         for number, channel in enumerate(channels):
             channel.connection_made(_Door(partial(self._put, number)))
-        sources = {name: text.decode() for name, text in worker_sources().items()}
+        sources = {name: text.decode() for name, text in read_worker_sources().items()}
         self._put(0, json.dumps(sources).encode())
         self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._speak())]
 
@@ -443,16 +445,16 @@ class _Door(asyncio.Transport):
         self._closed = True
 
 
-async def start_carried(
+async def start_relayed_worker(
     stream: ByteStream, end: Callable[[], Awaitable[None]], settings: SandboxSettings, workspace: Workspace
 ) -> WorkerSession:
     """Speak with the `relay.py` at the other end; raises `SandboxError` when it does not answer."""
-    carrier = Carrier(stream, end)
+    carrier = RelayedWorker(stream, end)
     outputs = carrier.outputs(settings.output_bytes)
-    session = WorkerSession(cast(Tree, carrier), settings, workspace)
+    session = WorkerSession(cast(ProcessTree, carrier), settings, workspace)
     limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
-    control, calls = (Channel(limit_bytes, session.heard, session.broken) for _ in range(2))
-    session.attach(Lines(control, calls, outputs[0], outputs[1]))
+    control, calls = (WorkerChannel(limit_bytes, session.heard, session.broken) for _ in range(2))
+    session.attach(WorkerConnection(control, calls, outputs[0], outputs[1]))
     try:
         carrier.carry([control, calls])
         ready = await session.wait_until_ready(_START_SECONDS)
@@ -476,7 +478,7 @@ class ContainerFiles:
         self._container = container
         self._settings = settings
 
-    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
+    async def stamps(self, limit: int) -> Mapping[str, FileStamp]:
         """The files as the container tells them."""
         printed = await self._run(list_files(WORKSPACE, limit), limit_bytes=2 * LISTING_BYTES)
         return read_listing(printed.decode(errors="replace"))
@@ -504,7 +506,7 @@ class ContainerFiles:
     async def _run(self, command: str, given: bytes = b"", limit_bytes: int = 65_536) -> bytes:
         """What a command prints, as far as the limit goes."""
         printed = bytearray()
-        with explained(self._settings):
+        with translate_errors(self._settings):
             async with asyncio.timeout(_TRANSFER_SECONDS):
                 await self._exchange(command, given, printed, limit_bytes)
         return bytes(printed[:limit_bytes])
@@ -522,7 +524,7 @@ class ContainerFiles:
 class MirroredSession:
     """A session whose files are on another machine while a call runs, and here otherwise."""
 
-    def __init__(self, session: WorkerSession, mirror: Mirror, workspace: Workspace) -> None:
+    def __init__(self, session: WorkerSession, mirror: WorkspaceMirror, workspace: Workspace) -> None:
         self._session = session
         self._mirror = mirror
         self._workspace = workspace
@@ -540,12 +542,12 @@ class MirroredSession:
         """Why the session has ended, for the model."""
         return self._session.ending
 
-    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> Completed:
+    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> ExecutionResult:
         """Run Python code where its variables are."""
         left = await self._up()
         return await self._down(await self._session.run_python(code, on_output=on_output), left)
 
-    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> Completed:
+    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> ExecutionResult:
         """Run a command of bash in a process of its own."""
         left = await self._up()
         return await self._down(await self._session.run_bash(command, on_output=on_output), left)
@@ -573,7 +575,7 @@ class MirroredSession:
             await self.stop()
             raise
 
-    async def _down(self, completed: Completed, left: str) -> Completed:
+    async def _down(self, completed: ExecutionResult, left: str) -> ExecutionResult:
         if not self.is_alive:
             lost = "what the last call wrote could not be brought back."
             return replace(completed, lost=f"{completed.lost} Files: {lost}".strip())

@@ -18,12 +18,12 @@ from maniple.sandbox.backends.remote import (
     CALL_MARK,
     MAX_FIGURE_BYTES,
     MAX_FIGURES,
-    End,
-    Machine,
-    Output,
+    CallOutcome,
+    CallOutput,
+    FileStamp,
+    RemoteMachine,
     RemoteSession,
-    Stamp,
-    ended_unless_ready,
+    close_on_failure,
     kill_call,
     list_files,
     make_workspace,
@@ -53,7 +53,7 @@ class E2BBackend:
 
     async def start(self, workspace: Workspace) -> RemoteSession:
         """Start a machine and bring the files there."""
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             from e2b_code_interpreter import AsyncSandbox
 
             sandbox = await AsyncSandbox.create(
@@ -63,7 +63,7 @@ class E2BBackend:
                 **_network(self._settings),
                 **_access(self._settings),
             )
-            async with ended_unless_ready(sandbox.kill):
+            async with close_on_failure(sandbox.kill):
                 directory = (await sandbox.commands.run(make_workspace(), user="root")).stdout.strip()
                 context = await sandbox.create_code_context(cwd=directory)
         return RemoteSession(
@@ -71,7 +71,7 @@ class E2BBackend:
         )
 
 
-class E2BMachine(Machine):
+class E2BMachine(RemoteMachine):
     """One machine of E2B."""
 
     def __init__(
@@ -82,9 +82,9 @@ class E2BMachine(Machine):
         self._directory = directory
         self._settings = settings
 
-    async def python(self, code: str, output: Output) -> End:
+    async def python(self, code: str, output: CallOutput) -> CallOutcome:
         """Run code in the interpreter's context."""
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             execution = await self._sandbox.run_code(
                 code,
                 context=self._context,
@@ -95,12 +95,12 @@ class E2BMachine(Machine):
         if execution.error is not None:
             trace = execution.error.traceback or f"{execution.error.name}: {execution.error.value}"
             output.hear("stderr", _COLOURS.sub("", trace))
-        return End(int(execution.error is not None), _value(execution), tuple(_figures(execution)))
+        return CallOutcome(int(execution.error is not None), _value(execution), tuple(_figures(execution)))
 
-    async def bash(self, command: str, output: Output) -> End:
+    async def bash(self, command: str, output: CallOutput) -> CallOutcome:
         """Run a command; the whole of it is killed when this is cancelled."""
         mark = secrets.token_hex(8)
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             handle = await self._sandbox.commands.run(
                 command,
                 background=True,
@@ -112,27 +112,27 @@ class E2BMachine(Machine):
                 retain_output=False,
             )
             try:
-                return End(await _exit_code(handle))
+                return CallOutcome(await _exit_code(handle))
             except BaseException:  # whatever ended the waiting, the command must end as well
                 await asyncio.shield(self._kill(mark))
                 raise
 
     async def restart_python(self) -> None:
         """Give the context a new kernel."""
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             await self._sandbox.restart_code_context(self._context)
 
     async def stay(self) -> None:
         """Let the machine live for another idle time."""
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             await self._sandbox.set_timeout(_lifetime(self._settings))
 
     async def close(self) -> None:
         """Kill the machine."""
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             await self._sandbox.kill()
 
-    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
+    async def stamps(self, limit: int) -> Mapping[str, FileStamp]:
         """The files of the working directory."""
         return read_listing(await self._printed(list_files(self._directory, limit)))
 
@@ -141,7 +141,7 @@ class E2BMachine(Machine):
         from e2b import InvalidArgumentException, NotFoundException
 
         content = bytearray()
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             try:
                 reader = await self._sandbox.files.read(f"{self._directory}/{path}", format="stream")
             except (NotFoundException, InvalidArgumentException):
@@ -158,7 +158,7 @@ class E2BMachine(Machine):
         from e2b.sandbox.filesystem.filesystem import WriteEntry
 
         entries = [WriteEntry(path=f"{self._directory}/{path}", data=content) for path, content in files]
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             await self._sandbox.files.write_files(entries)
 
     async def remove(self, paths: Sequence[str]) -> None:
@@ -172,7 +172,7 @@ class E2BMachine(Machine):
     async def _printed(self, command: str) -> str:
         from e2b import CommandExitException
 
-        with _explained(self._settings):
+        with _translate_errors(self._settings):
             try:
                 return (await self._sandbox.commands.run(command)).stdout
             except CommandExitException as error:
@@ -218,7 +218,7 @@ def _access(settings: SandboxSettings) -> dict[str, Any]:
 
 
 @contextmanager
-def _explained(settings: SandboxSettings) -> Iterator[None]:
+def _translate_errors(settings: SandboxSettings) -> Iterator[None]:
     """Turn what the SDK raises into a sentence that says what to do."""
     import httpx
     from e2b import exceptions

@@ -12,10 +12,10 @@ import sys
 from maniple.config.process import surroundings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.bubblewrap import LINE_BYTES, Service
+from maniple.sandbox.bubblewrap import LINE_BYTES, ServiceSpec
 from maniple.sandbox.host import VARIABLES, standalone_program
 from maniple.sandbox.processes import PipedProgram, open_pipes
-from maniple.sandbox.worker_session import Launch, WorkerSession, start_worker
+from maniple.sandbox.worker_session import WorkerLaunch, WorkerSession, start_worker
 from maniple.sandbox.workspaces import Workspace
 
 WARNING = (
@@ -58,7 +58,7 @@ class LocalBackend:
                 self._bash,
             ]
 
-        launch = Launch(
+        launch = WorkerLaunch(
             command,
             environment={**VARIABLES, "HOME": directory, "PYTHONPATH": directory},
             why_not=lambda printed: (
@@ -68,7 +68,7 @@ class LocalBackend:
         return await start_worker(launch, self._settings, workspace)
 
 
-async def start_unprotected(service: Service) -> PipedProgram:
+async def start_unprotected(service: ServiceSpec) -> PipedProgram:
     """Start a service with this user's rights, for who has spelled out that this is wanted.
 
     Of this program's environment it gets what says where things are. Raises `SandboxError` with what to do.

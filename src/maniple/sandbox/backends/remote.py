@@ -16,9 +16,9 @@ from typing import Any, Literal, Protocol
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
-from maniple.sandbox.backend import Completed, OnOutput
-from maniple.sandbox.processes import Capture
-from maniple.sandbox.safe_open import MAX_DEPTH, components
+from maniple.sandbox.backend import ExecutionResult, OnOutput
+from maniple.sandbox.processes import TruncatedBuffer
+from maniple.sandbox.safe_open import MAX_DEPTH, split_path
 from maniple.sandbox.workspaces import FileHead, Workspace
 
 MAX_FILES = 1000
@@ -27,7 +27,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """What tells one state of a file from another: its bytes, and when it was last changed."""
 
     size: int
@@ -37,7 +37,7 @@ class Stamp:
 class RemoteFiles(Protocol):
     """The files of the working directory on another machine. Raises `SandboxError` when it is lost."""
 
-    async def stamps(self, limit: int) -> Mapping[str, Stamp]:
+    async def stamps(self, limit: int) -> Mapping[str, FileStamp]:
         """Up to `limit` ordinary files by their path."""
         ...
 
@@ -50,7 +50,7 @@ class RemoteFiles(Protocol):
     async def remove(self, paths: Sequence[str]) -> None: ...
 
 
-class Mirror:
+class WorkspaceMirror:
     """Takes changed files up before a call, and down after it."""
 
     def __init__(self, workspace: Workspace, remote: RemoteFiles, limit_bytes: int) -> None:
@@ -58,8 +58,8 @@ class Mirror:
         self._workspace = workspace
         self._remote = remote
         self._limit_bytes = limit_bytes
-        self._here: dict[str, Stamp] = {}
-        self._there: dict[str, Stamp] = {}
+        self._here: dict[str, FileStamp] = {}
+        self._there: dict[str, FileStamp] = {}
 
     async def up(self) -> str:
         """Bring over what changed on the host; returns a sentence about what was left behind, or ""."""
@@ -129,7 +129,7 @@ class Mirror:
             left.add(f"{path!r} has more than the {most_bytes} bytes that can be kept.")
             return None
         try:
-            components(path)
+            split_path(path)
             # Not every service can tell an empty file from none.
             content = await self._remote.fetch(path, most_bytes) if told_bytes else b""
             await asyncio.to_thread(self._workspace.write, path, content)
@@ -147,9 +147,9 @@ class Mirror:
             if path in self._here and self._here.pop(path) == now.get(path):
                 await asyncio.to_thread(self._workspace.delete, path)
 
-    async def _host_stamps(self) -> dict[str, Stamp]:
+    async def _host_stamps(self) -> dict[str, FileStamp]:
         stamps = await asyncio.to_thread(self._workspace.stamps, MAX_FILES + 1)
-        return {path: Stamp(size, str(changed)) for path, size, changed in sorted(stamps)}
+        return {path: FileStamp(size, str(changed)) for path, size, changed in sorted(stamps)}
 
 
 class _Left:
@@ -179,15 +179,15 @@ _FIGURES_LOOKED_AT = 1000
 LOST = "The Python process was ended, so variables and imports are gone; the files are still there."
 
 
-class Flood(Exception):
+class OutputFloodError(Exception):
     """A call printed more than a host should listen to; raised out of `Output.hear`."""
 
 
-class Output:
+class CallOutput:
     """What one call prints, as it arrives."""
 
     def __init__(self, limit_bytes: int, on_output: OnOutput | None) -> None:
-        self._captures = {"stdout": Capture(limit_bytes), "stderr": Capture(limit_bytes)}
+        self._captures = {"stdout": TruncatedBuffer(limit_bytes), "stderr": TruncatedBuffer(limit_bytes)}
         self._on_output = on_output
         self._heard = 0
 
@@ -204,7 +204,7 @@ class Output:
         if self._on_output is not None:
             self._on_output(stream, text)
         if self.is_flooded:
-            raise Flood
+            raise OutputFloodError
 
     def text(self, stream: Literal["stdout", "stderr"]) -> str:
         """What was printed there, its middle cut."""
@@ -212,7 +212,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class CallOutcome:
     """How a call ended by itself. `figures` are PNG files."""
 
     exit_code: int
@@ -220,14 +220,14 @@ class End:
     figures: tuple[bytes, ...] = ()
 
 
-class Machine(RemoteFiles, Protocol):
+class RemoteMachine(RemoteFiles, Protocol):
     """One sandbox of a service. Raises `SandboxError`, with what to do, when it fails or is gone."""
 
-    async def python(self, code: str, output: Output) -> End:
+    async def python(self, code: str, output: CallOutput) -> CallOutcome:
         """Run code with the variables of the calls before."""
         ...
 
-    async def bash(self, command: str, output: Output) -> End:
+    async def bash(self, command: str, output: CallOutput) -> CallOutcome:
         """Run a command; when cancelled, it is killed before this returns."""
         ...
 
@@ -247,11 +247,11 @@ class Machine(RemoteFiles, Protocol):
 class RemoteSession:
     """A thread's session on a machine of a service."""
 
-    def __init__(self, machine: Machine, workspace: Workspace, settings: SandboxSettings) -> None:
+    def __init__(self, machine: RemoteMachine, workspace: Workspace, settings: SandboxSettings) -> None:
         self._machine = machine
         self._workspace = workspace
         self._settings = settings
-        self._mirror = Mirror(workspace, machine, settings.disk_mb * 1_000_000)
+        self._mirror = WorkspaceMirror(workspace, machine, settings.disk_mb * 1_000_000)
         self._stopping: asyncio.Task[None] | None = None
 
     @property
@@ -259,11 +259,11 @@ class RemoteSession:
         """Whether it can take another call."""
         return self._stopping is None
 
-    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> Completed:
+    async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> ExecutionResult:
         """Run Python code where its variables are."""
         return await self._run(lambda output: self._machine.python(code, output), on_output, python=True)
 
-    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> Completed:
+    async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> ExecutionResult:
         """Run a command of bash in a process of its own."""
         return await self._run(lambda output: self._machine.bash(command, output), on_output, python=False)
 
@@ -286,19 +286,23 @@ class RemoteSession:
         await asyncio.shield(self._stopping)
 
     async def _run(
-        self, work: Callable[[Output], Coroutine[Any, Any, End]], on_output: OnOutput | None, *, python: bool
-    ) -> Completed:
+        self,
+        work: Callable[[CallOutput], Coroutine[Any, Any, CallOutcome]],
+        on_output: OnOutput | None,
+        *,
+        python: bool,
+    ) -> ExecutionResult:
         if not self.is_alive:
             raise SandboxError("The sandbox has ended; run the code again for a new one.")
         try:
-            return await self._mirrored(work, Output(self._settings.output_bytes, on_output), python)
+            return await self._mirrored(work, CallOutput(self._settings.output_bytes, on_output), python)
         except BaseException:  # nobody knows what still runs there, so nothing of it may stay
             await self.stop()
             raise
 
     async def _mirrored(
-        self, work: Callable[[Output], Coroutine[Any, Any, End]], output: Output, python: bool
-    ) -> Completed:
+        self, work: Callable[[CallOutput], Coroutine[Any, Any, CallOutcome]], output: CallOutput, python: bool
+    ) -> ExecutionResult:
         await self._machine.stay()
         left = [await self._mirror.up()]
         started = time.monotonic()
@@ -308,7 +312,7 @@ class RemoteSession:
             await self._machine.restart_python()
         left.append(await self._mirror.down())
         images = await self._keep(end.figures) if end is not None else ()
-        return Completed(
+        return ExecutionResult(
             exit_code=137 if end is None else end.exit_code,
             stdout=output.text("stdout"),
             stderr="\n".join(filter(None, (output.text("stderr"), why if why != "timeout" else "", *left))),
@@ -319,7 +323,7 @@ class RemoteSession:
             lost=LOST if end is None and python else "",
         )
 
-    async def _ended(self, work: Coroutine[Any, Any, End]) -> tuple[End | None, str]:
+    async def _ended(self, work: Coroutine[Any, Any, CallOutcome]) -> tuple[CallOutcome | None, str]:
         """How the work ended, or None and why it was ended."""
         # Not asyncio.timeout: not every SDK lets a cancellation through as one.
         task = asyncio.create_task(work)
@@ -327,7 +331,7 @@ class RemoteSession:
             await asyncio.wait({task}, timeout=self._settings.timeout_seconds)
             if task.done():
                 return task.result(), ""
-        except Flood:
+        except OutputFloodError:
             return None, f"[stopped: it printed more than {_FLOOD_BYTES} bytes]"
         finally:
             await _cancel(task)
@@ -357,7 +361,7 @@ class RemoteSession:
             return
 
 
-async def _cancel(task: asyncio.Task[End]) -> None:
+async def _cancel(task: asyncio.Task[CallOutcome]) -> None:
     task.cancel()
     await asyncio.wait({task}, timeout=_STOP_SECONDS)
     if task.done() and not task.cancelled():
@@ -365,7 +369,7 @@ async def _cancel(task: asyncio.Task[End]) -> None:
 
 
 @asynccontextmanager
-async def ended_unless_ready(end: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
+async def close_on_failure(end: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
     """End a new machine again, by `end`, when it cannot be prepared."""
     try:
         yield
@@ -397,18 +401,18 @@ def list_files(directory: str, limit: int) -> str:
     return f"cd {shlex.quote(directory)} && {found} | {bounded}"
 
 
-def read_listing(printed: str) -> dict[str, Stamp]:
+def read_listing(printed: str) -> dict[str, FileStamp]:
     """What `list_files` printed; a line that makes no sense is left out."""
     try:
         entries = base64.b64decode(printed, validate=True).split(b"\0")
     except (binascii.Error, ValueError):
         return {}
-    files: dict[str, Stamp] = {}
+    files: dict[str, FileStamp] = {}
     for entry in entries[:-1]:  # the last is empty, or cut
         size, _, rest = entry.decode(errors="replace").partition(" ")
         changed, _, path = rest.partition(" ")
         if path and size.isascii() and size.isdecimal():
-            files[path] = Stamp(int(size[:18]), changed[:40])
+            files[path] = FileStamp(int(size[:18]), changed[:40])
     return files
 
 
