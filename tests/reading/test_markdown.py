@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from maniple.reading.fences import MarkdownScanner
+from maniple.reading.markdown import MarkdownScanner
 
 
 def code(text: str, *, strict: bool = False) -> list[int]:

@@ -30,7 +30,7 @@ from maniple.evidence.excerpt import excerpt_near
 from maniple.evidence.source_list import WrittenList, heading_for, listed, source_list
 from maniple.llms import Capabilities, capabilities_of
 from maniple.prompts import render
-from maniple.reading.fences import MarkdownScanner
+from maniple.reading.markdown import MarkdownScanner
 from maniple.text import without_thoughts
 from maniple.tools.evidence import current_evidence
 from maniple.types import REPAIR_SOURCE

@@ -13,8 +13,8 @@ from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.formats import ISOLATED_FORMATS, read_document
 from maniple.reading.html import FramedPage, pack_frames
+from maniple.reading.markdown import find_part, split_parts
 from maniple.reading.pictures import PICTURE_TYPES
-from maniple.reading.sections import find_part, split_parts
 
 
 @dataclass(frozen=True, slots=True)

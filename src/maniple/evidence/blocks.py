@@ -2,7 +2,7 @@
 
 import re
 
-from maniple.reading.fences import MarkdownScanner
+from maniple.reading.markdown import MarkdownScanner
 
 _HTML_QUOTE = re.compile(r"<(/?)(?:blockquote|q)(?=[\s>])", re.IGNORECASE)
 

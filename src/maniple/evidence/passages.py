@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from maniple.reading.fences import MarkdownScanner
+from maniple.reading.markdown import MarkdownScanner
 
 PASSAGE_CHARACTERS = 1_200
 _HEADING = re.compile(r"(#{1,6})[ \t]")

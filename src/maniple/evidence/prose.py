@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 
-from maniple.reading.fences import MarkdownLine, MarkdownScanner
+from maniple.reading.markdown import MarkdownLine, MarkdownScanner
 
 Span = tuple[int, int]
 

@@ -1,7 +1,7 @@
 import pytest
 
 from maniple.crawler.article import Article, ArticleSection
-from maniple.reading.sections import find_part, split_parts
+from maniple.reading.markdown import find_part, split_parts
 
 BOOK = (
     "Before.\n\n# One\n\na\n\n## Inner [link](http://x.test)\n\nb\n\n```sh\n# no heading\n```\n\n# Two\n\nc"
