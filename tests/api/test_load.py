@@ -8,9 +8,9 @@ import pytest
 from tests.grammar import Client
 from tests.openai_server import BRIEF, call, reply, serving
 from tests.serving import environment, frames_of, server_process
+from tests.sizes import sizes
 
 pytestmark = pytest.mark.anyio
-RUNS = 50
 BLOCKED_MS = 50
 ROUNDS = 3
 """What blocks the loop blocks it each time; that another thread is put aside in the wrong moment does not."""
@@ -28,19 +28,20 @@ def script():
     }
 
 
-async def test_fifty_runs_at_once_share_nothing_and_never_block_the_loop(script, tmp_path):
+@pytest.mark.parametrize("runs", sizes(12, 50))
+async def test_runs_at_once_share_nothing_and_never_block_the_loop(script, tmp_path, runs):
     with (
         serving(script) as model,
         server_process(environment(model.base_url, tmp_path), tmp_path, measured=True) as server,
     ):
-        limits = httpx.Limits(max_connections=RUNS)
-        async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
+        limits = httpx.Limits(max_connections=runs)
+        async with httpx.AsyncClient(base_url=server.url, timeout=280, limits=limits) as client:
             await asked(client, "first")  # what is loaded at first use is not what is measured
             for n in range(ROUNDS):
                 model.reset()
                 await client.post("/test/loop")
-                check(await asyncio.gather(*(asked(client, f"r{n}x{number}x") for number in range(RUNS))), n)
-                assert len(model.requests) == 5 * RUNS
+                check(await asyncio.gather(*(asked(client, f"r{n}x{number}x") for number in range(runs))), n)
+                assert len(model.requests) == 5 * runs
                 longest = (await client.get("/test/loop")).json()
                 if longest["ms"] < BLOCKED_MS:
                     break
@@ -59,5 +60,5 @@ def check(told, n):
         assert f"report for {mine}," in text
         printed = dict(frames)["tool_call_result"]["tool_result"].splitlines()[0]
         assert printed == f"['{mine}']", "the workspace is the run's own"
-        others = (f"r{n}x{other}x" for other in range(RUNS) if other != number)
+        others = (f"r{n}x{other}x" for other in range(len(told)) if other != number)
         assert not any(other in text for other in others)

@@ -74,6 +74,7 @@ async def _follow(engine: InProcessEngine, run_id: str, called: asyncio.Event) -
 def _strays(folder: Path) -> set[str]:
     """Files beside the workspaces and artifacts, and in them what is not of a run of that thread."""
     strays = {path.name for path in folder.iterdir()} - {"workspaces", "artifacts"}
+    strays = {name for name in strays if not name.startswith("maniple.db")}  # the store's own
     for path in (folder / "workspaces").glob("*/*"):
         thread, name = path.parts[-2:]
         if thread == ".beside":  # what the server itself keeps of a thread

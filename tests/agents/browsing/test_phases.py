@@ -149,7 +149,7 @@ async def test_a_plan_outlives_a_pause(tmp_path):
 async def test_phases_that_are_done_when_the_time_is_over_are_told():
     ways = (done("in the shop"), use("go_to_url", url=HOME))
     script = told(*ways, task=LONG, other=[phases("Open the shop", "Pay")])
-    async with shopping(script, shop=Shop(hangs_at="go_to_url"), browsing={"max_seconds": 3}) as (team, _):
+    async with shopping(script, shop=Shop(hangs_at="go_to_url"), browsing={"max_seconds": 6}) as (team, _):
         frames = await team.run()
-    assert result(frames).startswith("STEP FAILED: The time limit of 3 s was reached.")
+    assert result(frames).startswith("STEP FAILED: The time limit of 6 s was reached.")
     assert result(frames).endswith("Done before:\nOpen the shop: in the shop")
