@@ -9,9 +9,9 @@ import socket
 import time
 from pathlib import Path
 
-from maniple.cli.exit_status import loading
+from maniple.cli.process import pause_garbage_collection
 
-with loading():  # as the real one does
+with pause_garbage_collection():  # as the real one does
     import uvicorn
     from fastapi import FastAPI
 

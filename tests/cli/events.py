@@ -1,9 +1,10 @@
-"""Events of runs as the team sends them."""
+"""Events of runs as the team sends them, and their way into a view."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from maniple.cli.render import View
 from maniple.events import (
     AgentEnded,
     AgentStarted,
@@ -18,6 +19,7 @@ from maniple.events import (
     RunInterrupted,
     RunStarted,
     RunStatusChanged,
+    RunView,
     SessionState,
     ToolCalled,
     ToolOutput,
@@ -144,6 +146,18 @@ def workflow(report: Sequence[str] = ("# Sum\n\nThe answer is ", "**4**.\n")) ->
     ]
 
 
-def numbered(events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """Events with the numbers that a run gives them."""
-    return iter(enumerate(events, start=1))
+def show_events(view: View, events: Sequence[Event], run: RunView | None = None) -> RunView:
+    """Show events as `follow_run` does, after those of `run`; return the state after them."""
+    run = run or RunView()
+    for number, event in enumerate(events, start=1):
+        run.apply(event)
+        view.show(number, event, run)
+    return run
+
+
+def run_after(events: Sequence[Event]) -> RunView:
+    """Return the state after the events."""
+    run = RunView()
+    for event in events:
+        run.apply(event)
+    return run

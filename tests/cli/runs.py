@@ -94,6 +94,6 @@ class ScriptedEngine:
 class NoConversations:
     """Nothing is kept, and nobody else works on anything."""
 
-    async def is_under_way(self, thread_id: str) -> bool:
+    async def is_in_progress(self, thread_id: str) -> bool:
         """Nobody does."""
         return False

@@ -56,8 +56,8 @@ async def test_words_on_a_plan_make_another_one(tmp_path: Path) -> None:
         env = environment(tmp_path, server.base_url)
         async with on_terminal("--review", folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            await terminal.enter("1+3=?", "The plan waits")
-            await terminal.enter("without Python", "The plan waits")
+            await terminal.enter("1+3=?", "Approve the plan")
+            await terminal.enter("without Python", "Approve the plan")
             assert "without Python" in json.dumps(server.requests[-1])
             await terminal.enter("accept", r"answer is 4\.\s")
             assert await terminal.leave() == 0
@@ -68,7 +68,7 @@ async def test_the_steps_of_a_plan_are_edited_in_the_persons_editor(tmp_path: Pa
         edits = editor(tmp_path, "Compute 1 + 3 with Python.", "Compute it in your head.")
         env = environment(tmp_path, server.base_url, EDITOR=edits)
         async with on_terminal("--review", "1+3=?", folder=tmp_path, env=env) as terminal:
-            await terminal.see("The plan waits", 40)
+            await terminal.see("Approve the plan", 40)
             await terminal.see(PROMPT)
             terminal.type(f"e{ENTER}")
             await terminal.see(r"answer is 4\.\s")
@@ -83,10 +83,10 @@ async def test_a_tool_runs_after_its_exact_arguments_were_approved(tmp_path: Pat
     ) as server:
         env = environment(tmp_path, server.base_url, **APPROVAL)
         async with on_terminal("1+3=?", folder=tmp_path, env=env) as terminal:
-            await terminal.see(r"python_repl_tool is to run with:\s+code:\s+│ x = 1\s+│ print\(x \+ 3\)", 40)
-            await terminal.see("y runs it, e edits the arguments first")
+            await terminal.see(r"asks for approval.*\s+code:\s+│ x = 1\s+│ print\(x \+ 3\)", 40)
+            await terminal.see("y runs it, e edits")
             await terminal.see(PROMPT)
-            await terminal.enter("", "Say y, n or e")
+            await terminal.enter("", "Enter y, n or e")
             terminal.type(f"y{ENTER}")
             await terminal.see(r"answer is 4\.\s")
             assert await terminal.ended() == 0
@@ -97,7 +97,7 @@ async def test_a_tool_that_was_refused_does_not_run_and_the_team_hears_why(tmp_p
         env = environment(tmp_path, server.base_url, **APPROVAL)
         status, _, notes = await run("1+3=?", folder=tmp_path, env=env)
         assert status == 3
-        assert "  python_repl_tool is to run with:" in notes and "    code: print(1+3)" in notes
+        assert "python_repl_tool asks for approval" in notes and "    code: print(1+3)" in notes
         status, _, _ = await run("--thread", thread_of(notes), "n", "too", "risky", folder=tmp_path, env=env)
         assert status == 0
         assert "The user rejected this call: too risky" in tool_results(server)
@@ -131,7 +131,7 @@ async def test_a_question_of_the_team_is_answered_by_number_after_a_restart(tmp_
                 "/resume 1",
                 r"› 1\+3=\?",
                 r"Which base\?\s+1  ten\s+2  two",
-                "Answer with a number, or in your own words",
+                "Answer with a number",
             )
             await terminal.enter("2", r"answer is 4\.\s")
             assert await terminal.leave() == 0
@@ -143,13 +143,13 @@ async def test_what_waits_can_be_dropped_and_the_conversation_goes_on(tmp_path: 
         env = environment(tmp_path, server.base_url)
         async with on_terminal("--review", folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            await terminal.enter("1+3=?", "The plan waits")
+            await terminal.enter("1+3=?", "Approve the plan")
             terminal.type(CTRL_C)
-            await terminal.see("Ctrl-D or /quit leaves")
+            await terminal.see("Ctrl-D or enter /quit")
             await terminal.see(PROMPT)
             await terminal.enter("/cancel", r'Cancelled: "1\+3=\?"')
             await terminal.enter("never mind", r"As you like\.")
-            await terminal.enter("/cancel", "Nothing waits here")
+            await terminal.enter("/cancel", "Nothing waits for you")
             assert await terminal.leave() == 0
 
 
@@ -159,7 +159,7 @@ async def test_a_budget_that_runs_out_is_said_and_has_its_own_status(tmp_path: P
         status, output, notes = await run("1+3=?", folder=tmp_path, env=env)
     assert status == 4
     assert output != ""
-    assert notes.splitlines()[-1].startswith("! the budget ran out: the answer is partial · ")
+    assert notes.splitlines()[-1].startswith("! the budget ran out")
 
 
 async def test_an_answer_is_written_to_the_store_before_it_is_shown_to_be_taken(tmp_path: Path) -> None:

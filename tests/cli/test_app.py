@@ -61,7 +61,7 @@ async def test_the_env_file_beside_the_settings_is_read(server: OpenAIServer, tm
     env = environment(tmp_path, server.base_url)
     del env["BASIC_MODEL"]
     _, _, notes = await run("--config", "team/conf.yaml", "hi", folder=tmp_path, env=env)
-    assert f"Using beside at {server.base_url}." in notes
+    assert f"beside at {server.base_url}" in notes
 
 
 async def test_a_question_is_answered_once_with_only_the_report_on_the_output(
@@ -71,7 +71,7 @@ async def test_a_question_is_answered_once_with_only_the_report_on_the_output(
 
     assert (status, output) == (0, REPORT)
     lines = notes.splitlines()
-    assert f"Using scripted at {server.base_url}." in lines
+    assert any(f"scripted at {server.base_url}" in line for line in lines)
     assert any("search.providers" in line for line in lines)
     assert "Plan: 1 + 3" in lines and "  ✔  2 reporter  Report" in lines
     assert re.fullmatch(r"✔ completed · \d+\.\d s · \d model calls · [\d,]+ tokens \(.*\)", lines[-1])
@@ -119,7 +119,7 @@ async def test_a_failed_run_says_why_and_exits_with_1(tmp_path: Path) -> None:
         (("--config", "none.yaml", "hi"), {}, "none.yaml"),
         (("--no-such-option",), {}, "No such option"),
         (("  ",), {}, "the question is empty"),
-        (("--continue", "hi"), {}, "goes on with an earlier question"),
+        (("--continue", "hi"), {}, "--continue"),
         (("hi",), {"MANIPLE_SEARCH__MAX_RESULTS": "many"}, "MANIPLE_SEARCH__MAX_RESULTS"),
     ],
 )
@@ -139,7 +139,7 @@ async def test_a_plan_that_nobody_can_review_exits_with_3(server: OpenAIServer, 
     status, output, notes = await run("--review", "1+3=?", folder=tmp_path, env=env)
 
     assert (status, output) == (3, "")
-    assert "☐  1 coder     Compute" in notes and "? interrupted" in notes
+    assert "☐  1 coder     Compute" in notes and "? waiting" in notes
 
 
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
@@ -193,7 +193,7 @@ async def test_an_answer_that_broke_off_is_void_and_only_the_new_one_is_the_outp
         status, output, notes = await run("1+3=?", folder=tmp_path, env=env)
 
     assert (status, output) == (0, "It is four.\n")
-    assert "what it had said is void" in notes
+    assert "answer broke off" in notes
 
 
 async def test_an_answer_that_goes_on_after_a_break_is_whole(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ async def test_an_answer_that_goes_on_after_a_break_is_whole(tmp_path: Path) -> 
         status, output, notes = await run("1+3=?", folder=tmp_path, env=env)
 
     assert (status, output) == (0, f"{whole}\n")
-    assert "void" not in notes
+    assert "broke off" not in notes
 
 
 async def test_files_that_the_team_wrote_are_listed_and_kept(tmp_path: Path) -> None:
@@ -250,6 +250,6 @@ async def test_an_output_that_cannot_be_written_is_said_in_a_sentence(
     notes = written.decode()
 
     assert process.returncode == 1
-    assert notes.splitlines()[-1] == "The output could not be written: No space left on device."
+    assert "No space left on device" in notes.splitlines()[-1]
     assert "Traceback" not in notes and "Exception ignored" not in notes
     assert ("The answer is **4**." in notes) == (arguments == ("1+3=?",)), "the report is not lost"

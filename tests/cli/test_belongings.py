@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.chat.attachments import Belongings, open_belongings
+from maniple.cli.chat.attachments import Attachments, open_attachments
 from maniple.sandbox import Workspaces
 
 pytestmark = pytest.mark.anyio
@@ -10,24 +10,24 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_file_is_told_once_and_again_when_it_has_grown(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path)
-    belongings = Belongings(workspaces)
-    assert await belongings.news("thread") == []
+    attachments = Attachments(workspaces)
+    assert await attachments.new_files("thread") == []
 
     workspace = workspaces.open("thread")
     workspace.write("a.txt", b"x")
     workspace.write("deep/b.csv", b"x" * 1_500_000)
     folder = f"Files in {tmp_path}/thread:"
-    assert await belongings.news("thread") == [folder, "  a.txt  1 byte", "  deep/b.csv  1.5 MB"]
-    assert await belongings.news("thread") == []
+    assert await attachments.new_files("thread") == [folder, "  a.txt  1 byte", "  deep/b.csv  1.5 MB"]
+    assert await attachments.new_files("thread") == []
     workspace.write("a.txt", b"xx")
-    assert await belongings.news("thread") == [folder, "  a.txt  2 bytes"]
+    assert await attachments.new_files("thread") == [folder, "  a.txt  2 bytes"]
 
 
 async def test_a_file_name_is_one_line_and_a_long_list_is_cut(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path)
     for number in range(30):
         workspaces.open("thread").write(f"{number:02}\n✔ completed", b"x")
-    lines = await Belongings(workspaces).news("thread")
+    lines = await Attachments(workspaces).new_files("thread")
     assert lines[1] == "  00 ⏎ ✔ completed  1 byte"
     assert (len(lines), lines[-1]) == (22, "  … and more")
 
@@ -36,9 +36,9 @@ async def test_empty_workspaces_go_with_the_session_and_used_ones_stay(tmp_path:
     workspaces = Workspaces(tmp_path)
     empty, used, foreign = (workspaces.open(thread).path for thread in ("empty", "used", "foreign"))
     with pytest.raises(KeyboardInterrupt):
-        async with open_belongings(workspaces) as belongings:
+        async with open_attachments(workspaces) as attachments:
             for thread in ("empty", "used"):
-                belongings.expect(thread)
+                attachments.track(thread)
             workspaces.open("used").write("a", b"x")
             raise KeyboardInterrupt
     assert [path.exists() for path in (empty, used, foreign)] == [False, True, True]

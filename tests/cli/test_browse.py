@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from maniple.cli.app import Mode, Strategy, beginning_at
+from maniple.cli.app import Mode, Strategy, add_start_page
 from maniple.config.browser_settings import BrowserMode, BrowserStrategy
 from tests.cli.processes import environment, maniple
 from tests.crawler.web import Reply, Site, open_site
@@ -38,7 +38,7 @@ def env(folder: Path, server: OpenAIServer, **more: str) -> dict[str, str]:
 
 
 def page_in(notes: str) -> Path:
-    found = re.search(r"^The run's page: (.+)$", notes, re.M)
+    found = re.search(r"^Page of the run: (.+)$", notes, re.M)
     assert found, notes
     return Path(found[1])
 
@@ -106,8 +106,8 @@ async def test_who_has_a_small_model_is_told_before_that_it_only_reads(tmp_path:
             env=env(tmp_path, server, **more),
         )
     assert "Hats" in output
-    assert "it only reads the one that the task names" in notes
-    assert notes.index("only reads") < notes.index("The run's page")
+    assert "only reads the page" in notes
+    assert notes.index("only reads") < notes.index("Page of the run")
 
 
 async def test_without_a_chromium_it_says_how_to_get_one(tmp_path: Path) -> None:
@@ -125,8 +125,8 @@ async def test_without_a_chromium_it_says_how_to_get_one(tmp_path: Path) -> None
     ("arguments", "words"),
     [
         (["--mode", "quick", "Buy"], "--mode"),
-        (["--url", "javascript:alert(1)", "Buy"], "no address of a web page"),
-        (["--url", "a b", "Buy"], "no address of a web page"),
+        (["--url", "javascript:alert(1)", "Buy"], "not the address of a web page"),
+        (["--url", "a b", "Buy"], "not the address of a web page"),
         ([" "], "the task is empty"),
     ],
 )
@@ -154,7 +154,7 @@ async def test_what_cannot_be_meant_is_refused_before_anything_starts(
     ],
 )
 def test_an_address_without_a_scheme_is_what_it_most_likely_means(url: str, address: str) -> None:
-    assert beginning_at(url, "Buy a hat") == f"Buy a hat\nBegin at {address}"
+    assert add_start_page(url, "Buy a hat") == f"Buy a hat\nBegin at {address}"
 
 
 def test_the_modes_and_strategies_are_those_of_the_settings() -> None:

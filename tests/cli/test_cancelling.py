@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.chat.attachments import Belongings
-from maniple.cli.chat.prompt import obey
+from maniple.cli.chat.attachments import Attachments
+from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import Conversations, Session
 from maniple.cli.render import PlainView
 from maniple.runs import recover_run
@@ -27,11 +27,13 @@ async def test_a_run_that_was_cut_off_asks_no_model_when_it_is_cancelled(
                 Conversations(store, lambda left: recover_run(engine, store, left)),
                 (),
                 lambda: PlainView(io.StringIO(), io.StringIO()),
-                Belongings(Workspaces(Path("/proc/none"))),
+                Attachments(Workspaces(Path("/proc/none"))),
             )
             [listed] = await session.conversations.list()
-            assert listed.standing == "cut off"
-            assert (await obey(session, f"/cancel {listed.thread_id}")).startswith('Cancelled: "1+3=?"')
+            assert listed.state == "cut off"
+            assert (await run_slash_command(session, f"/cancel {listed.thread_id}")).startswith(
+                'Cancelled: "1+3=?"'
+            )
             run = await store.runs.get(run_id)
         assert run and run.status == "cancelled"
         assert server.stats["calls"] == 0

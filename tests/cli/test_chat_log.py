@@ -95,14 +95,14 @@ async def test_without_a_stderr_the_team_answers_and_warnings_go_to_the_file(tmp
 
 
 async def test_a_bug_says_where_more_of_it_stands(tmp_path, env):
-    broken = "import maniple.cli.chat as chat\ndef arrive(*_):\n    raise LookupError('a bug with {KEY}')\n"
-    broken += "import maniple.cli.chat as arrival\narrival.arrive = arrive\n"
+    broken = "import maniple.cli.chat as chat\ndef broken(*_):\n    raise LookupError('a bug with {KEY}')\n"
+    broken += "chat._attach_files = broken\n"
     (tmp_path / "sitecustomize.py").write_text(broken.replace("{KEY}", KEY), encoding="utf-8")
     async with on_terminal("1+3=?", folder=tmp_path, env=env) as terminal:
         assert await terminal.ended(60) == 1
         shown = terminal.text()
     assert "LookupError: a bug with ***" in shown
-    assert f"More is in {tmp_path / 'data' / 'chat.log'}" in shown.replace("\r\n", "\n")
+    assert f"Details are in {tmp_path / 'data' / 'chat.log'}" in shown.replace("\r\n", "\n")
     assert "Traceback" in (tmp_path / "data" / "chat.log").read_text(encoding="utf-8")
     assert KEY not in shown
 

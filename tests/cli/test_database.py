@@ -22,7 +22,7 @@ async def test_the_database_is_checked_and_vacuumed_while_a_server_has_it_open(t
     env = environment(tmp_path, "")
     async with open_store(tmp_path / DATABASE, tmp_path / "data/artifacts", server=True):
         status, output, _ = await maniple("db", "check", folder=tmp_path, env=env)
-        assert (status, output) == (0, f"✔ {tmp_path}/{DATABASE} is in order.\n")
+        assert status == 0 and output.startswith(f"✔ {tmp_path}/{DATABASE} ")
         status, output, _ = await maniple("db", "vacuum", folder=tmp_path, env=env)
         assert status == 0
         assert output.startswith(f"{tmp_path}/{DATABASE}: ")
@@ -34,19 +34,16 @@ async def test_conversations_are_exported_as_lines_of_json(tmp_path: Path) -> No
     status, output, notes = await maniple("db", "export", folder=tmp_path, env=env)
     lines = [json.loads(line) for line in output.splitlines()]
     assert (status, [line["title"] for line in lines]) == (0, ["second", "first"])
-    assert f"From {tmp_path}/{DATABASE}." in notes
+    assert f"{tmp_path}/{DATABASE}" in notes
 
     arguments = ("db", "export", "--thread", "first", "--output", "first.jsonl")
     status, output, notes = await maniple(*arguments, folder=tmp_path, env=env)
-    assert (status, output, notes.splitlines()[-1]) == (0, "", "1 record in first.jsonl.")
+    assert (status, output, notes.splitlines()[-1]) == (0, "", "Wrote 1 record to first.jsonl.")
     assert json.loads((tmp_path / "first.jsonl").read_text())["thread_id"] == "first-thread"
     status, _, notes = await maniple(*arguments, folder=tmp_path, env=env)
-    assert (status, notes) == (2, "first.jsonl exists; name a new file.\n")
+    assert status == 2 and notes.startswith("first.jsonl exists")
     status, _, notes = await maniple("db", "export", "--thread", "third", folder=tmp_path, env=env)
-    assert (status, notes.splitlines()[-1]) == (
-        2,
-        "There is no conversation 'third'. /threads at the prompt lists them.",
-    )
+    assert status == 2 and "no conversation 'third'" in notes.splitlines()[-1]
 
 
 async def test_a_backup_made_beside_a_server_holds_all_that_is_kept(tmp_path: Path) -> None:
@@ -57,9 +54,9 @@ async def test_a_backup_made_beside_a_server_holds_all_that_is_kept(tmp_path: Pa
         made = await store.artifacts.add(run, "a.txt", "text/plain", b"content")
         _, secret = await store.keys.add("somebody")
         status, output, _ = await maniple("db", "backup", "copies/1", folder=tmp_path, env=env)
-        assert (status, output) == (0, f"{tmp_path}/{DATABASE} and its artifacts are in copies/1.\n")
+        assert status == 0 and output.endswith(" copies/1.\n")
         status, _, notes = await maniple("db", "backup", "copies/1", folder=tmp_path, env=env)
-        assert (status, notes) == (2, "copies/1 exists; name a new folder.\n")
+        assert status == 2 and notes.startswith("copies/1 exists")
     copy = tmp_path / "copies/1"
     assert [oct(path.stat().st_mode & 0o777) for path in (copy, copy / "maniple.db")] == ["0o700", "0o600"]
     async with open_store(copy / "maniple.db", copy / "artifacts", server=True) as store:
@@ -98,7 +95,7 @@ async def test_a_backup_that_cannot_be_written_leaves_nothing_behind(tmp_path: P
 
 async def test_nothing_is_made_where_nothing_is(tmp_path: Path) -> None:
     status, output, _ = await maniple("db", "check", folder=tmp_path, env=environment(tmp_path, ""))
-    assert (status, output) == (0, f"There is no {tmp_path}/{DATABASE} yet.\n")
+    assert (status, output) == (0, f"There is no database yet: {tmp_path}/{DATABASE} does not exist.\n")
     assert not (tmp_path / "data").exists()
 
 

@@ -14,8 +14,14 @@ from maniple.agents.middleware.tool_calls import (
     verdict_of,
     wants_repetition,
 )
-from maniple.cli.chat.answers import Edit, Unchanged, Unclear, decide, edited
-from maniple.cli.render.run_state import description, instructions
+from maniple.cli.chat.answers import (
+    EditRequest,
+    UnchangedAnswer,
+    UnclearAnswer,
+    parse_answer,
+    parse_edited_answer,
+)
+from maniple.cli.render.run_text import answer_instructions, describe_question
 from maniple.events import RunInterrupted
 from maniple.types import WORKERS
 from tests.cli.pauses import ARGUMENTS, approval, plan_review, question
@@ -23,27 +29,27 @@ from tests.cli.pauses import ARGUMENTS, approval, plan_review, question
 
 @pytest.mark.parametrize("line", ["", "accept", "yes", " OK ", "好的"])
 def test_a_plan_is_accepted_by_nothing_or_by_a_word(line: str) -> None:
-    assert accepts(decide(plan_review(), line))
+    assert accepts(parse_answer(plan_review(), line))
 
 
 def test_other_words_on_a_plan_go_to_the_planner_as_they_are() -> None:
-    assert decide(plan_review(), "use the browser instead") == "use the browser instead"
+    assert parse_answer(plan_review(), "use the browser instead") == "use the browser instead"
 
 
 def test_an_edited_plan_is_a_plan_and_one_that_was_not_changed_is_none() -> None:
-    start = decide(plan_review(), "e")
-    assert isinstance(start, Edit)
-    with pytest.raises(Unchanged):
-        edited(plan_review(), start.text, WORKERS, 12)
-    with pytest.raises(Unclear, match="Did you mean coder"):
-        edited(plan_review(), start.text.replace("coder:", "codr:"), WORKERS, 12)
-    plan = edited(plan_review(), start.text.replace("coder:", "browser:"), WORKERS, 12)
+    start = parse_answer(plan_review(), "e")
+    assert isinstance(start, EditRequest)
+    with pytest.raises(UnchangedAnswer):
+        parse_edited_answer(plan_review(), start.text, WORKERS, 12)
+    with pytest.raises(UnclearAnswer, match="Did you mean coder"):
+        parse_edited_answer(plan_review(), start.text.replace("coder:", "codr:"), WORKERS, 12)
+    plan = parse_edited_answer(plan_review(), start.text.replace("coder:", "browser:"), WORKERS, 12)
     assert [step["agent_name"] for step in plan["steps"]] == ["browser", "reporter"]
 
 
 @pytest.mark.parametrize("line", ["y", "yes", "OK"])
 def test_a_call_is_approved_by_a_word(line: str) -> None:
-    assert verdict_of(decide(approval(), line)) == Approved()
+    assert verdict_of(parse_answer(approval(), line)) == Approved()
 
 
 @pytest.mark.parametrize(
@@ -51,64 +57,64 @@ def test_a_call_is_approved_by_a_word(line: str) -> None:
     [("n", ""), ("no", ""), ("n too risky", "too risky"), ("No, use ls.", "use ls."), ("not now", "not now")],
 )
 def test_a_call_is_rejected_by_anything_else_with_the_reason(line: str, words: str) -> None:
-    assert verdict_of(decide(approval(), line)) == Rejected(words)
+    assert verdict_of(parse_answer(approval(), line)) == Rejected(words)
 
 
 def test_the_arguments_of_a_call_are_edited_as_json() -> None:
-    start = decide(approval(), "e")
-    assert isinstance(start, Edit)
+    start = parse_answer(approval(), "e")
+    assert isinstance(start, EditRequest)
     assert json.loads(start.text) == ARGUMENTS
-    with pytest.raises(Unchanged):
-        edited(approval(), start.text, WORKERS, 12)
-    answer = edited(approval(), '{"cmd": "ls"}', WORKERS, 12)
+    with pytest.raises(UnchangedAnswer):
+        parse_edited_answer(approval(), start.text, WORKERS, 12)
+    answer = parse_edited_answer(approval(), '{"cmd": "ls"}', WORKERS, 12)
     assert verdict_of(answer) == Edited({"cmd": "ls"})
-    assert decide(approval(), 'e {"cmd": "ls"}') == answer
+    assert parse_answer(approval(), 'e {"cmd": "ls"}') == answer
 
 
-@pytest.mark.parametrize(("text", "words"), [("{", "no JSON"), ("[1]", "must be a JSON object")])
+@pytest.mark.parametrize(("text", "words"), [("{", "not valid JSON"), ("[1]", "must be a JSON object")])
 def test_arguments_that_are_no_json_object_are_refused(text: str, words: str) -> None:
-    with pytest.raises(Unclear, match=words):
-        edited(approval(), text, WORKERS, 12)
+    with pytest.raises(UnclearAnswer, match=words):
+        parse_edited_answer(approval(), text, WORKERS, 12)
 
 
 def test_a_tool_is_never_run_by_pressing_enter() -> None:
     for one in (approval(), approval("unknown_result")):
-        with pytest.raises(Unclear):
-            decide(one, "  ")
+        with pytest.raises(UnclearAnswer):
+            parse_answer(one, "  ")
 
 
 def test_arguments_that_cannot_be_used_are_not_approved() -> None:
     wrong = approval(error="cmd: missing")
-    assert "These arguments cannot be used: cmd: missing" in description(wrong)
-    with pytest.raises(Unclear, match="Say e to edit"):
-        decide(wrong, "y")
+    assert "not valid: cmd: missing" in describe_question(wrong)
+    with pytest.raises(UnclearAnswer, match="Enter e to edit"):
+        parse_answer(wrong, "y")
 
 
 def test_an_unknown_result_is_repeated_skipped_or_said() -> None:
     unknown = approval("unknown_result")
-    assert wants_repetition(decide(unknown, "again"))
-    assert stand_in(decide(unknown, "skip")).startswith("The user chose to skip")
-    assert stand_in(decide(unknown, "It printed 4.")) == "It printed 4."
-    assert "nobody knows whether it did its work" in description(unknown)
+    assert wants_repetition(parse_answer(unknown, "again"))
+    assert stand_in(parse_answer(unknown, "skip")).startswith("The user chose to skip")
+    assert stand_in(parse_answer(unknown, "It printed 4.")) == "It printed 4."
+    assert "result is unknown" in describe_question(unknown)
 
 
 def test_a_question_is_answered_by_number_or_in_words() -> None:
     asked = question("Which?", "red", "green")
-    assert decide(asked, "2") == "green"
-    assert decide(asked, "blue") == "blue"
-    assert description(asked).splitlines() == ["Which?", "  1  red", "  2  green"]
+    assert parse_answer(asked, "2") == "green"
+    assert parse_answer(asked, "blue") == "blue"
+    assert describe_question(asked).splitlines() == ["Which?", "  1  red", "  2  green"]
     for line in ("3", "0", ""):
-        with pytest.raises(Unclear):
-            decide(asked, line)
-    assert decide(question("How many?"), "3") == "3"
+        with pytest.raises(UnclearAnswer):
+            parse_answer(asked, line)
+    assert parse_answer(question("How many?"), "3") == "3"
 
 
 def test_arguments_are_shown_exactly_and_nothing_in_them_is_hidden() -> None:
-    shown = description(
+    shown = describe_question(
         approval(arguments={"cmd": "ls\x1b[2K\rrm -rf /", "code": "a\nb\u202ec", "n": {"x": [1]}})
     )
     assert shown.splitlines() == [
-        "bash_tool is to run with:",
+        "bash_tool asks for approval. Its arguments:",
         r"  cmd: ls\x1b[2K\rrm -rf /",
         "  code:",
         "    │ a",
@@ -121,11 +127,11 @@ def test_arguments_are_shown_exactly_and_nothing_in_them_is_hidden() -> None:
     "one", [plan_review(), approval(), approval("unknown_result"), question("?"), question("?", "a")]
 )
 def test_every_pause_says_how_it_is_answered(one: RunInterrupted) -> None:
-    assert instructions(one)
+    assert answer_instructions(one)
 
 
 def test_a_pause_of_a_graph_around_the_team_is_a_question() -> None:
     payload: dict[str, Any] = {"value": "Go?"}
     foreign = RunInterrupted(interrupt_id="1", kind="question", payload=payload, options=[])
-    assert description(foreign) == '{"value": "Go?"}'
-    assert decide(foreign, "yes") == "yes"
+    assert describe_question(foreign) == '{"value": "Go?"}'
+    assert parse_answer(foreign, "yes") == "yes"

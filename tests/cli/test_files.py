@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.chat.attachments import Belongings
+from maniple.cli.chat.attachments import Attachments
 from maniple.errors import FileError
 from maniple.sandbox import Workspaces
 from tests.cli.processes import PROMPT, environment, on_terminal, run
@@ -43,7 +43,7 @@ async def test_a_given_file_is_named_to_the_team_read_by_it_and_not_told_as_its_
         "--file", "sales.csv", "--file", "notes", "Sum it up", folder=tmp_path, env=env
     )
     assert status == 0, notes
-    assert "The team has sales.csv (7 bytes)." in notes and "The team has notes (1 byte)." in notes
+    assert "sales.csv (7 bytes)" in notes and "notes (1 byte)" in notes
     assert "Files in" not in notes
     asked = json.dumps(server.requests[0]["messages"])
     assert "sales.csv (7 bytes)" in asked and "notes (1 bytes)" in asked
@@ -81,7 +81,7 @@ async def test_a_file_goes_into_the_conversation_that_is_gone_on_with(
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("missing.csv", "does not exist"), (".", "is a directory"), ("pipe", "no ordinary file")],
+    [("missing.csv", "does not exist"), (".", "is a directory"), ("pipe", "not a regular file")],
 )
 async def test_what_cannot_be_given_is_said_before_any_model_is_asked(
     server: OpenAIServer, tmp_path: Path, name: str, words: str
@@ -115,7 +115,7 @@ async def test_two_files_of_one_name_are_refused_before_any_model_is_asked(
     paths = ("--file", "2023/data.csv", "--file", "2024/data.csv")
     status, output, notes = await run(*paths, "Compare", folder=tmp_path, env=env)
     assert (status, output) == (2, "")
-    said = "2023/data.csv and 2024/data.csv would both be data.csv to the team"
+    said = "2023/data.csv and 2024/data.csv would have the same name"
     assert said in " ".join(notes.replace("│", " ").split())
     assert server.requests == [] and workspaces_in(tmp_path) == []
 
@@ -126,25 +126,25 @@ async def test_files_are_given_and_listed_at_the_prompt(server: OpenAIServer, tm
     env = environment(tmp_path, server.base_url)
     async with on_terminal(folder=tmp_path, env=env) as terminal:
         await terminal.see(PROMPT, 40)
-        await terminal.enter("/files", "There are no files here yet")
-        await terminal.enter("/file", r"Say which: /file data\.csv")
-        await terminal.enter("/file nowhere.csv", r"There is no file nowhere\.csv")
+        await terminal.enter("/files", "has no files yet")
+        await terminal.enter("/file", r"Usage: /file PATH")
+        await terminal.enter("/file nowhere.csv", r"nowhere\.csv does not exist")
         await terminal.enter("/file .", r"\. is a directory")
-        await terminal.enter("/file sales.csv", r"The team has sales\.csv \(7 bytes\)")
-        await terminal.enter("/file sales.csv", r"\(7 bytes\), in place of the file of that name")
-        await terminal.enter("/file 'my notes.txt'", r"The team has my notes\.txt \(1 byte\)")
+        await terminal.enter("/file sales.csv", r"Attached sales\.csv \(7 bytes\)")
+        await terminal.enter("/file sales.csv", r"\(7 bytes\)\. It replaced")
+        await terminal.enter("/file 'my notes.txt'", r"Attached my notes\.txt \(1 byte\)")
         await terminal.enter("/files", r"Files in ", r"my notes\.txt  1 byte", r"sales\.csv  7 bytes")
         await terminal.enter("Sum it up", r"The answer is 4\.\s", "✔ completed")
-        await terminal.enter("/new", "A new conversation")
-        await terminal.enter("/file sales.csv", r"The team has sales\.csv")
+        await terminal.enter("/new", "New conversation")
+        await terminal.enter("/file sales.csv", r"Attached sales\.csv")
         assert await terminal.leave() == 0
     names = [path.name for path in workspaces_in(tmp_path) if ".beside" not in path.parts]
     assert names == ["my notes.txt", "sales.csv"], "what nothing was asked about is not kept"
 
 
 async def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
-    belongings = Belongings(Workspaces(tmp_path / "workspaces"))
+    attachments = Attachments(Workspaces(tmp_path / "workspaces"))
     for path, words in ((Path("a\0b"), "cannot be read"), (Path("~nobody-here/x"), "cannot be read")):
         with pytest.raises(FileError, match=words):
-            await belongings.give("thread", path)
+            await attachments.add("thread", path)
     assert not (tmp_path / "workspaces").exists()

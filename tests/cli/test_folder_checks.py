@@ -19,11 +19,11 @@ def test_a_folder_that_cannot_be_made_is_said_to_be_that_and_not_full(tmp_path: 
     (tmp_path / "link").symlink_to("nowhere")
     data, cache = checks.check_folders(Settings(data_dir=tmp_path / place, cache_dir=tmp_path / place))
     assert (data.status, cache.status) == ("problem", "warning")
-    assert f"{tmp_path / place} cannot be made: " in data.detail
+    assert f"{tmp_path / place} cannot be created: " in data.detail
     assert "data_dir" in data.remedy
     assert "GB" not in f"{data} {cache}"
     missing = checks.check_model_file(Settings(cache_dir=tmp_path / place), needed=True)
-    assert (missing.status, "cannot be made" in missing.detail) == ("problem", True)
+    assert (missing.status, "cannot be created" in missing.detail) == ("problem", True)
 
 
 def test_a_data_folder_that_cannot_be_made_is_a_warning_where_nothing_is_kept(tmp_path: Path) -> None:

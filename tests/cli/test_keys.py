@@ -22,7 +22,7 @@ async def test_a_key_is_made_listed_and_revoked_while_a_server_has_the_file_open
         assert output.strip() not in notes
 
         status, listed, _ = await maniple("keys", "list", folder=tmp_path, env=env)
-        words = "valid, made just now; max runs 2, daily tokens 1,000,000"
+        words = "valid, created just now; max runs 2, daily tokens 1,000,000"
         assert (status, listed) == (0, f"{key.key_id[:8]}  alice  {words}\n")
 
         status, _, notes = await maniple("keys", "revoke", key.key_id[:8], folder=tmp_path, env=env)
@@ -38,14 +38,15 @@ async def test_the_last_key_revoked_is_told_with_the_ways_on(tmp_path: Path) -> 
         status, _, notes = await maniple("keys", *arguments, folder=tmp_path, env=env)
         return status, notes
 
-    ids = [(await keys("add", name))[1].split()[1] for name in ("ann", "bob")]
-    assert "lets nobody in" not in (await keys("revoke", ids[0]))[1]
-    assert await keys("forget") == (2, "1 key can still be used. Revoke first: maniple keys revoke ID.\n")
+    ids = [(await keys("add", name))[1].split()[2] for name in ("ann", "bob")]
+    assert "Every API key" not in (await keys("revoke", ids[0]))[1]
+    status, told = await keys("forget")
+    assert status == 2 and told.startswith("1 key ") and "keys revoke" in told
     told = (await keys("revoke", ids[1]))[1]
-    assert "a server lets nobody in. maniple keys add NAME" in told and "maniple keys forget" in told
-    words = "2 revoked keys forgotten. A server on this machine needs no key now.\n"
+    assert "maniple keys add NAME" in told and "maniple keys forget" in told
+    words = "Deleted 2 revoked keys. Clients on this machine need no key now.\n"
     assert await keys("forget") == (0, words)
-    assert (await keys("list"))[1] == "There are no keys: maniple keys add NAME makes one.\n"
+    assert (await keys("list"))[1] == "There are no API keys. Create one with maniple keys add NAME.\n"
 
 
 async def test_a_daily_cost_that_nothing_could_reach_is_told(tmp_path: Path) -> None:
@@ -53,15 +54,15 @@ async def test_a_daily_cost_that_nothing_could_reach_is_told(tmp_path: Path) -> 
     for prices, is_told in (({}, True), ({"MANIPLE_MODELS__BASIC__PRICE_INPUT": "1"}, False)):
         env = environment(tmp_path, "http://127.0.0.1:1/v1", **prices)
         status, _, notes = await maniple(*arguments, folder=tmp_path, env=env)
-        assert (status, "Its daily cost counts nothing of " in notes) == (0, is_told)
+        assert (status, "models.*.price_input" in notes) == (0, is_told)
 
 
 async def test_a_key_that_is_not_there_is_not_revoked(tmp_path: Path) -> None:
     status, _, notes = await maniple("keys", "revoke", "x", folder=tmp_path, env=environment(tmp_path, ""))
-    assert (status, notes) == (2, "There is no key 'x'. maniple keys list shows them.\n")
+    assert status == 2 and notes.startswith("There is no key 'x'")
 
 
 async def test_without_a_file_there_is_no_place_for_keys(tmp_path: Path) -> None:
     env = environment(tmp_path, "", MANIPLE_STORE__BACKEND="memory")
     status, _, notes = await maniple("keys", "add", "alice", folder=tmp_path, env=env)
-    assert (status, notes) == (2, "Nothing is kept: store.backend is memory. Set it to sqlite.\n")
+    assert status == 2 and "store.backend is memory" in notes

@@ -26,7 +26,7 @@ async def test_a_person_is_shown_an_address_and_is_logged_in(tmp_path: Path):
         process = await start(MANIPLE, "mcp", "login", "closed", "--no-browser", folder=tmp_path, env=env)
         assert process.stdout is not None
         async with asyncio.timeout(60):
-            assert await process.stdout.readline() == b"Log in here:\n"
+            assert await process.stdout.readline() == b"Open this address to log in:\n"
             address = (await process.stdout.readline()).decode().strip()
         async with httpx.AsyncClient(follow_redirects=True) as person:
             assert "This is done here" in (await person.get(address)).text
@@ -43,7 +43,7 @@ async def test_who_wants_no_login_or_is_not_there_is_named(tmp_path: Path, name)
     env = configured(tmp_path, "http://127.0.0.1:9/mcp")
     status, _, notes = await maniple("mcp", "login", name, folder=tmp_path, env=env)
     assert status == 2
-    assert f"{name} is no MCP server with auth: oauth; those are closed." in " ".join(notes.split())
+    assert f"{name} is not a server with auth: oauth. Such servers: closed." in " ".join(notes.split())
 
 
 async def test_a_server_that_is_not_there_is_told_in_words(tmp_path: Path):

@@ -6,15 +6,16 @@ import re
 import pytest
 
 from maniple.cli.render import PlainView
-from maniple.cli.render.run_state import Tally
+from maniple.cli.render.run_text import ANSWER_RESTARTED
 from maniple.events import BrowserStepChanged, Event
 from tests.cli.events import (
     agent,
     ending,
     failure,
     model,
-    numbered,
     plan,
+    run_after,
+    show_events,
     small_talk,
     started,
     tool,
@@ -27,12 +28,9 @@ pytestmark = pytest.mark.anyio
 async def shown(events: list[Event]) -> tuple[str, str]:
     """What goes to the output and to the notes, every time as `T`."""
     output, notes = io.StringIO(), io.StringIO()
-    tally = Tally()
     async with PlainView(output, notes) as view:
-        for number, event in numbered(events):
-            tally.count(event)
-            view.show(number, event)
-    view.finish(tally)
+        run = show_events(view, events)
+    view.finish(run, 0.1)
     return output.getvalue(), re.sub(r"\d+\.\d s", "T", notes.getvalue())
 
 
@@ -115,7 +113,7 @@ async def test_a_broken_answer_is_said_to_be_void_and_is_not_in_the_output() -> 
     events = agent("reporter", *broken[:2], renamed, *right[2:])
     output, notes = await shown([started(), *events, *ending("completed")])
     assert output == "It is four.\n"
-    assert "  The model's answer broke off: what it had said is void, and it answers anew.\n" in notes
+    assert f"  {ANSWER_RESTARTED}\n" in notes
 
 
 class FullDisk(io.StringIO):
@@ -126,9 +124,9 @@ class FullDisk(io.StringIO):
 
 
 def test_an_answer_for_which_the_disk_has_no_room_is_shown_instead() -> None:
-    notes, tally = io.StringIO(), Tally(answer="Four.")
+    notes, run = io.StringIO(), run_after(small_talk("Four."))
     with pytest.raises(OSError, match="No space left"):
-        PlainView(FullDisk(), notes).finish(tally)
+        PlainView(FullDisk(), notes).finish(run, 0.1)
     assert notes.getvalue() == "Four.\n"
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from maniple.cli.chat.answers import plan_as_text, plan_from_text
+from maniple.cli.chat.answers import format_plan, parse_plan_text
 from maniple.types import WORKERS
 
 PLAN: dict[str, Any] = {
@@ -22,11 +22,11 @@ PLAN: dict[str, Any] = {
 
 
 def read(text: str, most_steps: int = 12) -> dict[str, Any]:
-    return plan_from_text(text, PLAN, WORKERS, most_steps)
+    return parse_plan_text(text, PLAN, WORKERS, most_steps)
 
 
 def test_a_plan_that_was_not_touched_is_the_same_plan() -> None:
-    assert read(plan_as_text(PLAN)) == PLAN
+    assert read(format_plan(PLAN)) == PLAN
 
 
 def test_steps_are_changed_moved_added_and_deleted_as_lines() -> None:
@@ -45,8 +45,8 @@ def test_steps_are_changed_moved_added_and_deleted_as_lines() -> None:
     ("text", "words"),
     [
         ("codr: Compute", "Did you mean coder?"),
-        ("just words", "Line 1 is no step: 'just words'"),
-        ("# nothing\nPlan: x\n", "A plan needs a step"),
+        ("just words", "Line 1 is not a step: 'just words'"),
+        ("# nothing\nPlan: x\n", "has no steps"),
         ("coder: a\nbrowser: b\ncoder: c", "has 3 steps; at most 2"),
     ],
 )

@@ -2,12 +2,12 @@ import io
 
 from rich.console import Console
 
-from maniple.cli.render import ProgressBar, ProgressLines
+from maniple.cli.render import StartupBar, StartupLines
 
 
 def test_work_is_told_in_lines_once_and_not_for_every_step() -> None:
     notes = io.StringIO()
-    progress = ProgressLines(notes)
+    progress = StartupLines(notes)
     for part in range(1, 23):
         progress.step(f"fetching part {part} of 22", part * 50_000_000, 1_117_320_768)
     progress.step("loading the local model")
@@ -21,7 +21,7 @@ def test_work_is_told_in_lines_once_and_not_for_every_step() -> None:
 
 def test_a_bar_shows_bytes_and_leaves_nothing_behind() -> None:
     file = io.StringIO()
-    progress = ProgressBar(Console(file=file, width=120, force_terminal=True, no_color=True))
+    progress = StartupBar(Console(file=file, width=120, force_terminal=True, no_color=True))
     progress.step("starting the team")
     for done in range(0, 100_000_001, 20_000_000):
         progress.step("fetching \x1b[31m[bold]the model", done, 100_000_000)
@@ -37,5 +37,5 @@ def test_a_bar_shows_bytes_and_leaves_nothing_behind() -> None:
 
 def test_closing_a_bar_that_was_never_shown_prints_nothing() -> None:
     file = io.StringIO()
-    ProgressBar(Console(file=file, force_terminal=True)).close()
+    StartupBar(Console(file=file, force_terminal=True)).close()
     assert file.getvalue() == ""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from maniple.cli.render.markdown import Blocks, Excerpt, Lines, Prose
+from maniple.cli.render.markdown import Excerpt, LineSplitter, MarkdownSplitter, SafeMarkdown
 
 DOCUMENT = """# Title
 
@@ -46,13 +46,13 @@ BLOCKS = [
 
 def shown(text: str, width: int = 60) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(Excerpt(Prose(text)))
+    console.print(Excerpt(SafeMarkdown(text)))
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
 def test_markdown_is_cut_between_blocks_and_nowhere_else_however_it_streams(size: int) -> None:
-    blocks = Blocks()
+    blocks = MarkdownSplitter()
     pieces = [DOCUMENT[start : start + size] for start in range(0, len(DOCUMENT), size)]
     finished = [block for piece in pieces if (block := blocks.feed(piece))]
 
@@ -64,7 +64,7 @@ def test_markdown_is_cut_between_blocks_and_nowhere_else_however_it_streams(size
 
 @given(st.lists(st.text(alphabet="ab#-*`|>1. \n[]:", max_size=12), max_size=30))
 def test_no_streamed_text_is_lost_or_told_twice(pieces: list[str]) -> None:
-    blocks, lines = Blocks(), Lines()
+    blocks, lines = MarkdownSplitter(), LineSplitter()
     in_blocks = "".join(blocks.feed(piece) for piece in pieces) + blocks.flush()
     in_lines = [part for piece in pieces if (part := lines.feed(piece))]
 

@@ -14,12 +14,12 @@ KEY = SecretStr("jina-key")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "directly, by robots.txt; HTML, PDF, Word, RSS, Atom, JSON, CSV, text, pictures"),
-        ({"jina_api_key": KEY}, "through Jina's reader first (JINA_API_KEY), else directly, by robots.txt"),
-        ({"jina": "fallback"}, "directly, else through Jina's reader (without a key), by"),
-        ({"jina": "always", "jina_api_key": KEY}, "through Jina's reader alone (JINA_API_KEY), by"),
-        ({"robots": False}, "directly, whatever robots.txt says; HTML"),
-        ({"allow_private": ("10.0.0.0/8",)}, "pictures; also of 10.0.0.0/8"),
+        ({}, "directly, respecting robots.txt; HTML, PDF, Word, RSS, Atom, JSON, CSV, text, pictures"),
+        ({"jina_api_key": KEY}, "through Jina's reader (JINA_API_KEY), or else directly"),
+        ({"jina": "fallback"}, "or else through Jina's reader (without a key)"),
+        ({"jina": "always", "jina_api_key": KEY}, "only through Jina's reader (JINA_API_KEY)"),
+        ({"robots": False}, "ignoring robots.txt"),
+        ({"allow_private": ("10.0.0.0/8",)}, "private networks: 10.0.0.0/8"),
     ],
 )
 def test_it_says_who_fetches_by_whose_rules_and_what_is_read(options: dict[str, Any], said: str) -> None:

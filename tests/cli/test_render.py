@@ -4,7 +4,7 @@ import re
 import pytest
 from rich.console import Console
 
-from maniple.cli.render.run_state import Tally
+from maniple.cli.render.run_text import SHOWN_ANSWER_RESTARTED
 from maniple.cli.render.terminal import TerminalView
 from maniple.events import BrowserStepChanged, Event
 from tests.cli.events import (
@@ -12,10 +12,10 @@ from tests.cli.events import (
     ending,
     failure,
     model,
-    numbered,
     plan,
     printed,
     review,
+    show_events,
     small_talk,
     started,
     tool,
@@ -29,12 +29,9 @@ async def screen(events: list[Event], *, width: int = 80, height: int = 20) -> s
     """What is on the screen at the end, by playing back what was written to the terminal."""
     file = io.StringIO()
     console = Console(file=file, width=width, height=height, force_terminal=True, no_color=True)
-    tally = Tally()
     async with TerminalView(console) as view:
-        for number, event in numbered(events):
-            tally.count(event)
-            view.show(number, event)
-    view.finish(tally)
+        run = show_events(view, events)
+    view.finish(run, 0.1)
     return re.sub(r"\d+\.\d s", "T", played(file.getvalue()))
 
 
@@ -106,7 +103,7 @@ async def test_a_plan_for_review_is_shown_as_a_list() -> None:
     events = [*agent("planner", *model("planner", "{}")), plan("not_started", "not_started"), review()]
     shown = await screen([started(), *events, *ending("interrupted")])
     assert "  ☐  1 coder     Compute\n  ☐  2 reporter  Report\n" in shown
-    assert "? interrupted" in shown
+    assert "? waiting" in shown
 
 
 async def test_failed_and_skipped_steps_stay_on_the_screen() -> None:
@@ -135,11 +132,10 @@ async def test_an_agents_name_stands_above_its_first_word_while_that_is_written(
     console = Console(file=file, width=80, height=20, force_terminal=True, no_color=True)
     first, second = agent("coder", *model("coder", "Done.")), agent("reporter", *model("reporter", "The sum"))
     async with TerminalView(console) as view:
-        for number, event in numbered([*first, *second[:2]]):
-            view.show(number, event)
+        run = show_events(view, [*first, *second[:2]])
         before = played(file.getvalue())
-        view.show(99, second[2])
-        view.say("now")
+        show_events(view, second[2:3], run)
+        view.note("now")
         after = played(file.getvalue())
 
     assert "reporter\n" not in before
@@ -150,14 +146,13 @@ async def test_text_of_an_answer_that_broke_off_is_said_to_be_void() -> None:
     broken, right = model("reporter", "It is", " five."), model("reporter", "\n\nIt is", " four.")
     renamed = [event.model_copy(update={"message_id": "again"}) for event in right[1:3]]
     shown = await screen(agent("reporter", *broken[:3], *renamed, *right[3:]))
-    void = "The model's answer broke off: what it said above is void, and it answers anew."
     assert [line.strip() for line in shown.splitlines() if line][:4] == [
         "reporter",
         "It is five.",
-        void,
+        SHOWN_ANSWER_RESTARTED,
         "It is four.",
     ]
-    assert shown.count("void") == 1
+    assert shown.count("broke off") == 1
 
 
 async def test_an_error_is_told_as_it_is_and_markup_in_it_is_text() -> None:
@@ -174,8 +169,7 @@ async def test_escape_sequences_and_markup_of_models_and_tools_do_nothing(name: 
     file = io.StringIO()
     view = TerminalView(Console(file=file, width=60, force_terminal=True))
     async with view:
-        for number, event in numbered(agent(name, *events)):
-            view.show(number, event)
+        show_events(view, agent(name, *events))
 
     assert not any(bad in file.getvalue() for bad in ("title", "\x1b[5;5H", "\x9b"))
     assert "[blink]x[/blink]" in file.getvalue()
@@ -185,9 +179,8 @@ async def test_the_live_line_says_what_is_waited_for_and_how_long() -> None:
     file = io.StringIO()
     view = TerminalView(Console(file=file, width=80, force_terminal=True, no_color=True))
     async with view:
-        for number, event in numbered(agent("coder", *model("coder", "x")[:1])[:-1]):
-            view.show(number, event)
-        view.say("Cancelling …")
+        show_events(view, agent("coder", *model("coder", "x")[:1])[:-1])
+        view.note("Cancelling …")
     first, _, last = file.getvalue().partition("Cancelling …")
     assert re.search(r"starting · 0\.\d s.*run 0\.\d s · Ctrl-C cancels", first)
     assert re.search(r"coder waits for the model · 0\.\d s.*run 0\.\d s", last)
@@ -201,12 +194,11 @@ async def test_what_a_call_prints_is_seen_in_its_last_lines_until_the_result_is_
     lines = "".join(f"line {number}\n" for number in range(9))
     texts = [f"\x1b]0;title\x07{lines}", "10 %\r\x1b[2J20 %", "\r" + 80 * "x"]
     async with TerminalView(console) as view:
-        for _, event in numbered([*agent("coder")[:1], called, *(printed(called, text) for text in texts)]):
-            view.show(0, event)
-        view.say("now")
+        run = show_events(view, [*agent("coder")[:1], called, *(printed(called, text) for text in texts)])
+        view.note("now")
         during = [line.strip() for line in played(file.getvalue()).splitlines()]
-        view.show(0, returned)
-        view.say("then")
+        show_events(view, [returned], run)
+        view.note("then")
         after = played(file.getvalue())
     shown = during[during.index("now") :]
     assert shown[2:-2] == ["line 7", "line 8", "10 %", "20 %", 53 * "x" + "…"]

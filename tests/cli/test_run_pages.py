@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from maniple.cli.chat import session as session_module
-from maniple.cli.chat.attachments import Belongings
-from maniple.cli.chat.prompt import obey
+from maniple.cli.chat.attachments import Attachments
+from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import Session
 from maniple.cli.render import PlainView
 from maniple.sandbox import Workspaces
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.anyio
 def session_over(store: Store, pages: Path) -> Session:
     conversations = NoConversations()
     conversations.store = store  # type: ignore[attr-defined]
-    nothing = Belongings(Workspaces(Path("/proc/none")))
+    nothing = Attachments(Workspaces(Path("/proc/none")))
     view = PlainView(io.StringIO(), io.StringIO())
     engine = ScriptedEngine(ScriptedRun(small_talk()))
-    return Session(engine, conversations, WORKERS, lambda: view, nothing, pages=pages)  # type: ignore[arg-type]
+    return Session(engine, conversations, WORKERS, lambda: view, nothing, pages_folder=pages)  # type: ignore[arg-type]
 
 
 async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_path: Path) -> None:
@@ -34,10 +34,10 @@ async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_p
         await store.threads.create(Thread("t", "", "T", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")
-        assert await obey(session, "/page") == "No run has been shown here yet."
+        assert await run_slash_command(session, "/page") == "No run was shown in this session yet."
         await session.ask("Hello")
         file = tmp_path / "pages" / "1.html"
-        assert await obey(session, "/page") == f"The run's page: {file}"
+        assert await run_slash_command(session, "/page") == f"Page of the run: {file}"
         assert "<!DOCTYPE html>" in file.read_text(encoding="utf-8")
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
@@ -52,7 +52,7 @@ async def test_a_page_that_cannot_be_written_is_said_and_no_link_is_followed(tmp
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")
         await session.ask("Hello")
-        assert "could not be written" in await obey(session, "/page")
+        assert "cannot be written" in await run_slash_command(session, "/page")
     assert victim.read_text() == "mine"
 
 

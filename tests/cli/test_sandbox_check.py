@@ -37,7 +37,7 @@ async def test_a_backend_that_cannot_run_code_is_a_warning_with_its_remedy(tmp_p
     finding = await check(tmp_path, **sandbox)
     assert finding.status == "warning"
     assert reason in finding.detail
-    assert "Code is not run." in finding.detail
+    assert "No code is run." in finding.detail
     assert remedy in finding.remedy
 
 
@@ -48,14 +48,14 @@ async def test_unsafe_local_is_a_warning_although_it_runs_code(tmp_path):
 
 
 async def test_the_network_is_named(tmp_path):
-    assert (await check(tmp_path)).detail == "bubblewrap withstood its probes; network: none"
+    assert (await check(tmp_path)).detail == "bubblewrap passed its escape tests; network: none"
 
 
 async def test_a_service_says_that_it_ran_a_line_and_which_hosts_it_reaches(tmp_path, monkeypatch):
     async with e2b_server(tmp_path / "machines", monkeypatch):
         own = {"backend": "e2b", "e2b_api_key": SecretStr(KEY)}
         plain = await check(tmp_path, **own, network="allowlist", allow_hosts=("pypi.org", "a.test"))
-        assert plain == Finding("sandbox", "ok", "e2b ran a line of Python; network: only pypi.org, a.test")
+        assert plain == Finding("sandbox", "ok", "e2b ran Python; network: only pypi.org, a.test")
         wanting = await check(tmp_path, **own, packages=("openpyxl",))
         assert wanting.status == "warning"
-        assert "sandbox.packages adds none there" in wanting.detail
+        assert "sandbox.packages has no effect" in wanting.detail

@@ -6,7 +6,7 @@ from pathlib import Path
 import docx
 import pytest
 
-from maniple.cli.chat.prompt import obey
+from maniple.cli.chat.prompt import run_slash_command
 from maniple.report_files import Press
 from maniple.store import RunRecord, Thread, open_store
 from tests.cli.test_run_pages import session_over
@@ -19,11 +19,13 @@ async def test_the_end_of_the_name_says_which_form_a_report_is_saved_in(tmp_path
         await store.threads.create(Thread("t", "", "A question", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")
-        session.press = Press(None, "There is no Chromium.")
+        session.renderer = Press(None, "There is no Chromium.")
         await session.ask("Hello")
         for name in ("a.html", "a.docx", "a.txt"):
-            assert await obey(session, f"/save {tmp_path / name}") == f"Saved to {tmp_path / name}"
-        refusal = await obey(session, f"/save {tmp_path / 'a.pdf'}")
+            assert (
+                await run_slash_command(session, f"/save {tmp_path / name}") == f"Saved to {tmp_path / name}"
+            )
+        refusal = await run_slash_command(session, f"/save {tmp_path / 'a.pdf'}")
     assert "<title>A question</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")
     word = docx.Document(io.BytesIO((tmp_path / "a.docx").read_bytes()))
     assert word.paragraphs[0].text == "A question"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.chat.attachments import Belongings
-from maniple.cli.chat.prompt import obey
+from maniple.cli.chat.attachments import Attachments
+from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import Conversations, Session
 from maniple.cli.render import PlainView
 from maniple.sandbox import Workspaces
@@ -19,7 +19,7 @@ from tests.cli.runs import ScriptedEngine
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio
-NOTHING = "Nothing was searched or opened for the last answer here."
+NOTHING = "The last run of this conversation has no sources."
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def nobody(run: RunRecord) -> RunRecord | None:
 
 def session_on(store: Store, thread_id: str) -> Session:
     conversations = Conversations(store, recover=nobody)
-    view, nothing = PlainView(io.StringIO(), io.StringIO()), Belongings(Workspaces(Path("/proc/none")))
+    view, nothing = PlainView(io.StringIO(), io.StringIO()), Attachments(Workspaces(Path("/proc/none")))
     engine = ScriptedEngine()
     return Session(engine, conversations, WORKERS, lambda: view, nothing, thread_id=thread_id)  # type: ignore[arg-type]
 
@@ -45,11 +45,11 @@ async def test_the_sources_of_the_newest_run_are_listed_by_number(store: Store) 
     older = await store.runs.add(a_run(thread, at=1.0))
     await store.evidence(older.run_id).add("https://e.test/old", "Old", "page", "old")
     newest = await store.runs.add(a_run(thread, at=2.0))
-    assert await obey(session, "/sources") == NOTHING
+    assert await run_slash_command(session, "/sources") == NOTHING
     evidence = store.evidence(newest.run_id)
     await evidence.add("https://e.test/tea", "Tea", "result", "3 euros")
     page = await evidence.add("https://e.test/cups", "Cups", "page", "round")
-    shown = await obey(session, "/sources")
+    shown = await run_slash_command(session, "/sources")
     at = datetime.fromtimestamp(page.retrieved_at).astimezone()
     assert shown.splitlines()[2:] == [
         f"[2] Cups (page, {at:%Y-%m-%d %H:%M})",
@@ -60,4 +60,4 @@ async def test_the_sources_of_the_newest_run_are_listed_by_number(store: Store) 
 
 
 async def test_a_new_conversation_has_none(store: Store) -> None:
-    assert await obey(session_on(store, "new"), "/sources") == NOTHING
+    assert await run_slash_command(session_on(store, "new"), "/sources") == NOTHING

@@ -63,7 +63,7 @@ async def test_conversations_are_listed_and_changed_between(server: OpenAIServer
         await terminal.enter("And now?", r"I am three\.")
         await terminal.enter("/threads", rf"▸  2  {first[:8]}")
         await terminal.enter("/resume 77", "There is no conversation '77'")
-        await terminal.enter("/cancel 1", r'Nothing is to be cancelled: "Who else\?" is completed')
+        await terminal.enter("/cancel 1", r'nothing to cancel: "Who else\?" is completed')
         await terminal.enter("/resume", r"› Who else\?\s+I am two\.")
         assert await terminal.leave() == 0
     assert (tmp_path / "one.md").read_text() == "I am *one*.\n"
@@ -74,6 +74,6 @@ async def test_conversations_are_listed_and_changed_between(server: OpenAIServer
 async def test_nothing_is_listed_before_the_first_conversation(server: OpenAIServer, tmp_path: Path) -> None:
     async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
         await terminal.see(PROMPT, 40)
-        for line, words in (("/threads", "no conversation yet"), ("/resume", "no other conversation yet")):
+        for line, words in (("/threads", "no conversations yet"), ("/resume", "no other conversation yet")):
             await terminal.enter(line, words)
         assert await terminal.leave() == 0

@@ -7,11 +7,11 @@ import signal
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.cli import exit_status
-from maniple.cli.chat.session import follow
+from maniple.cli import process
+from maniple.cli.chat.session import follow_run
 from maniple.cli.render import PlainView
-from maniple.cli.render.run_state import Tally
-from maniple.events import Event
+from maniple.cli.render.run_text import exit_code
+from maniple.events import Event, RunView
 from maniple.runs import RunRequest
 from tests.cli.events import small_talk, started
 from tests.cli.runs import ScriptedEngine, ScriptedRun
@@ -26,7 +26,7 @@ class ClosedView(PlainView):
         super().__init__(io.StringIO(), io.StringIO())
         self._error = error
 
-    def show(self, number: int, event: Event) -> None:
+    def show(self, number: int, event: Event, run: RunView) -> None:
         """Fail as a closed pipe or terminal does."""
         raise self._error
 
@@ -35,13 +35,13 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-async def followed(run: ScriptedRun, view: PlainView) -> Tally:
+async def followed(run: ScriptedRun, view: PlainView) -> RunView:
     engine = ScriptedEngine(run)
     accepted = await engine.submit(RunRequest([HumanMessage("hello")]))
-    return await follow(engine, accepted.run.run_id, view)
+    return await follow_run(engine, accepted.run.run_id, view)
 
 
-async def following(run: ScriptedRun, notes: io.StringIO) -> "asyncio.Task[Tally]":
+async def following(run: ScriptedRun, notes: io.StringIO) -> "asyncio.Task[RunView]":
     """Follow a run that hangs, from the moment in which it does."""
     task = asyncio.create_task(followed(run, PlainView(io.StringIO(), notes)))
     async with asyncio.timeout(60):
@@ -54,17 +54,17 @@ async def test_ctrl_c_cancels_the_run_which_still_ends_properly() -> None:
     before = signal.getsignal(signal.SIGINT)
     task = await following(run, notes)
     interrupt()
-    tally = await asyncio.wait_for(task, 60)
+    ended = await asyncio.wait_for(task, 60)
 
-    assert (tally.status, tally.exit_code) == ("cancelled", 130)
-    assert "Cancelling the run … Ctrl-C again quits at once." in notes.getvalue()
+    assert (ended.status, exit_code(ended)) == ("cancelled", 130)
+    assert "Cancelling the run" in notes.getvalue()
     assert "✘ cancelled" in notes.getvalue()
     assert signal.getsignal(signal.SIGINT) is before
 
 
 async def test_a_second_ctrl_c_quits_when_the_run_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     patience: list[float] = []
-    monkeypatch.setattr(exit_status, "_leave_after", patience.append)
+    monkeypatch.setattr(process, "_force_exit_after", patience.append)
     pressed, notes = asyncio.Event(), io.StringIO()
     run = ScriptedRun([started()], hangs=True)
     monkeypatch.setattr(run, "cancel", pressed.set)
@@ -75,7 +75,7 @@ async def test_a_second_ctrl_c_quits_when_the_run_does_not_end(monkeypatch: pyte
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 60)
 
-    assert "Quitting without waiting for the run to end." in notes.getvalue()
+    assert "Quitting without waiting" in notes.getvalue()
     assert patience == [5.0]
 
 

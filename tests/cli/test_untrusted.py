@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.cli.text import clean, cleaned
+from maniple.cli.text import clean, clean_event
 from tests.cli.events import plan, tool
 
 
@@ -31,6 +31,6 @@ def test_what_a_terminal_would_obey_is_removed_and_words_stay(text: str, shown: 
 def test_every_text_of_an_event_is_cleaned_its_keys_too() -> None:
     call, result = tool("python_repl_tool", "\x1b[2Jout", **{"co\x07de": ["\x1b[1mx", {"a": "\x1b[0my"}]})
 
-    assert cleaned(call).data()["tool_input"] == {"code": ["x", {"a": "y"}]}
-    assert cleaned(result).data()["tool_result"] == "out"
-    assert cleaned(plan("completed", "failed", title="\x1b]0;x\x07T")).data()["title"] == "T"
+    assert clean_event(call).data()["tool_input"] == {"code": ["x", {"a": "y"}]}
+    assert clean_event(result).data()["tool_result"] == "out"
+    assert clean_event(plan("completed", "failed", title="\x1b]0;x\x07T")).data()["title"] == "T"

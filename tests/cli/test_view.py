@@ -3,18 +3,17 @@ import json
 
 import pytest
 
-from maniple.cli.render import JsonView, json_line
-from maniple.cli.render.run_state import Tally
-from tests.cli.events import numbered, tool, workflow
+from maniple.cli.render import JsonView
+from maniple.cli.text import json_line
+from tests.cli.events import show_events, tool, workflow
 
 
 @pytest.mark.anyio
 async def test_every_event_is_a_line_of_json_and_nothing_else_is_printed() -> None:
     output, notes = io.StringIO(), io.StringIO()
     async with JsonView(output, notes) as view:
-        for number, event in numbered(workflow()):
-            view.show(number, event)
-    view.finish(Tally())
+        run = show_events(view, workflow())
+    view.finish(run, 0.1)
 
     lines = [json.loads(line) for line in output.getvalue().splitlines()]
     assert [line["id"] for line in lines] == list(range(1, len(workflow()) + 1))

@@ -46,7 +46,7 @@ def test_a_single_argument_goes_without_its_name() -> None:
     ("result", "line"),
     [
         ("4\n", "4"),
-        ("", "(nothing)"),
+        ("", "(no output)"),
         (TRACEBACK, "ModuleNotFoundError: No module named 'sympy'"),
         ("Traceback (most recent call last):\n  odd", "Traceback (most recent call last): ⏎ odd"),
         ("ValueError: said without a traceback\nmore", "ValueError: said without a traceback ⏎ more"),

@@ -64,7 +64,7 @@ async def test_the_command_serves_until_it_is_stopped(model, tmp_path):
     ("options", "told"),
     [
         (["--http", "--host", "0.0.0.0"], "there is no API key"),
-        (["--port", "9000"], "there is no address without it"),
+        (["--port", "9000"], "--http"),
     ],
 )
 async def test_what_would_be_unsafe_or_senseless_is_refused(tmp_path, options, told):

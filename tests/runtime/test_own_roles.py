@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from maniple.cli.doctor.checks import check_own
+from maniple.cli.doctor.checks import check_extensions
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
 from maniple.runtime import open_runtime, stream_run
@@ -150,17 +150,17 @@ def test_a_package_that_no_role_names_is_not_even_loaded(folder):
     offering(folder, "no_such_module:nothing")
     settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
     assert [tool.name for tool in own_tools(settings, [])["poet"]] == ["count_words"]
-    assert [finding.status for finding in check_own(settings)] == ["ok"]
+    assert [finding.status for finding in check_extensions(settings)] == ["ok"]
 
 
 def test_doctor_names_a_package_whose_tool_cannot_be_loaded(folder):
     offering(folder, "no_such_module:nothing")
     (folder / "conf.yaml").write_text(CONF.replace("[count_words]", "[count_lines]"))
     settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
-    [finding] = check_own(settings)
+    [finding] = check_extensions(settings)
     assert finding.status == "problem"
     assert "line 7: team.roles.0.tools.0: no_such_module:nothing cannot be used as a tool" in finding.detail
-    assert check_own(Settings()) == []
+    assert check_extensions(Settings()) == []
 
 
 async def test_a_function_that_is_not_async_runs_in_a_thread_and_a_langchain_tool_keeps_what_it_says():

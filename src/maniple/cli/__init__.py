@@ -17,6 +17,6 @@ def main(*command: str) -> None:
     try:
         app(args=[*command, *sys.argv[1:]], prog_name="maniple")
     except OSError as error:  # --help and --version are written before any command runs
-        from maniple.cli.exit_status import status_without_output
+        from maniple.cli.process import status_without_output
 
         sys.exit(status_without_output(error))

@@ -1,38 +1,36 @@
-"""Commands that look something up: search and crawl."""
+"""`maniple search` and `maniple crawl`: what the agents' search and page-reading tools return."""
 
 from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maniple.cli.options import ConfigOption, finish, read_settings
+from maniple.cli.options import ConfigOption, NoColorOption, finish, read_settings
 
 if TYPE_CHECKING:
-    from maniple.cli.render import Screens
+    from maniple.cli.render import Consoles
     from maniple.config import Settings
     from maniple.crawler import Article
     from maniple.search import SearchAnswer
 
-_MOST = 20
+_MOST_RESULTS = 20
 
 
 def search(
-    query: Annotated[
-        list[str], typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)
-    ],
-    json: Annotated[bool, typer.Option("--json", help="Print what the tool gives: a JSON array.")] = False,
+    query: Annotated[list[str], typer.Argument(metavar="QUERY", help="Search terms.", show_default=False)],
+    json: Annotated[bool, typer.Option("--json", help="Print the tool's result: a JSON array.")] = False,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, max=_MOST, help="Results at most.  [default: search.max_results, 5]"),
+        typer.Option(min=1, max=_MOST_RESULTS, help="Most results.  [default: search.max_results, 5]"),
     ] = None,
     provider: Annotated[
         str,
-        typer.Option("--provider", metavar="NAME", help="Ask only this one.", show_default=False),
+        typer.Option("--provider", metavar="NAME", help="Ask only this provider.", show_default=False),
     ] = "",
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours. NO_COLOR does the same.")] = False,
+    no_color: NoColorOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Search as the researcher does, and say who answered.
+    """Search the web as the researcher does.
 
     \b
     Examples:
@@ -42,20 +40,24 @@ def search(
       maniple search --provider folder "travel expenses"
 
     \b
-    Who is asked: search.providers of conf.yaml, without it those with a key, then ddgs and
-    wikipedia. Names: folder, tavily, brave, searxng, ddgs, wikipedia, arxiv.
+    Providers: folder, tavily, brave, searxng, ddgs, wikipedia, arxiv. Choose them with
+    search.providers in conf.yaml; by default those with a key in .env are asked, then ddgs and
+    wikipedia. docs/search.md describes them.
 
     \b
-    Exit status: 0 somebody answered, even if nothing was found, 1 nobody did, 2 wrong usage or
-    settings, such as a missing key.
+    Exit status: 0 a provider answered, even without results, 1 none answered, 2 wrong usage or
+    settings, for example a missing key.
     """
     settings = read_settings(config)
     if provider:
-        settings = _only(settings, provider)
-    finish(_look_up(settings, " ".join(query), limit, as_json=json, color=not no_color))
+        settings = _with_provider(settings, provider)
+    from maniple.cli.render import Consoles
+
+    consoles = Consoles.of_this_process(color=not no_color)
+    finish(_search(settings, " ".join(query), limit, consoles, as_json=json))
 
 
-def _only(settings: "Settings", provider: str) -> "Settings":
+def _with_provider(settings: "Settings", provider: str) -> "Settings":
     from maniple.config.search_settings import BUILT_IN_PROVIDERS, provider_entry_points
 
     if provider not in BUILT_IN_PROVIDERS and provider not in (others := provider_entry_points()):
@@ -65,25 +67,27 @@ def _only(settings: "Settings", provider: str) -> "Settings":
     return settings.model_copy(update={"search": chosen})
 
 
-async def _look_up(settings: "Settings", query: str, limit: int | None, *, as_json: bool, color: bool) -> int:
+async def _search(
+    settings: "Settings", query: str, limit: int | None, consoles: "Consoles", *, as_json: bool
+) -> int:
     import logging
 
-    from maniple.cli.exit_status import WrongUsage
+    from maniple.cli.process import WrongUsage
     from maniple.search import SearchContext, Unavailable, open_chain
     from maniple.tools.web import open_folder
 
-    # Who fails is told below; without a handler the log would tell it, too.
+    # Failures are printed below; without a handler Python would print the log as well.
     logging.getLogger("maniple").addHandler(logging.NullHandler())
     context = SearchContext(folder=open_folder(settings.search))
     async with open_chain(settings.search, context) as chain:
         if isinstance(chain, Unavailable):
             raise WrongUsage(str(chain))
         answer = await chain.ask(query, limit=limit or settings.search.max_results)
-    _print_notes(answer, color=color)
+    _print_failures(answer, consoles)
     if as_json:
         _print_json(answer)
     else:
-        _print_hits(answer, color=color)
+        _print_hits(answer, consoles)
     return 0
 
 
@@ -95,26 +99,19 @@ def _print_json(answer: "SearchAnswer") -> None:
     print(json.dumps([hit_to_dict(hit) for hit in answer.hits], ensure_ascii=False, indent=2))
 
 
-def _print_notes(answer: "SearchAnswer", *, color: bool) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from maniple.cli.text import clean
-
-    console = Console(stderr=True, no_color=not color or None)
+def _print_failures(answer: "SearchAnswer", consoles: "Consoles") -> None:
     for name, reason in answer.failures.items():
-        console.print(Text(clean(f"{name}: {reason}"), style="yellow"), soft_wrap=True)
+        consoles.note(f"{name}: {reason}", "yellow")
     if not answer.hits:
-        console.print("Nothing was found.")
+        consoles.note("Nothing was found.")
 
 
-def _print_hits(answer: "SearchAnswer", *, color: bool) -> None:
-    from rich.console import Console
+def _print_hits(answer: "SearchAnswer", consoles: "Consoles") -> None:
     from rich.text import Text
 
     from maniple.cli.text import clean
 
-    console = Console(no_color=not color or None)
+    console = consoles.output
     for number, hit in enumerate(answer.hits, start=1):
         if number > 1:
             console.print()
@@ -125,47 +122,48 @@ def _print_hits(answer: "SearchAnswer", *, color: bool) -> None:
 
 def crawl(
     url: Annotated[
-        str, typer.Argument(metavar="URL", help="The page; https:// may be left out. Or folder:NAME.")
+        str, typer.Argument(metavar="URL", help="Address of the page, or folder:NAME. https:// is optional.")
     ],
     section: Annotated[
         str,
         typer.Option(
             "--section",
             metavar="NAME",
-            help="Begin at this heading or number of the outline.",
+            help="Start at this heading, or number in the outline.",
             show_default=False,
         ),
     ] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print it as one JSON object.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours. NO_COLOR does the same.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the page as one JSON object.")] = False,
+    no_color: NoColorOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Read a page as the team does, and print what its crawl_tool would give.
+    """Print a web page as the agents read it with their crawl_tool.
 
     \b
     Examples:
       maniple crawl https://example.com/article
       maniple crawl example.com > page.md        only the Markdown
-      maniple crawl --section 3 example.com      a long page has an outline to read on by
+      maniple crawl --section 3 example.com      continue a long page by its outline
       maniple crawl --json example.com | jq -r .title
       maniple crawl folder:notes.md              a document that maniple search found
 
     \b
-    Only public addresses are read, and nothing that the site's robots.txt forbids; a page that is
-    empty without JavaScript is opened in the browser, if there is one. The keys of fetch in
-    conf.yaml set limits and open networks; with JINA_API_KEY in .env Jina's reader fetches.
+    Only public addresses are read, and only what robots.txt allows. A page that is empty without
+    JavaScript is opened in a browser, if one is installed. Limits and private networks are set
+    with fetch in conf.yaml; with JINA_API_KEY in .env, Jina's reader fetches the page.
+    docs/crawling.md describes this.
 
     \b
-    Exit status: 0 read, 1 it cannot be read, 2 wrong usage or settings.
+    Exit status: 0 printed, 1 the page cannot be read, 2 wrong usage or settings.
     """
     settings = read_settings(config)
-    from maniple.cli.render import Screens
+    from maniple.cli.render import Consoles
 
-    screens = Screens.of_this_process(color=not no_color)
-    finish(_read(url, section, settings, screens, as_json=json))
+    consoles = Consoles.of_this_process(color=not no_color)
+    finish(_crawl(url, section, settings, consoles, as_json=json))
 
 
-async def _read(url: str, section: str, settings: "Settings", screens: "Screens", *, as_json: bool) -> int:
+async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consoles", *, as_json: bool) -> int:
     from maniple.browser import open_browser_if_any
     from maniple.crawler import Crawler
     from maniple.reading.fork_server import ForkServer
@@ -173,7 +171,7 @@ async def _read(url: str, section: str, settings: "Settings", screens: "Screens"
     from maniple.search.providers.folder import SCHEME
     from maniple.tools.web import open_folder, with_documents
 
-    # As with `maniple search --provider folder`, whoever sits here may read it, searched by the team or not.
+    # The user may read the folder even if the team does not search it, as with `search --provider folder`.
     fork_server = ForkServer()
     folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}), fork_server)
     address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
@@ -184,11 +182,11 @@ async def _read(url: str, section: str, settings: "Settings", screens: "Screens"
         browser = await stack.enter_async_context(open_browser_if_any(settings.browser))
         crawler = Crawler(settings.fetch, rendering(browser), fork_server)
         article = await with_documents(settings, crawler, folder, fork_server).crawl(address, section)
-    _print(article, screens, as_json=as_json)
+    _print_article(article, consoles, as_json=as_json)
     return 0
 
 
-def _print(article: "Article", screens: "Screens", *, as_json: bool) -> None:
+def _print_article(article: "Article", consoles: "Consoles", *, as_json: bool) -> None:
     from maniple.cli.text import clean
 
     if as_json:
@@ -196,15 +194,14 @@ def _print(article: "Article", screens: "Screens", *, as_json: bool) -> None:
 
         from maniple.cli.text import json_line
 
-        # What is shown, without the rest of a long document and what only the outline wants to know.
-        told = asdict(article)
-        del told["whole"], told["was_named"]
-        print(json_line(told))
+        data = asdict(article)
+        del data["whole"], data["was_named"]  # the rest of a long document, and state of the outline
+        print(json_line(data))
         return
     text = clean(article.text)
-    if screens.is_live:
-        from maniple.cli.render.markdown import Prose
+    if consoles.is_live:
+        from maniple.cli.render.markdown import SafeMarkdown
 
-        screens.output.print(Prose(text))
+        consoles.output.print(SafeMarkdown(text))
     else:
         print(text)

@@ -1,4 +1,4 @@
-"""`maniple mcp`: the MCP servers whose tools the team uses."""
+"""`maniple mcp`: the MCP servers whose tools the team uses, and the team as an MCP server."""
 
 import asyncio
 import difflib
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from maniple.config import Settings
     from maniple.mcp import McpServers, Pinned, ServerState
 
-mcp = typer.Typer(
-    name="mcp", no_args_is_help=True, help="MCP servers: tools from elsewhere, and the team as one."
-)
+mcp = typer.Typer(name="mcp", no_args_is_help=True, help="Manage MCP servers, or offer the team as one.")
 
-NO_SERVERS = "No MCP server is configured; docs/mcp.md says how (mcp.servers in conf.yaml)."
-ServerName = Annotated[str, typer.Argument(metavar="SERVER", help="As mcp.servers in conf.yaml names it.")]
+NO_SERVERS = "No MCP server is configured. Set mcp.servers in conf.yaml, as docs/mcp.md describes."
+ServerName = Annotated[str, typer.Argument(metavar="SERVER", help="A name in mcp.servers of conf.yaml.")]
 
 
 @mcp.command("list")
@@ -37,7 +35,7 @@ def list_servers(
     as_json: Annotated[bool, typer.Option("--json", help="Print the servers and tools as JSON.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Connect to every server and list its tools, with what the team calls them.
+    """Connect to every MCP server and list its tools under the names that the team uses.
 
     \b
     Examples:
@@ -45,10 +43,11 @@ def list_servers(
       maniple mcp list --json | jq -r '.[].tools[].name'
 
     \b
-    Which worker gets which server's tools: mcp.workers in conf.yaml. docs/mcp.md says more.
+    Set mcp.workers in conf.yaml to choose which agents get a server's tools. docs/mcp.md has
+    the details.
 
     \b
-    Exit status: 0 all are there (none is configured, too), 1 one is not, 2 wrong settings.
+    Exit status: 0 all servers answer, or none is configured, 1 one does not, 2 wrong settings.
     """
     finish(_list(read_settings(config), as_json=as_json))
 
@@ -56,7 +55,7 @@ def list_servers(
 @mcp.command("serve")
 def serve_mcp(
     http: Annotated[
-        bool, typer.Option("--http", help="Serve at --host and --port instead of on input and output.")
+        bool, typer.Option("--http", help="Serve at --host and --port instead of on stdin and stdout.")
     ] = False,
     host: HostOption = None,
     port: PortOption = None,
@@ -67,21 +66,21 @@ def serve_mcp(
 
     \b
     Examples:
-      maniple mcp serve                     what a host starts: docs/mcp.md has its JSON
+      maniple mcp serve                     started by an MCP host; see docs/mcp.md for its JSON
       maniple mcp serve --http --port 9000  streamable HTTP, at http://127.0.0.1:9000/mcp
 
     \b
-    Runs are kept as those of maniple serve and maniple chat: what was under way when this
-    program ended goes on when it is started again, and get_run tells of it. Beyond this
-    machine --http needs an API key: maniple keys add NAME.
+    Runs are stored like those of maniple serve and maniple chat: a run in progress when this
+    program ends continues at the next start, and get_run reports it. To serve other machines
+    with --http, first create an API key: maniple keys add NAME.
 
     \b
-    Exit status: 0 stopped, 1 the team cannot be opened, 2 wrong usage or settings,
-    such as a port that is taken.
+    Exit status: 0 stopped, 1 the team cannot be opened, 2 wrong usage or settings, for
+    example a port that is in use.
     """
     settings = read_settings(config)
     if not http and (host is not None or port is not None or insecure):
-        raise typer.BadParameter("there is no address without it.", param_hint="--http")
+        raise typer.BadParameter("is required with --host, --port and --insecure.", param_hint="--http")
     settings = served_at(settings, host, port, insecure)
     from maniple.cli.services import serve_mcp_http, serve_mcp_stdio
 
@@ -91,11 +90,11 @@ def serve_mcp(
 @mcp.command("test")
 def test_server(
     server: ServerName,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Call this one, too.", show_default=False)] = "",
-    arguments: Annotated[str, typer.Argument(metavar="JSON", help="The call's arguments.")] = "{}",
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Tool to call.", show_default=False)] = "",
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Arguments of the call.")] = "{}",
     config: ConfigOption = None,
 ) -> None:
-    """Connect to one server, and call one of its tools.
+    """Connect to one MCP server and, optionally, call one of its tools.
 
     \b
     Examples:
@@ -103,7 +102,7 @@ def test_server(
       maniple mcp test time get_current_time '{"timezone": "Europe/Berlin"}'
 
     \b
-    Exit status: 0 it works, 1 it does not, 2 no such server or tool, or wrong settings.
+    Exit status: 0 it works, 1 it fails, 2 no such server or tool, or wrong settings.
     """
     finish(_test(read_settings(config), server, tool, arguments))
 
@@ -111,13 +110,13 @@ def test_server(
 @mcp.command("accept")
 def accept_server(
     server: ServerName,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Show what a server says of its tools beside what was accepted, and accept it.
+    """Show what changed in a server's tools since you accepted them, and accept the changes.
 
-    A tool whose name, description or arguments changed is not used until then: what a server
-    writes there is read by the models.
+    A tool whose name, description or arguments changed is not used until you accept it, because
+    models read this text.
 
     \b
     Examples:
@@ -125,10 +124,10 @@ def accept_server(
       maniple mcp accept github --yes
 
     \b
-    A team that runs uses the tools within seconds.
+    A running team uses the tools within seconds.
 
     \b
-    Exit status: 0 accepted or nothing to accept, 1 it is not there, or not accepted, 2 no such server.
+    Exit status: 0 accepted, or nothing to accept, 1 unreachable, or not accepted, 2 no such server.
     """
     finish(_accept(read_settings(config), server, yes=yes))
 
@@ -136,104 +135,106 @@ def accept_server(
 async def _list(settings: "Settings", *, as_json: bool) -> int:
     names = [name for name, one in settings.mcp.servers.items() if not one.disabled]
     if not names:
-        off = f"All are disabled: {', '.join(settings.mcp.servers)}." if settings.mcp.servers else ""
-        _say(settings, ["[]" if as_json else off or NO_SERVERS])
+        disabled = ", ".join(settings.mcp.servers)
+        off = f"All MCP servers are disabled: {disabled}." if disabled else ""
+        _print_lines(settings, ["[]" if as_json else off or NO_SERVERS])
         return 0
     from maniple.runtime.mcp import open_one_by_one, pins_folder
 
-    keep_quiet()
+    silence_server_logs()
     async with open_one_by_one(settings, names) as servers:
         states = servers.states()
     if as_json:
         print(
-            _hide(settings, json.dumps([_as_data(state) for state in states], ensure_ascii=False, indent=2))
+            _redact(
+                settings,
+                json.dumps([_state_to_dict(state) for state in states], ensure_ascii=False, indent=2),
+            )
         )
     else:
         for state in states:
             first = settings.mcp.trust == "first_use"
-            _say(settings, _server_lines(state, settings, pins_folder(settings), first_use=first))
+            _print_lines(settings, _server_lines(state, settings, pins_folder(settings), first_use=first))
     return 1 if any(state.obstacle for state in states) else 0
 
 
 async def _test(settings: "Settings", server: str, tool: str, arguments: str) -> int:
     from maniple.runtime.mcp import open_one_by_one, pins_folder
 
-    given = _parsed(arguments)
-    _check(settings, server)
-    keep_quiet()
+    given = _parse_arguments(arguments)
+    _require_enabled(settings, server)
+    silence_server_logs()
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if not tool or state.obstacle:
-            _say(settings, _server_lines(state, settings, pins_folder(settings), first_use=True))
+            _print_lines(settings, _server_lines(state, settings, pins_folder(settings), first_use=True))
             return 1 if state.obstacle else 0
-        return await _try(settings, servers, state, tool, given)
+        return await _call_tool(settings, servers, state, tool, given)
 
 
-async def _try(
+async def _call_tool(
     settings: "Settings", servers: "McpServers", state: "ServerState", tool: str, given: dict[str, Any]
 ) -> int:
-    from maniple.cli.exit_status import WrongUsage
+    from maniple.cli.process import WrongUsage
 
     found = next((one for one in state.tools if tool in (one.definition.name, one.name)), None)
     if found is None:
-        known = ", ".join(one.definition.name for one in state.tools) or "no tool"
-        raise WrongUsage(f"{state.name} has {known}; there is no {tool}.")
+        known = ", ".join(one.definition.name for one in state.tools) or "none"
+        raise WrongUsage(f"{state.name} has no tool {tool}. Its tools: {known}.")
     outcome = await servers.try_out(found, given)
-    _say(settings, [outcome.text or "[no output]"])
-    _say(settings, [f"[{one.media_type}, {len(one.content)} bytes]" for one in outcome.pictures])
+    _print_lines(settings, [outcome.text or "[no output]"])
+    _print_lines(settings, [f"[{one.media_type}, {len(one.content)} bytes]" for one in outcome.pictures])
     return 1 if outcome.is_error else 0
 
 
 async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
-    import asyncio
-
     from maniple.errors import McpError
     from maniple.mcp import Pins
     from maniple.runtime.mcp import open_one_by_one, pins_folder
 
-    _check(settings, server)
-    keep_quiet()
+    _require_enabled(settings, server)
+    silence_server_logs()
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if state.obstacle:
-            raise McpError(f"{server} is not there: {state.obstacle}")
+            raise McpError(f"{server} is unreachable: {state.obstacle}")
         pins = Pins(pins_folder(settings))
         accepted = await asyncio.to_thread(pins.of, server)
-        said = list(_change_lines(state, accepted))
-        _say(settings, said or [f"Nothing of {server} changed since it was accepted."])
-        if not said:
+        changes = list(_change_lines(state, accepted))
+        _print_lines(settings, changes or [f"The tools of {server} have not changed."])
+        if not changes:
             return 0
-        if not yes and not await asyncio.to_thread(typer.confirm, f"Accept the tools of {server} as above?"):
+        if not yes and not await asyncio.to_thread(typer.confirm, f"Accept these tools of {server}?"):
             return 1
-    # What was shown, whatever the server has said since.
+    # What was shown, even if the server has sent changes since.
     await asyncio.to_thread(pins.accept, server, [tool.definition for tool in state.tools])
-    _say(settings, [f"Accepted: {len(state.tools)} tools of {server}."])
+    _print_lines(settings, [f"Accepted {len(state.tools)} tools of {server}."])
     return 0
 
 
-def _check(settings: "Settings", server: str) -> None:
-    from maniple.cli.exit_status import WrongUsage
+def _require_enabled(settings: "Settings", server: str) -> None:
+    from maniple.cli.process import WrongUsage
 
     known = settings.mcp.servers
     if server not in known:
-        raise WrongUsage(f"There is no MCP server {server}; there are {', '.join(known) or 'none'}.")
+        raise WrongUsage(f"There is no MCP server {server}. Configured: {', '.join(known) or 'none'}.")
     if known[server].disabled:
-        raise WrongUsage(f"The MCP server {server} is disabled in the settings.")
+        raise WrongUsage(f"The MCP server {server} is disabled in mcp.servers.")
 
 
-def _parsed(arguments: str) -> dict[str, Any]:
-    from maniple.cli.exit_status import WrongUsage
+def _parse_arguments(arguments: str) -> dict[str, Any]:
+    from maniple.cli.process import WrongUsage
 
     try:
         given = json.loads(arguments)
     except ValueError:
         given = None
     if not isinstance(given, dict):
-        raise WrongUsage('The arguments must be a JSON object, such as \'{"name": "value"}\'.')
+        raise WrongUsage('The arguments must be a JSON object, for example \'{"name": "value"}\'.')
     return given
 
 
-def _as_data(state: "ServerState") -> dict[str, Any]:
+def _state_to_dict(state: "ServerState") -> dict[str, Any]:
     tools = [
         {
             "name": tool.name,
@@ -253,14 +254,14 @@ def _as_data(state: "ServerState") -> dict[str, Any]:
     }
 
 
-def _say(settings: "Settings", lines: Iterable[str]) -> None:
-    from maniple.cli.text import exposed
+def _print_lines(settings: "Settings", lines: Iterable[str]) -> None:
+    from maniple.cli.text import escape_invisible
 
     for line in lines:
-        print("\n".join(map(exposed, _hide(settings, line).split("\n"))))
+        print("\n".join(map(escape_invisible, _redact(settings, line).split("\n"))))
 
 
-def _hide(settings: "Settings", text: str) -> str:
+def _redact(settings: "Settings", text: str) -> str:
     from maniple.config.secrets import redactor_of
 
     return redactor_of(settings).text(text)
@@ -268,14 +269,14 @@ def _hide(settings: "Settings", text: str) -> str:
 
 @mcp.command("login")
 def login_to_server(
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="As mcp.servers in conf.yaml names it.")],
-    browser: Annotated[bool, typer.Option(help="Open the address in a browser, too.")] = True,
+    server: ServerName,
+    browser: Annotated[bool, typer.Option(help="Open the login page in a browser.")] = True,
     config: ConfigOption = None,
 ) -> None:
-    """Log in at a server that has auth: oauth, in a browser on this machine.
+    """Log in to an MCP server that has auth: oauth, in a browser on this machine.
 
-    What the server gives is kept in data_dir, for you alone, and refreshed; a team that
-    runs connects within a minute.
+    The token is stored in data_dir, readable only for you, and refreshed automatically. A running
+    team connects within a minute.
 
     \b
     Examples:
@@ -283,8 +284,8 @@ def login_to_server(
       maniple mcp login github --no-browser   only print the address
 
     \b
-    Exit status: 0 logged in, 1 refused, not there, or nobody came within 5 minutes,
-    2 no such server, or wrong settings.
+    Exit status: 0 logged in, 1 refused, unreachable, or not confirmed within 5 minutes, 2 no such
+    server, or wrong settings.
     """
     finish(_login(read_settings(config), server, opens=browser))
 
@@ -292,84 +293,85 @@ def login_to_server(
 async def _login(settings: "Settings", name: str, *, opens: bool) -> int:
     from importlib.util import find_spec
 
-    from maniple.cli.exit_status import WrongUsage
-    from maniple.cli.text import exposed
+    from maniple.cli.process import WrongUsage
+    from maniple.cli.text import escape_invisible
     from maniple.errors import McpError
     from maniple.types import installing
 
     server = settings.mcp.servers.get(name)
     if server is None or server.auth is None:
         known = [one for one, its in settings.mcp.servers.items() if its.auth is not None]
-        raise WrongUsage(f"{name} is no MCP server with auth: oauth; those are {', '.join(known) or 'none'}.")
+        raise WrongUsage(
+            f"{name} is not a server with auth: oauth. Such servers: {', '.join(known) or 'none'}."
+        )
     if find_spec("mcp") is None:
-        raise McpError(f"MCP servers take a package that is not there: {installing('mcp')}.")
+        raise McpError(f"MCP servers need a package that is not installed. Run {installing('mcp')}.")
     from maniple.mcp import Logins
     from maniple.mcp.new_login import log_in
     from maniple.runtime.mcp import logins_folder
 
     async def show(address: str) -> None:
-        print(f"Log in here:\n{exposed(address)}", flush=True)
+        print(f"Open this address to log in:\n{escape_invisible(address)}", flush=True)
         if opens:
             import webbrowser
 
             await asyncio.to_thread(webbrowser.open, address)
 
-    keep_quiet()
+    silence_server_logs()
     await log_in(name, server, Logins(logins_folder(settings)), show)
     print(f"Logged in to {name}.")
     return 0
 
 
-def keep_quiet() -> None:
-    """Log nothing of servers; without a handler Python would print it beside what is told."""
+def silence_server_logs() -> None:
+    """Log nothing about servers: the command prints it. Without a handler Python would print logs too."""
     logging.getLogger("maniple").addHandler(logging.NullHandler())
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
-_SHORT = 100
+_LINE_CHARACTERS = 100
 
 
 def _server_lines(
     state: "ServerState", settings: "Settings", pins: Path, *, first_use: bool
 ) -> Iterator[str]:
-    """Yield lines on a server and its tools; `first_use`: what was never seen may be used, too."""
+    """Yield lines about a server and its tools; with `first_use` new tools need no approval."""
     from maniple.mcp import Pins
 
     if state.obstacle:
         yield f"✘ {state.name} ({state.transport}): {state.obstacle}"
         return
     workers = [one for one in settings.team.workers if state.name in settings.mcp.servers_of(one)]
-    yield f"✔ {state.name} ({state.transport}), for: {', '.join(workers) or 'nobody; see mcp.workers'}"
+    yield f"✔ {state.name} ({state.transport}), for: {', '.join(workers) or 'no agent; set mcp.workers'}"
     known = Pins(pins).of(state.name)
     for tool in state.tools:
-        new = tool.definition.name not in known
-        mark = "  " if not tool.obstacle or (new and first_use) else "! "
+        is_new = tool.definition.name not in known
+        mark = "  " if not tool.obstacle or (is_new and first_use) else "! "
         note = f" ({tool.obstacle})" if mark == "! " else ""
         yield f"  {mark}{tool.name}{note}: {_short_line(tool.definition.description)}"
     for name, reason in state.left_out.items():
-        yield f"  ✘ {name[:_SHORT]} is left out: {reason}"
+        yield f"  ✘ {name[:_LINE_CHARACTERS]} is not used: {reason}"
 
 
 def _change_lines(state: "ServerState", accepted: Mapping[str, "Pinned"]) -> Iterator[str]:
-    """Yield what would be accepted beside what was: new tools, changed ones, and those that are gone."""
+    """Yield the differences to the accepted tools: new, changed and removed ones."""
     from maniple.mcp import Pinned
 
     for tool in state.tools:
         now = Pinned(tool.definition.digest, tool.definition.description, tool.definition.schema)
         before = accepted.get(tool.definition.name)
         if before is None:
-            yield f"+ {tool.definition.name} is new:\n{_indented(_written(now))}"
+            yield f"+ {tool.definition.name} is new:\n{_indented(_format_tool(now))}"
         elif before.digest != now.digest:
-            lines = difflib.unified_diff(
-                _written(before).splitlines(), _written(now).splitlines(), "accepted", "now", lineterm="", n=2
-            )
-            changed = "\n".join(lines) or "beyond what is kept of it"
+            texts = (_format_tool(before).splitlines(), _format_tool(now).splitlines())
+            lines = difflib.unified_diff(*texts, "accepted", "now", lineterm="", n=2)
+            changed = "\n".join(lines) or "in a part that is not shown"
             yield f"! {tool.definition.name} changed:\n{_indented(changed)}"
     for name in sorted(accepted.keys() - {tool.definition.name for tool in state.tools}):
-        yield f"- {name} is gone"
+        yield f"- {name} was removed"
 
 
-def _written(pinned: "Pinned") -> str:
+def _format_tool(pinned: "Pinned") -> str:
     return f"{pinned.description}\n{json.dumps(pinned.schema, indent=1, ensure_ascii=False, sort_keys=True)}"
 
 
@@ -379,4 +381,4 @@ def _indented(text: str) -> str:
 
 def _short_line(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHORT else f"{line[:_SHORT]}…"
+    return line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]}…"

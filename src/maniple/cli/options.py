@@ -1,6 +1,7 @@
-"""What the commands have in common: which settings count, and how they end."""
+"""Options that several commands share, the settings that they read, and how a command ends."""
 
 import difflib
+import sys
 from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -21,24 +22,48 @@ ConfigOption = Annotated[
         help="Settings file; the .env beside it is read too.  [default: conf.yaml]",
     ),
 ]
-
-HostOption = Annotated[str | None, typer.Option(help="Address.  [default: server.host, 127.0.0.1]")]
+HostOption = Annotated[
+    str | None, typer.Option(help="Address to listen on.  [default: server.host, 127.0.0.1]")
+]
 PortOption = Annotated[
-    int | None, typer.Option(min=0, max=65535, help="Port; 0: a free one.  [default: server.port, 8000]")
+    int | None, typer.Option(min=0, max=65535, help="Port; 0: any free one.  [default: server.port, 8000]")
 ]
-InsecureOption = Annotated[
-    bool, typer.Option("--insecure", help="Serve beyond this machine without any API key.")
-]
+InsecureOption = Annotated[bool, typer.Option("--insecure", help="Serve other machines without an API key.")]
+NoColorOption = Annotated[bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR=1.")]
+JsonEventsOption = Annotated[bool, typer.Option("--json", help="Print each event as one line of JSON.")]
+
+
+class UnknownMember(ValueError):
+    """No agent of the team has this name; the message lists those that exist."""
+
+
+def parse_members(names: Iterable[str], available: Sequence[Worker]) -> tuple[Worker, ...]:
+    """Return the named agents in the team's order; `names` may hold commas.
+
+    Raises:
+        UnknownMember: a name is not in `available`; the message suggests the closest one.
+    """
+    wanted = {part.strip().casefold().replace("-", "_") for name in names for part in name.split(",")} - {""}
+    for name in sorted(wanted - set(available)):
+        close = difflib.get_close_matches(name, available, n=1)
+        guess = f" Did you mean {close[0]}?" if close else ""
+        raise UnknownMember(f"There is no agent {name!r}.{guess} Available: {', '.join(available)}.")
+    return tuple(member for member in available if member in wanted)
+
+
+def has_keyboard() -> bool:
+    """Return whether standard input is a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def settings_files(config: Path | None) -> tuple[Path, Path]:
-    """Return the settings file and the `.env` that is read with it, whether they exist or not."""
+    """Return the paths of the settings file and of the `.env` beside it; neither has to exist."""
     file = config or Path("conf.yaml")
     return file, file.with_name(".env")
 
 
 def read_settings(config: Path | None) -> "Settings":
-    """Return the settings, or end the program with words and status 2."""
+    """Return the settings, or print what is wrong with them and exit with status 2."""
     from maniple.config import load_settings
     from maniple.errors import ConfigError
 
@@ -53,28 +78,14 @@ def read_settings(config: Path | None) -> "Settings":
 
 
 def served_at(settings: "Settings", host: str | None, port: int | None, insecure: bool) -> "Settings":
-    """Return the settings with what was given of the address in place of theirs."""
+    """Return the settings with the given parts of the server's address replaced."""
     options = {"host": host, "port": port, "insecure": insecure or None}
     given = {name: value for name, value in options.items() if value is not None}
     return settings.model_copy(update={"server": settings.server.model_copy(update=given)})
 
 
 def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
-    """Run `work`, and end the program with the status that it comes to."""
-    from maniple.cli.exit_status import run_to_status
+    """Run `work` and exit with the status that it returns."""
+    from maniple.cli.process import run_to_status
 
     raise typer.Exit(run_to_status(work))
-
-
-class UnknownMember(ValueError):
-    """A name that is nobody's on this team; the message names those who are."""
-
-
-def parse_members(names: Iterable[str], available: Sequence[Worker]) -> tuple[Worker, ...]:
-    """Return the named members in the team's order; raises `UnknownMember` with the nearest name."""
-    wanted = {part.strip().casefold().replace("-", "_") for name in names for part in name.split(",")} - {""}
-    for name in sorted(wanted - set(available)):
-        close = difflib.get_close_matches(name, available, n=1)
-        guess = f" Did you mean {close[0]}?" if close else ""
-        raise UnknownMember(f"There is no {name!r} on the team.{guess} Members: {', '.join(available)}.")
-    return tuple(member for member in available if member in wanted)

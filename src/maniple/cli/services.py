@@ -9,50 +9,61 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from maniple.cli.exit_status import loading
-from maniple.cli.render import Screens, announce
+from maniple.cli.process import pause_garbage_collection
+from maniple.cli.render import Consoles
 from maniple.cli.store_admin import NO_VALID_KEY, has_valid_key
 from maniple.cli.text import counted
 from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
 from maniple.store import ApiKey
 
+_GRACE_SECONDS = 5
+
+
+# For the last frames to reach the sockets: a stream is cut when the server begins to exit.
+_FLUSH_SECONDS = 0.3
+
+
+# Longer than clients and proxies keep an idle connection. A request fails if the server closes its connection
+# at the same moment, which happens with uvicorn's default of 5 seconds.
+_KEEP_ALIVE_SECONDS = 75
+
 
 async def serve(settings: Settings) -> int:
-    """Serve until SIGINT or SIGTERM; raises the `ManipleError` that keeps the team from opening."""
-    await refuse_strangers(settings)
-    screens = Screens.of_this_process()
-    progress = screens.progress()
-    with await asyncio.to_thread(bind, settings.server) as listener:
+    """Serve the HTTP API until SIGINT or SIGTERM; raises `ManipleError` if the team cannot be opened."""
+    await require_access_control(settings)
+    consoles = Consoles.of_this_process()
+    progress = consoles.progress()
+    with await asyncio.to_thread(bind_address, settings.server) as listener:
         try:
             progress.step("starting the service")
-            with loading():
+            with pause_garbage_collection():
                 from maniple.api import create_app
 
             configure_service_logs(settings)
             app = create_app(settings, progress=progress)
-            # Entered here and not by uvicorn, which would print an error's stack instead of its sentence.
+            # Entered here because uvicorn would print a traceback instead of the error's message.
             async with app.router.lifespan_context(app):
                 progress.close()
                 service = app.state.service
-                announce(service.runtime.answering, service.runtime.notices, screens)
-                where = address_of(listener, settings.server)
-                screens.note(f"Serving on {where} (documented at /docs). Ctrl-C stops.")
-                say_to_whom(await service.store.keys.list(), settings.server, screens)
-                await Server(configuration(app), service.engine.drain).serve(sockets=[listener])
+                consoles.announce_model(service.runtime.answering, service.runtime.notices)
+                url = server_url(listener, settings.server)
+                consoles.note(f"Serving on {url} (API documentation: /docs). Press Ctrl-C to stop.")
+                announce_access(await service.store.keys.list(), settings.server, consoles)
+                await DrainingServer(uvicorn_config(app), service.engine.drain).serve(sockets=[listener])
         finally:
             progress.close()
     return 0
 
 
 async def serve_mcp_stdio(settings: Settings) -> int:
-
+    """Serve MCP on standard input and output until the client closes them."""
     _require_sdk()
-    with loading():
+    with pause_garbage_collection():
         from maniple.mcp_server import serve_stdio
 
     configure_service_logs(settings)
-    progress = Screens.of_this_process().progress()
+    progress = Consoles.of_this_process().progress()
     try:
         await serve_stdio(settings, progress)
     finally:
@@ -61,15 +72,15 @@ async def serve_mcp_stdio(settings: Settings) -> int:
 
 
 async def serve_mcp_http(settings: Settings) -> int:
-
+    """Serve MCP over HTTP until SIGINT or SIGTERM."""
     _require_sdk()
-    await refuse_strangers(settings)
-    screens = Screens.of_this_process()
-    progress = screens.progress()
-    with await asyncio.to_thread(bind, settings.server) as listener:
+    await require_access_control(settings)
+    consoles = Consoles.of_this_process()
+    progress = consoles.progress()
+    with await asyncio.to_thread(bind_address, settings.server) as listener:
         try:
             progress.step("starting the service")
-            with loading():
+            with pause_garbage_collection():
                 from maniple.api.state import open_service
                 from maniple.mcp_server import TeamServer, create_mcp_app
 
@@ -80,17 +91,17 @@ async def serve_mcp_http(settings: Settings) -> int:
                 server = TeamServer(settings, opened)
                 app = create_mcp_app(service, server)
 
-                async def leave() -> None:
+                async def drain() -> None:
                     server.leave()
                     await service.engine.drain()
 
                 async with app.router.lifespan_context(app):
                     progress.close()
-                    announce(service.runtime.answering, service.runtime.notices, screens)
-                    where = address_of(listener, settings.server)
-                    screens.note(f"Serving MCP on {where}/mcp. Ctrl-C stops.")
-                    say_to_whom(await service.store.keys.list(), settings.server, screens)
-                    await Server(configuration(app), leave).serve(sockets=[listener])
+                    consoles.announce_model(service.runtime.answering, service.runtime.notices)
+                    url = server_url(listener, settings.server)
+                    consoles.note(f"Serving MCP on {url}/mcp. Press Ctrl-C to stop.")
+                    announce_access(await service.store.keys.list(), settings.server, consoles)
+                    await DrainingServer(uvicorn_config(app), drain).serve(sockets=[listener])
         finally:
             progress.close()
     return 0
@@ -103,38 +114,30 @@ def _require_sdk() -> None:
     from maniple.types import installing
 
     if find_spec("mcp") is None:
-        raise McpError(f"To be an MCP server takes a package that is not there: {installing('mcp')}.")
+        raise McpError(f"The MCP server needs a package that is not installed. Run {installing('mcp')}.")
 
 
-_GRACE_SECONDS = 5
-# The last frames are on their way to the sockets; a stream is cut when the server begins to exit.
-_FLUSH_SECONDS = 0.3
-# Longer than clients and proxies keep an idle connection: one that the server closes just as the next request
-# comes fails that request. uvicorn's own 5 seconds do so now and then.
-_KEEP_ALIVE_SECONDS = 75
-
-
-class Server(uvicorn.Server):
-    """uvicorn, which leaves signals to this program: the team has to be closed after it."""
+class DrainingServer(uvicorn.Server):
+    """A uvicorn server that leaves signals to this program, which closes the team after the server."""
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
         self._drain = drain
-        self._leaving: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._leave, number)
+            loop.add_signal_handler(number, self._stop, number)
         yield
 
-    def _leave(self, number: int) -> None:
-        """Let every client hear how its stream ends before the server does; a second signal hurries."""
-        if self._leaving is not None:
+    def _stop(self, number: int) -> None:
+        """End every client's stream, then the server; a second signal ends the server at once."""
+        if self._stopping is not None:
             self.handle_exit(number, None)
             return
-        self._leaving = asyncio.create_task(self._drain_and_exit(number))
+        self._stopping = asyncio.create_task(self._drain_and_exit(number))
 
     async def _drain_and_exit(self, number: int) -> None:
         await self._drain()
@@ -143,33 +146,33 @@ class Server(uvicorn.Server):
 
 
 def configure_service_logs(settings: Settings) -> None:
-    """Log to stderr, as the settings want it."""
+    """Log to stderr with the level and format of the settings."""
     from maniple.config.secrets import redactor_of
     from maniple.telemetry.logs import configure_logs
 
     chosen = settings.logging.format
-    reading = "console" if sys.stderr.isatty() else "json"
-    configure_logs(settings.logging.level, reading if chosen == "auto" else chosen, redactor_of(settings))
+    default = "console" if sys.stderr.isatty() else "json"
+    configure_logs(settings.logging.level, default if chosen == "auto" else chosen, redactor_of(settings))
 
 
-async def refuse_strangers(settings: Settings) -> None:
-    """Raise `ConfigError` where everybody on the network could come in."""
+async def require_access_control(settings: Settings) -> None:
+    """Raise `ConfigError` if other machines could use the service without a key."""
     server = settings.server
     if server.is_loopback or server.insecure or await has_valid_key(settings):
         return
     raise ConfigError(
         f"{server.host} can be reached from other machines, and there is no API key: everyone there could "
-        "use the team and your keys. Make one (maniple keys add NAME), serve on 127.0.0.1, behind a proxy "
-        "that asks for a login, or say --insecure."
+        "use your team and pay with your model keys. Create an API key with maniple keys add NAME, serve on "
+        "127.0.0.1 behind a proxy that asks for a login, or pass --insecure."
     )
 
 
-def bind(settings: ServerSettings) -> socket.socket:
-    """Take the address before the model is loaded; nobody is let in yet."""
+def bind_address(settings: ServerSettings) -> socket.socket:
+    """Bind the address before the model is loaded; connections are accepted later."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # a client that never reads is let go
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # drop a client that never reads
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 90_000)
     try:
         listener.bind((settings.host, settings.port))
@@ -178,15 +181,15 @@ def bind(settings: ServerSettings) -> socket.socket:
         listener.close()
         raise ConfigError(
             f"Cannot serve on {settings.host}, port {settings.port}: {error.strerror or error}. "
-            "Choose others with --host and --port; port 0 takes a free one."
+            "Set another address with --host and --port; port 0 selects a free port."
         ) from error
     return listener
 
 
-def configuration(app: object) -> uvicorn.Config:
-    """Return how uvicorn serves an app whose lifespan is the caller's to enter."""
+def uvicorn_config(app: object) -> uvicorn.Config:
+    """Return uvicorn's configuration for an app whose lifespan the caller enters."""
     return uvicorn.Config(
-        app,  # pyright: ignore[reportArgumentType] - FastAPI stays behind the api room's door
+        app,  # pyright: ignore[reportArgumentType] - only maniple.api imports FastAPI
         lifespan="off",
         ws="none",
         log_config=None,
@@ -197,19 +200,21 @@ def configuration(app: object) -> uvicorn.Config:
     )
 
 
-def address_of(listener: socket.socket, server: ServerSettings) -> str:
-    """Return where clients find it."""
+def server_url(listener: socket.socket, server: ServerSettings) -> str:
+    """Return the URL of the service."""
     port = listener.getsockname()[1]
     shown = f"[{server.host}]" if ":" in server.host else server.host
     return f"http://{shown}:{port}"
 
 
-def say_to_whom(keys: Sequence[ApiKey], server: ServerSettings, screens: Screens) -> None:
-    """Tell whether clients need a key."""
+def announce_access(keys: Sequence[ApiKey], server: ServerSettings, consoles: Consoles) -> None:
+    """Print whether clients need a key."""
     valid = sum(key.revoked_at is None for key in keys)
     if valid:
-        screens.note(f"Clients need one of {counted(valid, 'API key')} (X-API-Key).", "dim")
+        consoles.note(f"Clients send one of {counted(valid, 'API key')} in the header X-API-Key.", "dim")
     elif keys:
-        screens.note(NO_VALID_KEY, "red")
+        consoles.note(NO_VALID_KEY, "red")
     elif not server.is_loopback:
-        screens.note("INSECURE: everyone who can reach this address can use the team and your keys.", "red")
+        consoles.note(
+            "INSECURE: everyone who can reach this address can use the team and your model keys.", "red"
+        )

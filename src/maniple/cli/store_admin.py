@@ -17,25 +17,27 @@ if TYPE_CHECKING:
     from maniple.store import ApiKey, KeyLimits, Store
 
 NO_VALID_KEY = (
-    "Every key is revoked: a server lets nobody in. maniple keys add NAME makes a new one; "
-    "maniple keys forget serves without keys again."
+    "Every API key is revoked, so the server rejects all requests. Create a key with maniple keys add NAME, "
+    "or run maniple keys forget to serve this machine without keys."
 )
 
-keys = typer.Typer(name="keys", no_args_is_help=True, help="API keys of the HTTP service.")
+keys = typer.Typer(name="keys", no_args_is_help=True, help="Manage the API keys of the HTTP service.")
 
 
 @keys.command("add")
 def add_key(  # noqa: PLR0913 - typer reads the options from the signature
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is, in your words.")],
-    max_runs: Annotated[int | None, typer.Option(min=1, help="Runs at once.")] = None,
-    daily_model_calls: Annotated[int | None, typer.Option(min=0, help="In any 24 hours.")] = None,
-    daily_tool_calls: Annotated[int | None, typer.Option(min=0, help="In any 24 hours.")] = None,
-    daily_tokens: Annotated[int | None, typer.Option(min=0, help="In any 24 hours.")] = None,
-    daily_seconds: Annotated[float | None, typer.Option(min=0, help="Of work, in any 24 hours.")] = None,
-    daily_cost: Annotated[float | None, typer.Option(min=0, help="In any 24 hours.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of its owner, for your records.")],
+    max_runs: Annotated[int | None, typer.Option(min=1, help="Most runs at the same time.")] = None,
+    daily_model_calls: Annotated[
+        int | None, typer.Option(min=0, help="Most model calls in 24 hours.")
+    ] = None,
+    daily_tool_calls: Annotated[int | None, typer.Option(min=0, help="Most tool calls in 24 hours.")] = None,
+    daily_tokens: Annotated[int | None, typer.Option(min=0, help="Most tokens in 24 hours.")] = None,
+    daily_seconds: Annotated[float | None, typer.Option(min=0, help="Most seconds in 24 hours.")] = None,
+    daily_cost: Annotated[float | None, typer.Option(min=0, help="Highest cost in 24 hours.")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Make a key and print its secret, which is shown only now.
+    """Create an API key and print its secret, which is not shown again.
 
     \b
     Examples:
@@ -44,10 +46,11 @@ def add_key(  # noqa: PLR0913 - typer reads the options from the signature
       curl -H "X-API-Key: $(maniple keys add alice)" …
 
     \b
-    A server that runs takes it at once. Where it is kept: store.path in conf.yaml or .env.
+    A running server accepts the key immediately. Keys are stored in the database, at store.path
+    in conf.yaml or .env; docs/http.md describes limits and ownership.
 
     \b
-    Exit status: 0 made, 1 it could not be stored, 2 wrong usage or settings.
+    Exit status: 0 created, 1 it cannot be stored, 2 wrong usage or settings.
     """
     from maniple.store import KeyLimits
 
@@ -71,13 +74,13 @@ def list_keys(config: ConfigOption = None) -> None:
 
 @keys.command("revoke")
 def revoke_key(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="As listed; its beginning is enough.")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, or its beginning.")],
     config: ConfigOption = None,
 ) -> None:
-    """Make a key useless, at once and for good; what it began goes on.
+    """Revoke an API key immediately and permanently; its runs continue.
 
-    When none is left, the server lets nobody in until one is made (keys add) or the
-    revoked ones are forgotten (keys forget).
+    If no valid key is left, the server rejects all requests until you create a key (keys add)
+    or delete the revoked ones (keys forget).
 
     \b
     Examples:
@@ -92,38 +95,36 @@ def revoke_key(
 
 @keys.command("forget")
 def forget_keys(config: ConfigOption = None) -> None:
-    """Forget the revoked keys, to serve without keys again.
+    """Delete the revoked API keys, to serve without keys again.
 
-    Only when none is valid. What their owners kept stays, and is no client's any more.
+    This works only if no key is valid. The data of their owners stays, but no client can read it.
 
     \b
     Examples:
       maniple keys forget
 
     \b
-    Exit status: 0 forgotten, 1 it cannot be stored, 2 a key is valid, or wrong settings
+    Exit status: 0 deleted, 1 it cannot be stored, 2 a key is valid, or wrong settings
     (conf.yaml, .env).
     """
     finish(_forget(read_settings(config)))
 
 
 async def _add(settings: "Settings", name: str, limits: "KeyLimits") -> int:
-    from maniple.cli.render import Screens
+    from maniple.cli.render import Consoles
 
     async with open_database(settings) as store:
         key, secret = await store.keys.add(name, limits)
-    screens = Screens.of_this_process()
+    consoles = Consoles.of_this_process()
     if limits.daily_cost is not None and (unpriced := settings.models.unpriced):
-        screens.note(f"Its daily cost counts nothing of {', '.join(unpriced)}: set models.*.price_input.")
-    screens.note(
-        f"Key {key.key_id[:8]} for {key.name}. This is its secret; it is kept nowhere, so copy it now:"
-    )
+        consoles.note(f"The daily cost does not include {', '.join(unpriced)}: set models.*.price_input.")
+    consoles.note(f"Created key {key.key_id[:8]} for {key.name}. Copy its secret now; it is not stored:")
     print(secret)
     return 0
 
 
 async def _list(settings: "Settings") -> int:
-    from maniple.cli.render import Screens
+    from maniple.cli.render import Consoles
     from maniple.cli.text import clean
 
     async with open_database(settings) as store:
@@ -131,29 +132,29 @@ async def _list(settings: "Settings") -> int:
     for key in found:
         print(clean(_key_line(key)))
     if not found:
-        Screens.of_this_process().note("There are no keys: maniple keys add NAME makes one.")
+        Consoles.of_this_process().note("There are no API keys. Create one with maniple keys add NAME.")
     return 0
 
 
 async def _revoke(settings: "Settings", key_id: str) -> int:
-    from maniple.cli.render import Screens
+    from maniple.cli.render import Consoles
     from maniple.store import valid_keys
 
     async with open_database(settings) as store:
         key = await _find_key(store, key_id)
         done = await store.keys.revoke(key.key_id)
         left = await valid_keys(store.keys)
-    words = "is revoked" if done else "was revoked before"
-    screens = Screens.of_this_process()
-    screens.note(f"Key {key.key_id[:8]} of {key.name} {words}.")
+    outcome = "is revoked" if done else "was already revoked"
+    consoles = Consoles.of_this_process()
+    consoles.note(f"Key {key.key_id[:8]} of {key.name} {outcome}.")
     if not left:
-        screens.note(NO_VALID_KEY)
+        consoles.note(NO_VALID_KEY)
     return 0
 
 
 async def _forget(settings: "Settings") -> int:
-    from maniple.cli.exit_status import WrongUsage
-    from maniple.cli.render import Screens
+    from maniple.cli.process import WrongUsage
+    from maniple.cli.render import Consoles
     from maniple.cli.text import counted
     from maniple.store import valid_keys
 
@@ -161,20 +162,20 @@ async def _forget(settings: "Settings") -> int:
         forgotten = await store.keys.forget()
         left = await valid_keys(store.keys)
     if left:
-        raise WrongUsage(f"{counted(left, 'key')} can still be used. Revoke first: maniple keys revoke ID.")
-    Screens.of_this_process().note(
-        f"{counted(forgotten, 'revoked key')} forgotten. A server on this machine needs no key now."
+        raise WrongUsage(f"{counted(left, 'key')} can still be used. First run maniple keys revoke ID.")
+    Consoles.of_this_process().note(
+        f"Deleted {counted(forgotten, 'revoked key')}. Clients on this machine need no key now."
     )
     return 0
 
 
 async def _find_key(store: "Store", key_id: str) -> "ApiKey":
-    from maniple.cli.exit_status import WrongUsage
+    from maniple.cli.process import WrongUsage
 
     found = [key for key in await store.keys.list() if key_id and key.key_id.startswith(key_id)]
     if len(found) != 1:
-        many = f"{len(found)} keys begin with" if found else "There is no key"
-        raise WrongUsage(f"{many} {key_id!r}. maniple keys list shows them.")
+        problem = f"{len(found)} keys begin with" if found else "There is no key"
+        raise WrongUsage(f"{problem} {key_id!r}. List the keys with maniple keys list.")
     return found[0]
 
 
@@ -184,10 +185,9 @@ def _key_line(key: "ApiKey") -> str:
     now = time.time()
     state = f"revoked {time_ago(now - key.revoked_at)}" if key.revoked_at else "valid"
     limits = ", ".join(_limit_texts(key.limits))
-    made = time_ago(now - key.created_at)
-    return (
-        f"{key.key_id[:8]}  {one_line(key.name, 40)}  {state}, made {made}{f'; {limits}' if limits else ''}"
-    )
+    created = time_ago(now - key.created_at)
+    line = f"{key.key_id[:8]}  {one_line(key.name, 40)}  {state}, created {created}"
+    return f"{line}; {limits}" if limits else line
 
 
 def _limit_texts(limits: "KeyLimits") -> Iterator[str]:
@@ -198,19 +198,23 @@ def _limit_texts(limits: "KeyLimits") -> Iterator[str]:
             yield f"{name.replace('_', ' ')} {value:,}"
 
 
-database = typer.Typer(name="db", no_args_is_help=True, help="The database of conversations and runs.")
+database = typer.Typer(
+    name="db",
+    no_args_is_help=True,
+    help="Maintain the database of conversations and runs.",
+)
 
 
 @database.command("check")
 def check_database(config: ConfigOption = None) -> None:
-    """Look for damage; may be done while a server runs.
+    """Check the database for damage; safe while a server runs.
 
     \b
     Examples:
       maniple db check
 
     \b
-    Exit status: 0 all is well, 1 it is damaged or cannot be read, 2 wrong settings
+    Exit status: 0 no damage, 1 it is damaged or cannot be read, 2 wrong settings
     (conf.yaml, .env).
     """
     finish(_check_integrity(read_settings(config)))
@@ -218,27 +222,27 @@ def check_database(config: ConfigOption = None) -> None:
 
 @database.command("vacuum")
 def vacuum_database(config: ConfigOption = None) -> None:
-    """Give unused space back; may be done while a server runs.
+    """Shrink the database file to the space that it needs; safe while a server runs.
 
     \b
     Examples:
       maniple db vacuum
 
     \b
-    Exit status: 0 done, 1 it cannot be done, 2 wrong settings (conf.yaml, .env).
+    Exit status: 0 done, 1 it failed, 2 wrong settings (conf.yaml, .env).
     """
     finish(_vacuum(read_settings(config)))
 
 
 @database.command("backup")
 def back_up_database(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to create.", show_default=False)],
     config: ConfigOption = None,
 ) -> None:
-    """Copy conversations, runs, API keys and artifacts; may be done while a server runs.
+    """Copy conversations, runs, API keys and artifacts; safe while a server runs.
 
-    To go back to the copy, stop what runs and name it as data_dir, or put its files there.
-    Workspaces are left out: what runs left in them is among the artifacts.
+    To restore the copy, stop the server and set data_dir to the folder, or move its files into
+    data_dir. Workspaces are not copied: files that runs leave there are among the artifacts.
 
     \b
     Examples:
@@ -257,13 +261,14 @@ def export_database(
         str, typer.Option("--thread", metavar="ID", help="Only this conversation.", show_default=False)
     ] = "",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", dir_okay=False, help="A new file.  [default: the output]")
+        Path | None,
+        typer.Option("--output", "-o", dir_okay=False, help="New file.  [default: standard output]"),
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write conversations, runs and events as JSON for other programs, an object a line.
+    """Export conversations, runs and events as JSON, one object a line.
 
-    Not to be read back; for that see maniple db backup.
+    For use in other programs; an export cannot be imported again. See maniple db backup.
 
     \b
     Examples:
@@ -288,7 +293,7 @@ async def _check_integrity(settings: "Settings") -> int:
     for problem in problems:
         print(clean(f"✘ {problem}"))
     if not problems:
-        print(f"✔ {file} is in order.")
+        print(f"✔ {file} is not damaged.")
     return 1 if problems else 0
 
 
@@ -306,7 +311,7 @@ async def _vacuum(settings: "Settings") -> int:
 
 
 async def _back_up(settings: "Settings", folder: Path) -> int:
-    from maniple.cli.exit_status import WrongUsage
+    from maniple.cli.process import WrongUsage
     from maniple.store.backup import back_up
     from maniple.store.configured import ARTIFACTS, place_of
 
@@ -314,21 +319,20 @@ async def _back_up(settings: "Settings", folder: Path) -> int:
     if file is None:
         return 1
     try:
-        async with open_database(settings):  # no other program's file, and of the newest version
+        async with open_database(settings):  # checks that the file is ours, and migrates it
             await back_up(file, await asyncio.to_thread(place_of, settings, ARTIFACTS), folder)
     except FileExistsError as error:
-        raise WrongUsage(f"{folder} exists; name a new folder.") from error
-    print(f"{file} and its artifacts are in {folder}.")
+        raise WrongUsage(f"{folder} exists. Choose a new folder.") from error
+    print(f"Copied {file} and its artifacts to {folder}.")
     return 0
 
 
 def _existing_database_file(settings: "Settings") -> Path | None:
-    """Return where the database lies; None, having said so, when there is none yet."""
-
+    """Return the path of the database; if there is none yet, print that and return None."""
     file = database_file(settings)
     if file.exists():
         return file
-    print(f"There is no {file} yet.")
+    print(f"There is no database yet: {file} does not exist.")
     return None
 
 
@@ -340,12 +344,12 @@ async def _export(settings: "Settings", name: str, output: Path | None) -> int:
         with output.open("x", encoding="utf-8") as file:
             lines = await _export_lines(settings, name, file)
     except FileExistsError as error:
-        from maniple.cli.exit_status import WrongUsage
+        from maniple.cli.process import WrongUsage
 
-        raise WrongUsage(f"{output} exists; name a new file.") from error
+        raise WrongUsage(f"{output} exists. Choose a new file.") from error
     from maniple.cli.text import counted
 
-    print(f"{counted(lines, 'record')} in {output}.", file=sys.stderr)
+    print(f"Wrote {counted(lines, 'record')} to {output}.", file=sys.stderr)
     return 0
 
 
@@ -353,7 +357,7 @@ async def _export_lines(settings: "Settings", name: str, file: IO[str]) -> int:
     from maniple.cli.chat.session import find_thread
     from maniple.store import export
 
-    print(f"From {database_file(settings)}.", file=sys.stderr)
+    print(f"Reading {database_file(settings)}.", file=sys.stderr)
     lines = 0
     async with open_database(settings) as store:
         thread_id = (await find_thread(store, name, None)).thread_id if name else None
@@ -364,19 +368,19 @@ async def _export_lines(settings: "Settings", name: str, file: IO[str]) -> int:
 
 
 def database_file(settings: "Settings") -> Path:
-    """Return where the database lies, or is to lie; raises `ConfigError` when nothing is kept."""
+    """Return the path of the database; raises `ConfigError` if nothing is stored on disk."""
     from maniple.errors import ConfigError
     from maniple.store.configured import database_of
 
     file = database_of(settings)
     if file is None:
-        raise ConfigError("Nothing is kept: store.backend is memory. Set it to sqlite.")
+        raise ConfigError("Nothing is stored on disk: store.backend is memory. Set it to sqlite.")
     return file
 
 
 @asynccontextmanager
 async def open_database(settings: "Settings") -> AsyncIterator["Store"]:
-    """Open the database beside whoever has it open; raises `ConfigError` or `StoreError`."""
+    """Open the database, which a server may have open too; raises `ConfigError` or `StoreError`."""
     from maniple.store.configured import open_configured_store
 
     database_file(settings)
@@ -385,7 +389,7 @@ async def open_database(settings: "Settings") -> AsyncIterator["Store"]:
 
 
 async def has_valid_key(settings: "Settings") -> bool:
-    """Say whether somebody has an API key that was not revoked."""
+    """Return whether there is an API key that is not revoked."""
     from maniple.store import valid_keys
     from maniple.store.configured import database_of
 

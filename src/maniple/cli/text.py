@@ -1,4 +1,4 @@
-"""Text for the terminal: wording that the views share, and untrusted text made safe to print."""
+"""Text for the terminal: formats that all views share, and untrusted text made safe to print."""
 
 import json
 import re
@@ -6,27 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from maniple.types import RunStatus
-
 if TYPE_CHECKING:
     from maniple.events import BrowserStepChanged, Event
     from maniple.evidence import Source
-
-STEP_MARKS: Mapping[str, str] = {
-    "not_started": "☐",
-    "in_progress": "▶",
-    "blocked": "!",
-    "completed": "✔",
-    "failed": "✘",
-    "skipped": "–",
-}
-RUN_MARKS: Mapping[RunStatus, str] = {
-    "completed": "✔",
-    "failed": "✘",
-    "cancelled": "✘",
-    "interrupted": "?",
-    "budget_exhausted": "!",
-}
 
 _EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning)\b")
 
@@ -44,7 +26,7 @@ def file_size(size_bytes: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it: `0.2 s`, `21 s`, `3 min 05 s`."""
+    """Return `0.2 s`, `21 s`, `3 min 05 s`."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -52,7 +34,7 @@ def duration(seconds: float) -> str:
 
 
 def time_ago(seconds: float) -> str:
-    """Return how long ago something was: `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
+    """Return `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
     if seconds < 60:
         return "just now"
     if seconds < 3600:
@@ -63,28 +45,28 @@ def time_ago(seconds: float) -> str:
 
 
 def one_line(text: str, longest: int = 400) -> str:
-    """Return the text's lines that are not blank as one line, cut with an ellipsis."""
+    """Return the text in one line, without blank lines, cut with an ellipsis at `longest` characters."""
     lines = (" ".join(line.split()) for line in text[: 4 * longest].splitlines())
     line = " ⏎ ".join(part for part in lines if part)
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def result_line(text: str, longest: int = 400) -> str:
-    """Return a tool's result in one line; of a Python traceback, what it comes to."""
+    """Return a tool's result in one line; for a Python traceback, its last error."""
     lines = text.splitlines()
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         errors = [line for line in lines if _EXCEPTION.match(line)]
         text = errors[-1] if errors else text
-    return one_line(text, longest) or "(nothing)"
+    return one_line(text, longest) or "(no output)"
 
 
 def reason_line(text: str, longest: int = 400) -> str:
-    """Return in one line why a step failed."""
+    """Return the reason why a step failed in one line."""
     return f"↳ {result_line(text, longest)}"
 
 
 def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:
-    """Return a tool's arguments in one line; a single one goes without its name."""
+    """Return a tool's arguments in one line; a single argument without its name."""
     shown = {name: value if isinstance(value, str) else _as_json(value) for name, value in arguments.items()}
     if len(shown) == 1:
         return one_line(next(iter(shown.values())), longest)
@@ -92,14 +74,16 @@ def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:
 
 
 def step_line(step: "BrowserStepChanged", longest: int = 400) -> str:
-    """Return what a step of the browser did and what came of it, in one line; "" while that is open."""
+    """Return a browser step's action and its result in one line, or "" if it is not finished."""
     if step.state != "observing" or not step.action:
         return ""
     parameters = step.action.get("parameters")
     shown = arguments_line(parameters, longest) if isinstance(parameters, Mapping) else ""
-    did = " ".join(filter(None, (str(step.number), one_line(str(step.action.get("name"))), shown)))
+    action = " ".join(filter(None, (str(step.number), one_line(str(step.action.get("name"))), shown)))
     mark = "✘ " if step.success is False else ""
-    return one_line(f"{did} ({duration(step.seconds)}): {mark}{result_line(step.observation or '')}", longest)
+    return one_line(
+        f"{action} ({duration(step.seconds)}): {mark}{result_line(step.observation or '')}", longest
+    )
 
 
 def _as_json(value: Any) -> str:
@@ -112,9 +96,9 @@ _SEQUENCE = re.compile(
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"  # DCS, SOS, PM, APC
     r"|\x1b[ -/]*[0-Z\\-~]"
 )
-# C0 and C1 but tab and newline; what turns the direction of writing; halves of surrogate pairs.
+# C0 and C1 without tab and newline; changes of the writing direction; surrogates.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-# Those, carriage returns, the other line ends, and what takes no room.
+# The same, and also carriage returns, other line ends, and characters without width.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
@@ -122,27 +106,26 @@ _LINE_END = re.compile("\r\n|[\u2028\u2029\x85]")
 
 
 def clean(text: str) -> str:
-    """Return `text` without what a terminal would obey.
+    """Return `text` without the control characters and sequences that a terminal interprets.
 
-    Of a sequence that is cut in two (by streaming, say) only the escape character goes, so that its
-    rest is seen and does nothing.
+    If a sequence is split, for example by streaming, only its escape character is removed: the rest is
+    visible and harmless.
     """
     return _CONTROL.sub("", _SEQUENCE.sub("", _LINE_END.sub("\n", text)))
 
 
-def exposed(text: str) -> str:
-    """Return `text` with everything that cannot be seen, or that a terminal would obey, written out.
+def escape_invisible(text: str) -> str:
+    """Return `text` with each invisible or control character as an escape sequence.
 
-    For what a person decides on: nothing of it is left out, and nothing else is shown in its place.
+    For text that a user decides on: nothing of it may be missing or look like something else.
     """
     return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def cleaned(event: "Event") -> "Event":
-    """Return the event with every text in it cleaned.
+def clean_event(event: "Event") -> "Event":
+    """Return the event with all its text cleaned.
 
-    A question to the person stays as it is: what is decided on must not lose anything, so whoever shows
-    it writes it out (`exposed`) instead.
+    A question to the user is returned as it is: views print it with `escape_invisible`, which loses nothing.
     """
     if event.type == "interrupt":
         return event
@@ -159,18 +142,18 @@ def _clean_all(value: Any) -> Any:
     return value
 
 
-# `json` escapes only C0; the others reach the terminal of whoever looks at the lines.
+# `json` escapes only C0; a terminal would interpret the others.
 _UNESCAPED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def json_line(value: object) -> str:
-    """Return `value` as JSON in one line that is safe to look at."""
+    """Return `value` as JSON in one line that is safe to print."""
     text = json.dumps(value, ensure_ascii=False)
     return _UNESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def source_lines(sources: Iterable["Source"]) -> Iterator[str]:
-    """Yield two lines for each source: number, title, kind and local time, then the address."""
+    """Yield two lines for each source: its number, title, kind and local time; then its URL."""
     for one in sources:
         at = datetime.fromtimestamp(one.retrieved_at).astimezone()
         yield f"[{one.number}] {one_line(one.title, 100)} ({one.kind}, {at:%Y-%m-%d %H:%M})"

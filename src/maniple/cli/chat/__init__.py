@@ -1,4 +1,4 @@
-"""Asking the team: once, or at a prompt."""
+"""`maniple chat`: ask the team once, or in a conversation at a prompt."""
 
 import asyncio
 import shlex
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from maniple.cli.exit_status import WrongUsage, loading
-from maniple.cli.render import Screens, announce
+from maniple.cli.process import WrongUsage, pause_garbage_collection
+from maniple.cli.render import Consoles
 from maniple.cli.text import clean
 from maniple.config import Settings
 from maniple.errors import BrowserError, ConfigError, FileError, ManipleError
@@ -30,26 +30,28 @@ from maniple.types import GENERAL, Worker
 if TYPE_CHECKING:
     from maniple.cli.chat.prompt import Prompt
     from maniple.cli.chat.session import Session
-    from maniple.cli.render.run_state import Tally
+    from maniple.events import RunView
     from maniple.graph import RunOptions
 
+ALONE: tuple[Worker, ...] = (GENERAL, "browser")
+"""The agents that can answer alone. A stored conversation may continue with one of their runs."""
+_DRAIN_SECONDS = 0.5
+"""How long a cancelled run may take to stop; the user waits for the shell's prompt meanwhile."""
+_PLACEHOLDER = "Ask the team, or /help"
+_LOG_FILE = "chat.log"
 _ONLY_READS = (
-    "This model is too small to work in a page: it only reads the one that the task names, and does nothing "
-    "there. --mode and --strategy have no effect. Set BASIC_MODEL in .env for a larger one."
+    "This model is too small to operate web pages. It only reads the page that the task names, and --mode "
+    "and --strategy have no effect. For a larger model, set BASIC_MODEL in .env."
 )
 
 
-ALONE: tuple[Worker, ...] = (GENERAL, "browser")
-"""Who can be given a run alone; a conversation goes on with one of theirs, whoever began it."""
-
-
-_DRAIN_SECONDS = 0.5
-"""Somebody waits for the prompt of the shell."""
-
-
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """What the command line says about every run."""
+class ChatOptions:
+    """What the command line sets for every run.
+
+    `thread` is the id of the conversation to continue, or its beginning. With `resume` a run that was cut
+    off is continued first; `resume_only`: the user asked for nothing else. `agent` answers alone.
+    """
 
     members: tuple[Worker, ...] = ()
     deep: bool = False
@@ -57,85 +59,92 @@ class Choices:
     review: bool = False
     json: bool = False
     thread: str = ""
-    """The conversation to go on with: its id, or the beginning of it."""
-    resumes: bool = False
-    """Whether a run that was cut off goes on first; `demands`: whether that was asked for."""
-    demands: bool = False
+    resume: bool = False
+    resume_only: bool = False
     files: tuple[Path, ...] = ()
-    """What the team is given."""
     agent: Worker = ""
-    """Who answers alone."""
 
+    def run_options(self) -> "RunOptions":
+        """Return the options of a run."""
+        from maniple.graph import RunOptions
 
-_HINT = "Ask the team, or /help"
+        return RunOptions(
+            team_members=self.members,
+            deep_thinking_mode=self.deep,
+            search_before_planning=self.search_first,
+            auto_accepted_plan=not self.review,
+            agent=self.agent,
+        )
 
 
 async def ask_once(
     question: str | None,
     settings: Settings,
-    choices: Choices,
-    screens: Screens,
+    options: ChatOptions,
+    consoles: Consoles,
     *,
     at_terminal: bool,
     afterwards: "Callable[[Session], Awaitable[None]] | None" = None,
 ) -> int:
-    """Ask one question, or only go on with a run that was cut off, and return the program's status.
+    """Ask one question, or only continue a run that was cut off, and return the exit status.
 
-    What the team waits for is answered at the terminal, if that is where the person is. What is to be done
-    `afterwards` is done while the session is still open.
+    With `at_terminal` the user can answer what the team asks. `afterwards` is called before the session is
+    closed.
     """
-    from maniple.cli.chat.session import arrive, mention
+    from maniple.cli.chat.session import note_cut_off_run, start_session
+    from maniple.cli.render.run_text import exit_code
 
-    async with open_session(settings, choices, screens) as session:
-        tally = await arrive(session, choices, screens)
-        await _give(session, choices, screens)
+    async with open_session(settings, options, consoles) as session:
+        run = await start_session(session, options, consoles)
+        await _attach_files(session, options, consoles)
         if question is not None:
-            if tally is None and not choices.thread:
-                await mention(session, screens)
-            tally = await _send(question, session, screens, interrupted=tally)
-        if at_terminal and not choices.json and session.waiting is not None:
-            tally = await _discuss(_open_prompt(session, settings, screens), session, screens) or tally
-        if session.waiting is not None:
-            screens.note(_how_to_answer(session), "yellow")
+            if run is None and not options.thread:
+                await note_cut_off_run(session, consoles)
+            run = await _ask_or_answer(question, session, consoles, interrupted=run)
+        if at_terminal and not options.json and session.pending is not None:
+            run = await _answer_at_prompt(_open_prompt(session, settings, consoles), session, consoles) or run
+        if session.pending is not None:
+            consoles.note(_answer_command(session), "yellow")
         if afterwards is not None:
             await afterwards(session)
-        if tally is None:
-            return 3 if session.waiting is not None else 0
-        return tally.exit_code
+        if run is None:
+            return 3 if session.pending is not None else 0
+        return exit_code(run)
 
 
-async def converse(settings: Settings, choices: Choices, screens: Screens) -> int:
-    """Talk until the person leaves."""
-    from maniple.cli.chat.prompt import Leave
-    from maniple.cli.chat.session import arrive
+async def converse(settings: Settings, options: ChatOptions, consoles: Consoles) -> int:
+    """Read and answer messages until the user quits; return the exit status."""
+    from maniple.cli.chat.prompt import ExitRequested
+    from maniple.cli.chat.session import start_session
 
-    async with open_session(settings, choices, screens) as session:
-        prompt = _open_prompt(session, settings, screens)
-        screens.output.print(Text(f"maniple {version('maniple')} · /help, Ctrl-D leaves", style="dim"))
-        if await arrive(session, choices, screens) is not None:
-            screens.output.print()
-        await _give(session, choices, screens)
+    async with open_session(settings, options, consoles) as session:
+        prompt = _open_prompt(session, settings, consoles)
+        banner = f"maniple {version('maniple')} · /help lists commands, Ctrl-D quits"
+        consoles.output.print(Text(banner, style="dim"))
+        if await start_session(session, options, consoles) is not None:
+            consoles.output.print()
+        await _attach_files(session, options, consoles)
         while True:
             try:
-                await _one_turn(prompt, session, screens)
-            except (EOFError, Leave):
+                await _take_turn(prompt, session, consoles)
+            except (EOFError, ExitRequested):
                 return 0
             except KeyboardInterrupt:
-                screens.note("Ctrl-D or /quit leaves.", "dim")
+                consoles.note("To quit, press Ctrl-D or enter /quit.", "dim")
 
 
-async def _give(session: "Session", choices: Choices, screens: Screens) -> None:
-    """Copy the files of the command line to where the team works."""
-    _refuse_one_name_twice(choices.files)
-    for path in choices.files:
+async def _attach_files(session: "Session", options: ChatOptions, consoles: Consoles) -> None:
+    """Copy the files of the command line into the workspace."""
+    _require_distinct_names(options.files)
+    for path in options.files:
         try:
-            screens.note(clean(await session.give(path)), "dim")
+            consoles.note(clean(await session.attach(path)), "dim")
         except FileError as error:
             raise WrongUsage(f"--file: {error}") from error
 
 
-def _refuse_one_name_twice(paths: Iterable[Path]) -> None:
-    """Raise `WrongUsage` for two files of which the team would have only the second."""
+def _require_distinct_names(paths: Iterable[Path]) -> None:
+    """Raise `WrongUsage` if two files have the same name in the workspace."""
     from maniple.sandbox import clean_file_name
 
     given: dict[str, Path] = {}
@@ -143,107 +152,111 @@ def _refuse_one_name_twice(paths: Iterable[Path]) -> None:
         name = clean_file_name(path.name)
         if name in given:
             raise WrongUsage(
-                f"--file: {given[name]} and {path} would both be {name} to the team. Rename one of them."
+                f"--file: {given[name]} and {path} would have the same name, {name}. Rename one of them."
             )
         given[name] = path
 
 
-async def _send(
-    question: str, session: "Session", screens: Screens, *, interrupted: "Tally | None"
-) -> "Tally":
-    """Ask the question, or take it for the answer that the conversation waits for."""
-    from maniple.cli.chat.answers import Edit, Unclear, decide
+async def _ask_or_answer(
+    question: str, session: "Session", consoles: Consoles, *, interrupted: "RunView | None"
+) -> "RunView":
+    """Ask the question; if the conversation waits for an answer, give it as that answer."""
+    from maniple.cli.chat.answers import EditRequest, UnclearAnswer, parse_answer
 
-    if session.waiting is None:
+    if session.pending is None:
         return await session.ask(question)
     if interrupted is not None:
-        screens.note("That waits for an answer now, so your question was not asked.", "yellow")
+        consoles.note(
+            "Your question was not asked: the run that was continued now waits for an answer.", "yellow"
+        )
         return interrupted
     try:
-        answer = decide(session.waiting.question, question)
-    except Unclear as error:
+        answer = parse_answer(session.pending.question, question)
+    except UnclearAnswer as error:
         raise WrongUsage(str(error)) from error
-    if isinstance(answer, Edit):
-        raise WrongUsage("To edit, give the whole text (e and the JSON), or answer at a terminal.")
+    if isinstance(answer, EditRequest):
+        raise WrongUsage("To edit on the command line, give e and the new JSON; or answer at a terminal.")
     return await session.answer(answer)
 
 
-async def _discuss(prompt: "Prompt", session: "Session", screens: Screens) -> "Tally | None":
-    """Answer at the terminal until nothing is waited for; None if nothing was answered."""
-    from maniple.cli.chat.answers import answer_to
+async def _answer_at_prompt(prompt: "Prompt", session: "Session", consoles: Consoles) -> "RunView | None":
+    """Read answers until the team waits for none; return None if none was given."""
+    from maniple.cli.chat.answers import read_answer
 
-    tally = None
-    while session.waiting is not None:
+    run = None
+    while session.pending is not None:
         try:
-            line = await _read(prompt, session, screens)
+            line = await _read_line(prompt, session, consoles)
             if line.strip() in ("/quit", "/exit"):
                 break
-            answer = await answer_to(session.waiting, line, session, prompt, screens)
+            answer = await read_answer(session.pending, line, session, prompt, consoles)
         except (EOFError, KeyboardInterrupt):
             break
         if answer is not None:
-            tally = await session.answer(answer)
-    return tally
+            run = await session.answer(answer)
+    return run
 
 
-async def _one_turn(prompt: "Prompt", session: "Session", screens: Screens) -> None:
-    from maniple.cli.chat.answers import answer_to
-    from maniple.cli.chat.prompt import obey
+async def _take_turn(prompt: "Prompt", session: "Session", consoles: Consoles) -> None:
+    from maniple.cli.chat.answers import read_answer
+    from maniple.cli.chat.prompt import run_slash_command
 
-    line = await _read(prompt, session, screens)
+    line = await _read_line(prompt, session, consoles)
     try:
         if line.startswith("/"):
-            if words := clean(await obey(session, line)):
-                screens.output.print(Text(words), soft_wrap=True)
-        elif session.waiting is not None:
-            answer = await answer_to(session.waiting, line, session, prompt, screens)
+            if output := clean(await run_slash_command(session, line)):
+                consoles.output.print(Text(output), soft_wrap=True)
+        elif session.pending is not None:
+            answer = await read_answer(session.pending, line, session, prompt, consoles)
             if answer is not None:
                 await session.answer(answer)
-                screens.output.print()
+                consoles.output.print()
         elif line.strip():
             await session.ask(line.strip())
-            screens.output.print()
+            consoles.output.print()
     except ManipleError as error:
-        screens.note(f"✘ {error}", "bold red")
+        consoles.note(f"✘ {error}", "bold red")
 
 
-async def _read(prompt: "Prompt", session: "Session", screens: Screens) -> str:
-    """Return the next line, having said how to answer what the team waits for."""
-    from maniple.cli.render.run_state import hint, instructions
+async def _read_line(prompt: "Prompt", session: "Session", consoles: Consoles) -> str:
+    """Return the next line; first print how to answer, if the team waits for an answer."""
+    from maniple.cli.render.run_text import answer_hint, answer_instructions
 
-    if session.waiting is None:
-        return await prompt.ask(_HINT)
-    question = session.waiting.question
-    screens.output.print(Text(instructions(question), style="yellow"), soft_wrap=True)
-    return await prompt.ask(hint(question))
-
-
-def _how_to_answer(session: "Session") -> str:
-    from maniple.cli.render.run_state import example, instructions
-
-    assert session.waiting is not None
-    question = session.waiting.question
-    command = f"maniple chat --thread {session.thread_id} {shlex.quote(example(question))}"
-    return f"{instructions(question)} Answer with: {command}"
+    if session.pending is None:
+        return await prompt.ask(_PLACEHOLDER)
+    question = session.pending.question
+    consoles.output.print(Text(answer_instructions(question), style="yellow"), soft_wrap=True)
+    return await prompt.ask(answer_hint(question))
 
 
-def _open_prompt(session: "Session", settings: Settings, screens: Screens) -> "Prompt":
+def _answer_command(session: "Session") -> str:
+    from maniple.cli.render.run_text import answer_instructions, example_answer
+
+    assert session.pending is not None
+    question = session.pending.question
+    command = f"maniple chat --thread {session.thread_id} {shlex.quote(example_answer(question))}"
+    return f"{answer_instructions(question)} Answer with: {command}"
+
+
+def _open_prompt(session: "Session", settings: Settings, consoles: Consoles) -> "Prompt":
     from maniple.cli.chat.prompt import COMMANDS, Prompt
 
     return Prompt(
-        settings.data_dir / "history", COMMANDS, session.available, color=not screens.output.no_color
+        settings.data_dir / "history", COMMANDS, session.available, color=not consoles.output.no_color
     )
 
 
 @asynccontextmanager
-async def open_session(settings: Settings, choices: Choices, screens: Screens) -> AsyncIterator["Session"]:
-    """Open the team and a conversation with it. Raises the `ManipleError` that keeps it from opening."""
-    progress = screens.progress()
+async def open_session(
+    settings: Settings, options: ChatOptions, consoles: Consoles
+) -> AsyncIterator["Session"]:
+    """Open the team and a conversation with it; raises `ManipleError` if that fails."""
+    progress = consoles.progress()
     try:
         progress.step("starting the team")
-        # Two seconds of imports: they come after the words.
-        with loading():
-            from maniple.cli.chat.attachments import open_belongings
+        # Imports take two seconds; the line above is shown meanwhile.
+        with pause_garbage_collection():
+            from maniple.cli.chat.attachments import open_attachments
             from maniple.cli.chat.session import Conversations, Session
             from maniple.graph import members_of
             from maniple.report_files import Press
@@ -256,7 +269,7 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         workspaces = await asyncio.to_thread(workspaces_of, settings)
         rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)
         async with (
-            open_belongings(workspaces) as belongings,
+            open_attachments(workspaces) as attachments,
             open_configured_store(settings, server=False) as store,
             open_runtime(
                 settings,
@@ -273,17 +286,17 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
             ) as engine,
         ):
             progress.close()
-            announce(runtime.answering, runtime.notices, screens)
-            _require(choices.agent, runtime.graph.nodes, runtime.missing)
-            if choices.agent == "browser" and runtime.only_reads:
-                screens.note(_ONLY_READS, "yellow")
+            consoles.announce_model(runtime.answering, runtime.notices)
+            _require_agent(options.agent, runtime.graph.nodes, runtime.missing)
+            if options.agent == "browser" and runtime.only_reads:
+                consoles.note(_ONLY_READS, "yellow")
             yield Session(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
                 members_of(runtime.graph),
-                lambda: screens.view(json=choices.json),
-                belongings,
-                _options(choices),
+                lambda: consoles.view(json=options.json),
+                attachments,
+                options.run_options(),
                 settings.team.max_plan_steps,
                 settings.data_dir / "pages",
                 Press(runtime.browser, runtime.missing.get("browser", "")),
@@ -292,34 +305,19 @@ async def open_session(settings: Settings, choices: Choices, screens: Screens) -
         progress.close()
 
 
-def _options(choices: Choices) -> "RunOptions":
-    from maniple.graph import RunOptions
-
-    return RunOptions(
-        team_members=choices.members,
-        deep_thinking_mode=choices.deep,
-        search_before_planning=choices.search_first,
-        auto_accepted_plan=not choices.review,
-        agent=choices.agent,
-    )
-
-
-def _require(agent: Worker, there: Container[str], missing: Mapping[Worker, str]) -> None:
-    if agent and agent not in there:
+def _require_agent(agent: Worker, available: Container[str], missing: Mapping[Worker, str]) -> None:
+    if agent and agent not in available:
         if agent in missing:
             raise BrowserError(missing[agent])
         raise ConfigError(
-            f"{agent} needs a model that can call tools; this one is too small. Set BASIC_MODEL in .env."
+            f"{agent} needs a model that can call tools; this model is too small. Set BASIC_MODEL in .env."
         )
 
 
-LOG_FILE = "chat.log"
-
-
 def configure_chat_log(settings: Settings) -> None:
-    """Log to stderr, plainly, but to `chat.log` in the data directory when stderr is a terminal or closed.
+    """Log to stderr; if stderr is a terminal or closed, log to `chat.log` in the data directory.
 
-    On stderr INFO would only repeat the progress, so that it begins with warnings there; DEBUG is all.
+    On stderr the level INFO is raised to WARNING, because the progress lines already report the same.
     """
     from maniple.config.secrets import redactor_of
     from maniple.telemetry.logs import configure_logs
@@ -329,14 +327,14 @@ def configure_chat_log(settings: Settings) -> None:
     if sys.stderr is not None and not sys.stderr.isatty():
         configure_logs("WARNING" if level == "INFO" else level, format, redactor)
         return
-    file = settings.data_dir / LOG_FILE
+    file = settings.data_dir / _LOG_FILE
     configure_logs(level, format, redactor, stream=file)
-    log_the_end = sys.excepthook
+    log_exception = sys.excepthook
 
-    def tell(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        log_the_end(kind, error, traceback)
+    def report(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        log_exception(kind, error, traceback)
         if sys.stderr is not None and not issubclass(kind, KeyboardInterrupt):
-            words = redactor.text(f"{kind.__name__}: {error}")
-            print(f"The program ended unexpectedly. {words}\nMore is in {file}.", file=sys.stderr)
+            reason = redactor.text(f"{kind.__name__}: {error}")
+            print(f"The program ended unexpectedly. {reason}\nDetails are in {file}.", file=sys.stderr)
 
-    sys.excepthook = tell
+    sys.excepthook = report

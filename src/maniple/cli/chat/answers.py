@@ -1,4 +1,7 @@
-"""The person's answers to what the team waits for."""
+"""The user's answers to the questions of a run, and the editing of plans and arguments.
+
+`maniple.agents.middleware.tool_calls` reads the same words from other clients.
+"""
 
 import asyncio
 import json
@@ -11,113 +14,115 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maniple.agents.middleware.tool_calls import accepts, wants_repetition
-from maniple.cli.chat.prompt import Prompt
-from maniple.cli.chat.session import Session, Waiting
 from maniple.cli.options import UnknownMember, parse_members
-from maniple.cli.render import Screens
-from maniple.cli.render.run_state import kind_of, options_of
-from maniple.cli.text import exposed
+from maniple.cli.render.run_text import question_kind, question_options
+from maniple.cli.text import escape_invisible
 from maniple.events import RunInterrupted
 from maniple.types import WORKERS
+
+if TYPE_CHECKING:
+    from maniple.cli.chat.prompt import Prompt
+    from maniple.cli.chat.session import PendingQuestion, Session
+    from maniple.cli.render import Consoles
 
 _NO = re.compile(r"(?:no|n)\b[\s,.:;-]*", re.IGNORECASE)
 _EDIT = re.compile(r"(?:edit|e)(?:\s+(?P<text>.+))?\Z", re.IGNORECASE | re.DOTALL)
 
 
-class Unclear(ValueError):
-    """The line is no answer to this question; the message says what would be."""
+class UnclearAnswer(ValueError):
+    """The text does not answer the question; the message lists what does."""
 
 
-class Unchanged(ValueError):
-    """What was edited is as it was."""
+class UnchangedAnswer(ValueError):
+    """The edited text is the same as before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """The person wants to edit, beginning with this text."""
+class EditRequest:
+    """The user wants to edit `text`, in a file with this suffix."""
 
     text: str
     suffix: str
 
 
-def decide(question: RunInterrupted, line: str) -> Any | Edit:
-    """Return the answer that `line` is, or the text that is to be edited first; raises `Unclear`."""
+def parse_answer(question: RunInterrupted, line: str) -> Any | EditRequest:
+    """Return the answer in `line`, or the text to edit first; raises `UnclearAnswer`."""
     line = line.strip()
-    match kind_of(question):
+    match question_kind(question):
         case "plan_review":
-            return _on_plan(question, line)
+            return _parse_plan_answer(question, line)
         case "approval":
-            return _on_call(question, line)
+            return _parse_approval(question, line)
         case "unknown_result":
-            return _on_unknown_result(line)
+            return _parse_unknown_result(line)
         case _:
-            return _on_question(question, line)
+            return _parse_reply(question, line)
 
 
-def edited(question: RunInterrupted, text: str, members: Sequence[str], most_steps: int) -> Any:
-    """Return the answer that an edited text is; raises `Unclear` or `Unchanged`."""
+def parse_edited_answer(question: RunInterrupted, text: str, members: Sequence[str], max_steps: int) -> Any:
+    """Return the answer in an edited text; raises `UnclearAnswer` or `UnchangedAnswer`."""
     if not text.strip():
-        raise Unchanged
-    if kind_of(question) == "plan_review":
-        before = question.payload.get("plan") or {}
+        raise UnchangedAnswer
+    if question_kind(question) == "plan_review":
+        previous = question.payload.get("plan") or {}
         try:
-            plan = plan_from_text(text, before, members, most_steps)
-            shown = plan_from_text(plan_as_text(before), before, (), 0)
+            plan = parse_plan_text(text, previous, members, max_steps)
+            shown = parse_plan_text(format_plan(previous), previous, (), 0)
         except (UnknownMember, ValueError) as error:
-            raise Unclear(str(error)) from error
+            raise UnclearAnswer(str(error)) from error
         if plan == shown:
-            raise Unchanged
+            raise UnchangedAnswer
         return plan
     arguments = _json_object(text)
     if arguments == question.payload.get("tool_input"):
-        raise Unchanged
+        raise UnchangedAnswer
     return {"type": "edit", "args": arguments}
 
 
-def _on_plan(question: RunInterrupted, line: str) -> Any | Edit:
+def _parse_plan_answer(question: RunInterrupted, line: str) -> Any | EditRequest:
     if not line or accepts(line):
         return "accept"
     if line.casefold() in ("e", "edit"):
-        return Edit(plan_as_text(question.payload.get("plan") or {}), ".txt")
+        return EditRequest(format_plan(question.payload.get("plan") or {}), ".txt")
     return line
 
 
-def _on_call(question: RunInterrupted, line: str) -> Any | Edit:
+def _parse_approval(question: RunInterrupted, line: str) -> Any | EditRequest:
     if found := _EDIT.match(line):
         if text := found["text"]:
             return {"type": "edit", "args": _json_object(text)}
         arguments = question.payload.get("tool_input") or {}
         shown = json.dumps(arguments, ensure_ascii=False, indent=2)
-        if exposed(shown) != shown:  # an editor would hide something
+        if escape_invisible(shown) != shown:  # an editor would not show these characters
             shown = json.dumps(arguments, indent=2)
-        return Edit(shown, ".json")
+        return EditRequest(shown, ".json")
     if accepts(line):
         if question.payload.get("error"):
-            raise Unclear("These arguments cannot be used. Say e to edit them, or n.")
+            raise UnclearAnswer("The arguments are not valid. Enter e to edit them, or n.")
         return {"type": "approve"}
     if not line:
-        raise Unclear("Say y, n or e.")
+        raise UnclearAnswer("Enter y, n or e.")
     return {"type": "reject", "message": _NO.sub("", line, count=1)}
 
 
-def _on_unknown_result(line: str) -> str:
+def _parse_unknown_result(line: str) -> str:
     if wants_repetition(line):
         return "run again"
     if len(line) < 2:
-        raise Unclear("Say again, skip, or what the result was.")
+        raise UnclearAnswer("Enter again, skip, or what the result was.")
     return line
 
 
-def _on_question(question: RunInterrupted, line: str) -> str:
-    options = options_of(question)
+def _parse_reply(question: RunInterrupted, line: str) -> str:
+    options = question_options(question)
     if not line:
-        raise Unclear("Say something, or /cancel.")
+        raise UnclearAnswer("Enter an answer, or /cancel.")
     if options and line.isdecimal():
         if not 1 <= int(line) <= len(options):
-            raise Unclear(f"There are {len(options)} answers to choose from; say another one in words.")
+            raise UnclearAnswer(f"Enter a number from 1 to {len(options)}, or another answer in words.")
         return options[int(line) - 1]
     return line
 
@@ -126,21 +131,21 @@ def _json_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise Unclear(f"That is no JSON: {error}.") from error
+        raise UnclearAnswer(f"This is not valid JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise Unclear("The arguments must be a JSON object: {…}.")
+        raise UnclearAnswer("The arguments must be a JSON object: {…}.")
     return value
 
 
 _PLAN_HELP = """\
-# A step is a line WHO: TITLE, and below it, indented, what is to be done.
-# Change, move, add or delete steps. Lines that begin with # do not count.
+# A step is a line AGENT: TITLE; the indented lines below it say what to do.
+# Change, move, add or delete steps. Lines that begin with # are ignored.
 """
-_STEP_HEAD = re.compile(r"(?P<who>\w[\w -]*?)\s*:\s*(?P<title>.+)\Z")
+_STEP_HEAD = re.compile(r"(?P<agent>\w[\w -]*?)\s*:\s*(?P<title>.+)\Z")
 
 
-def plan_as_text(plan: Mapping[str, Any]) -> str:
-    """Return a plan for the editor."""
+def format_plan(plan: Mapping[str, Any]) -> str:
+    """Return a plan as text to edit."""
     blocks = [f"{_PLAN_HELP}\nPlan: {_single_line(plan.get('title', ''))}\n"]
     for step in plan.get("steps") or ():
         lines = str(step.get("description", "")).splitlines()
@@ -149,33 +154,34 @@ def plan_as_text(plan: Mapping[str, Any]) -> str:
     return "\n".join(blocks)
 
 
-def plan_from_text(
-    text: str, before: Mapping[str, Any], members: Sequence[str], most_steps: int
+def parse_plan_text(
+    text: str, before: Mapping[str, Any], members: Sequence[str], max_steps: int
 ) -> dict[str, Any]:
-    """Read a plan; what the text does not show (thought, notes) stays as it was `before`.
+    """Return the plan in an edited text; what the text does not show is taken from the plan `before`.
 
-    Raises `UnknownMember` for somebody who is not among `members` (everybody is, when there are none), and
-    `ValueError` with words for a line that is no step, a plan without steps or with too many.
+    Raises:
+        UnknownMember: an agent is not in `members`; without members, every agent is allowed.
+        ValueError: a line is not a step, or the plan has no step or too many.
     """
     title, steps = _read_steps(text)
     title = title or str(before.get("title", ""))
     if not steps:
-        raise ValueError("A plan needs a step. To give it up altogether: /cancel.")
-    if most_steps and len(steps) > most_steps:
-        raise ValueError(f"The plan has {len(steps)} steps; at most {most_steps} are possible.")
+        raise ValueError("The plan has no steps. Add one, or enter /cancel to drop the plan.")
+    if max_steps and len(steps) > max_steps:
+        raise ValueError(f"The plan has {len(steps)} steps; at most {max_steps} are allowed. Remove some.")
     notes = {(one.get("agent_name"), one.get("title")): one.get("note") for one in before.get("steps") or ()}
     return {**before, "title": title, "steps": [_complete_step(step, notes, members) for step in steps]}
 
 
 @dataclass(slots=True)
-class _Step:
-    who: str
+class _EditedStep:
+    agent_name: str
     title: str
     lines: list[str] = field(default_factory=list)
 
 
-def _read_steps(text: str) -> tuple[str, list[_Step]]:
-    title, steps = "", list[_Step]()
+def _read_steps(text: str) -> tuple[str, list[_EditedStep]]:
+    title, steps = "", list[_EditedStep]()
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("#"):
             continue
@@ -185,11 +191,11 @@ def _read_steps(text: str) -> tuple[str, list[_Step]]:
             continue
         head = _STEP_HEAD.match(line.rstrip())
         if head is None:
-            raise ValueError(f"Line {number} is no step: {line!r}. A step is a line WHO: TITLE.")
-        if head["who"].casefold() == "plan" and not steps:
+            raise ValueError(f"Line {number} is not a step: {line!r}. Write a step as AGENT: TITLE.")
+        if head["agent"].casefold() == "plan" and not steps:
             title = head["title"]
         else:
-            steps.append(_Step(head["who"], head["title"]))
+            steps.append(_EditedStep(head["agent"], head["title"]))
     return title, steps
 
 
@@ -198,12 +204,12 @@ def _member_named(name: str, members: Sequence[str]) -> str:
 
 
 def _complete_step(
-    step: _Step, notes: Mapping[tuple[Any, Any], Any], members: Sequence[str]
+    step: _EditedStep, notes: Mapping[tuple[Any, Any], Any], members: Sequence[str]
 ) -> dict[str, Any]:
-    who = _member_named(step.who, members)
+    agent_name = _member_named(step.agent_name, members)
     description = "\n".join(step.lines).strip() or step.title
-    note = notes.get((who, step.title))
-    whole = {"agent_name": who, "title": step.title, "description": description}
+    note = notes.get((agent_name, step.title))
+    whole = {"agent_name": agent_name, "title": step.title, "description": description}
     return {**whole, "note": note} if note else whole
 
 
@@ -212,13 +218,13 @@ def _single_line(text: object) -> str:
 
 
 class EditorFailure(Exception):
-    """The editor cannot be started, or ended with a failure; the message says so."""
+    """The editor cannot be started, or failed."""
 
 
-async def edit(what: Edit, prompt: "Prompt") -> str:
-    """Return the text as the person left it.
+async def edit_text(what: EditRequest, prompt: "Prompt") -> str:
+    """Return the text after the user has edited it, in $VISUAL or $EDITOR or else at the prompt.
 
-    $VISUAL or $EDITOR is used where one is set. Raises `EditorFailure`, and what `Prompt.edit` raises.
+    Raises `EditorFailure`, and what `Prompt.edit` raises.
     """
     command = _editor_command()
     if not command:
@@ -231,14 +237,14 @@ async def edit(what: Edit, prompt: "Prompt") -> str:
         await _run_editor(command, file)
         return await asyncio.to_thread(file.read_text, encoding="utf-8", errors="replace")
     finally:
-        # Not in a thread: nothing may be awaited while the program is being cancelled.
+        # Not in a thread: while the program is being cancelled, nothing can be awaited.
         _remove_file(file)
 
 
 async def _run_editor(command: str, file: Path) -> None:
     loop = asyncio.get_running_loop()
     before = signal.getsignal(signal.SIGINT)
-    # Ctrl-C is the editor's own matter.
+    # The editor handles Ctrl-C itself.
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     try:
         process = await asyncio.create_subprocess_exec(*shlex.split(command), str(file))
@@ -248,16 +254,18 @@ async def _run_editor(command: str, file: Path) -> None:
             process.terminate()
             raise
     except (OSError, ValueError) as error:
-        raise EditorFailure(f"The editor {command!r} cannot be started: {error}. Set EDITOR.") from error
+        raise EditorFailure(
+            f"The editor {command!r} cannot be started: {error}. Set EDITOR to another one."
+        ) from error
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         signal.signal(signal.SIGINT, before)
     if status != 0:
-        raise EditorFailure(f"The editor ended with status {status}; nothing was taken over.")
+        raise EditorFailure(f"The editor ended with status {status}. The text was not changed.")
 
 
 def _editor_command() -> str:
-    environ = os.environ  # noqa: TID251 - the editor is the person's and no setting of ours
+    environ = os.environ  # noqa: TID251 - the editor belongs to the user's environment
     return environ.get("VISUAL") or environ.get("EDITOR") or ""
 
 
@@ -266,30 +274,30 @@ def _remove_file(file: Path) -> None:
         file.unlink()
 
 
-async def answer_to(
-    waiting: Waiting, line: str, session: Session, prompt: Prompt, screens: Screens
+async def read_answer(
+    pending: "PendingQuestion", line: str, session: "Session", prompt: "Prompt", consoles: "Consoles"
 ) -> Any | None:
-    """Return the answer that `line` is, or what is edited then; None, with words, if it is none yet."""
+    """Return the answer in `line`, which the user may edit first; None after printing what is wrong."""
     try:
-        decision = decide(waiting.question, line)
-        if not isinstance(decision, Edit):
+        decision = parse_answer(pending.question, line)
+        if not isinstance(decision, EditRequest):
             return decision
-        text = await _edited_text(decision, waiting, prompt)
+        text = await _edited_text(decision, pending, prompt)
         members = session.options.enabled(session.available)
-        answer = edited(waiting.question, text, members, session.most_steps)
-    except (Unclear, EditorFailure) as error:
-        screens.note(str(error), "yellow")
-    except Unchanged:
-        screens.note("Nothing was changed.", "dim")
+        answer = parse_edited_answer(pending.question, text, members, session.max_plan_steps)
+    except (UnclearAnswer, EditorFailure) as error:
+        consoles.note(str(error), "yellow")
+    except UnchangedAnswer:
+        consoles.note("Nothing was changed; the question is still open.", "dim")
     else:
         return answer
     return None
 
 
-async def _edited_text(what: Edit, waiting: Waiting, prompt: Prompt) -> str:
-    """Let the text be edited, or what was made of it before, which is kept until it can be used."""
+async def _edited_text(what: EditRequest, pending: "PendingQuestion", prompt: "Prompt") -> str:
+    """Let the user edit the text, or the draft that was not accepted before."""
     try:
-        waiting.draft = await edit(Edit(waiting.draft or what.text, what.suffix), prompt)
+        pending.draft = await edit_text(EditRequest(pending.draft or what.text, what.suffix), prompt)
     except (EOFError, KeyboardInterrupt):
         return ""
-    return waiting.draft
+    return pending.draft

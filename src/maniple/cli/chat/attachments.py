@@ -1,101 +1,98 @@
-"""Files of a conversation: attachments, saved reports, and pages of runs."""
+"""The files of a conversation: those that the user attaches, and those that runs write."""
 
 import asyncio
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from maniple.cli.text import file_size, one_line
 from maniple.errors import FileError
 from maniple.sandbox import StoredUpload, WorkspaceListing, Workspaces
 
-if TYPE_CHECKING:
-    pass
-
-_SHOWN_FILES = 20
+_LISTED_FILES = 20
 
 
-class Belongings:
-    """What is in the workspaces of a session's threads."""
+class Attachments:
+    """The files in the workspaces of a session's threads."""
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
-        self._told: dict[str, set[tuple[str, int]]] = {}
-        self._asked: set[str] = set()
+        self._listed: dict[str, set[tuple[str, int]]] = {}
+        self._used: set[str] = set()
 
-    def expect(self, thread_id: str) -> None:
-        """A run on this thread begins, or the thread is known."""
-        self._told.setdefault(thread_id, set())
-        self._asked.add(thread_id)
+    def track(self, thread_id: str) -> None:
+        """Note that the thread has a run, so that its workspace is not removed with its files."""
+        self._listed.setdefault(thread_id, set())
+        self._used.add(thread_id)
 
-    async def give(self, thread_id: str, path: Path) -> StoredUpload:
-        """Copy a file of the person's into the workspace, replacing one of its name; raises `FileError`."""
-        stored = await asyncio.to_thread(self._give, thread_id, path)
-        self._told.setdefault(thread_id, set()).add((stored.upload.path, stored.upload.size))
+    async def add(self, thread_id: str, path: Path) -> StoredUpload:
+        """Copy a file of the user into the workspace, replacing one of the same name; raises `FileError`."""
+        stored = await asyncio.to_thread(self._copy, thread_id, path)
+        self._listed.setdefault(thread_id, set()).add((stored.upload.path, stored.upload.size))
         return stored
 
-    async def all(self, thread_id: str) -> list[str]:
-        """Return lines for the files of a thread; none for none."""
-        files = await asyncio.to_thread(self._workspaces.files, thread_id, _SHOWN_FILES + 1)
+    async def all_files(self, thread_id: str) -> list[str]:
+        """Return lines that list the files of a thread; no line if there are none."""
+        files = await asyncio.to_thread(self._workspaces.files, thread_id, _LISTED_FILES + 1)
         return list(_file_lines(files)) if files.found else []
 
-    async def news(self, thread_id: str) -> list[str]:
-        """Return lines for the files that are new, or of another size, since this was asked last."""
-        files = await asyncio.to_thread(self._workspaces.files, thread_id, _SHOWN_FILES + 1)
-        told = self._told.setdefault(thread_id, set())
-        fresh = [file for file in files.found if file not in told]
-        told.update(fresh)
-        return list(_file_lines(WorkspaceListing(files.folder, tuple(fresh)))) if fresh else []
+    async def new_files(self, thread_id: str) -> list[str]:
+        """Return lines that list the files that are new, or have another size, since the last call."""
+        files = await asyncio.to_thread(self._workspaces.files, thread_id, _LISTED_FILES + 1)
+        listed = self._listed.setdefault(thread_id, set())
+        new = [file for file in files.found if file not in listed]
+        listed.update(new)
+        return list(_file_lines(WorkspaceListing(files.folder, tuple(new)))) if new else []
 
     def discard_unused(self) -> None:
-        """Remove the workspaces in which nothing is, or only what nothing was asked about. Blocks on disk."""
-        for thread_id in self._told:
-            if thread_id in self._asked:
+        """Remove empty workspaces, and those whose thread never had a run. Blocks on disk."""
+        for thread_id in self._listed:
+            if thread_id in self._used:
                 self._workspaces.discard_if_empty(thread_id)
             else:
                 with suppress(FileError):
                     self._workspaces.remove(thread_id)
 
-    def _give(self, thread_id: str, path: Path) -> StoredUpload:
-        with _open_attachment(path) as source:
+    def _copy(self, thread_id: str, path: Path) -> StoredUpload:
+        with _open_regular_file(path) as source:
             self._workspaces.open(thread_id)
             [stored] = self._workspaces.uploads(thread_id).add([(path.name, source)])
             return stored
 
 
 @asynccontextmanager
-async def open_belongings(workspaces: Workspaces) -> AsyncIterator[Belongings]:
-    """Yield the belongings; afterwards no workspace of theirs is there that is empty or was never used."""
-    belongings = Belongings(workspaces)
+async def open_attachments(workspaces: Workspaces) -> AsyncIterator[Attachments]:
+    """Yield the attachments; at the end remove the workspaces that are empty or were not used."""
+    attachments = Attachments(workspaces)
     try:
-        yield belongings
+        yield attachments
     finally:
-        # Not in a thread: nothing may be awaited while the program is being cancelled.
-        belongings.discard_unused()
+        # Not in a thread: while the program is being cancelled, nothing can be awaited.
+        attachments.discard_unused()
 
 
-def _open_attachment(path: Path) -> BinaryIO:
-    """Open an ordinary file; raises `FileError` for any other thing."""
+def _open_regular_file(path: Path) -> BinaryIO:
+    """Open a regular file; raises `FileError` for anything else."""
     try:
         file = path.expanduser()
-        kind = file.stat().st_mode
-        if stat.S_ISDIR(kind):
-            raise FileError(f"{path} is a directory: give the files in it, or an archive of it.")
-        if not stat.S_ISREG(kind):
-            raise FileError(f"{path} is no ordinary file, so it is not copied.")
+        mode = file.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise FileError(f"{path} is a directory. Attach its files one by one, or an archive of it.")
+        if not stat.S_ISREG(mode):
+            raise FileError(f"{path} is not a regular file and cannot be attached.")
         return file.open("rb")
     except FileNotFoundError:
-        raise FileError(f"There is no file {path}.") from None
+        raise FileError(f"{path} does not exist.") from None
     except (OSError, RuntimeError, ValueError) as error:
-        # RuntimeError: nobody's home for a `~name`; ValueError: a NUL in the name.
+        # RuntimeError: `~name` without such a user; ValueError: a NUL in the name.
         raise FileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def _file_lines(files: WorkspaceListing) -> Iterator[str]:
     yield f"Files in {files.folder}:"
-    for path, size in files.found[:_SHOWN_FILES]:
+    for path, size in files.found[:_LISTED_FILES]:
         yield f"  {one_line(path)}  {file_size(size)}"
-    if len(files.found) > _SHOWN_FILES:
+    if len(files.found) > _LISTED_FILES:
         yield "  … and more"

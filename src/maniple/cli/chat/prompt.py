@@ -17,16 +17,23 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 
-from maniple.cli.chat.session import Conversation, Session, enter, saved_form, write_page
+from maniple.cli.chat.session import Conversation, Session, open_conversation, render_report, write_page
 from maniple.cli.options import UnknownMember, parse_members
 from maniple.cli.text import clean, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
 
-_MARK = FormattedText([("bold", "› ")])
+_PROMPT_MARK = FormattedText([("bold", "› ")])
+_TITLE_CHARACTERS = 60
+_KEY_HELP = (
+    ("Enter", "sends the message"),
+    ("Alt-Enter", "starts a new line; pasted text may have several"),
+    ("Ctrl-C", "clears the line; during a run, cancels the run"),
+    ("Ctrl-D", "quits"),
+)
 
 
 class Prompt:
-    """Reads messages, with their history in `history_file` where that can be written."""
+    """Reads messages; their history is stored in `history_file` if that can be written."""
 
     def __init__(
         self, history_file: Path, commands: Iterable[str], members: Iterable[str], *, color: bool
@@ -36,27 +43,27 @@ class Prompt:
             history=_open_history(history_file),
             completer=_CommandCompleter(commands, members),
             complete_while_typing=False,
-            key_bindings=_keys(),
+            key_bindings=_key_bindings(),
             color_depth=self._color_depth,
         )
 
     async def ask(self, hint: str) -> str:
-        """Return the next message.
+        """Return the next message; `hint` is shown while the line is empty.
 
         Raises EOFError for Ctrl-D, and KeyboardInterrupt for Ctrl-C on an empty line.
         """
         placeholder = FormattedText([("ansibrightblack", hint)])
-        return await self._session.prompt_async(_MARK, placeholder=placeholder)
+        return await self._session.prompt_async(_PROMPT_MARK, placeholder=placeholder)
 
     async def edit(self, text: str) -> str:
-        """Return `text` as the person changed it: Enter ends, Alt-Enter begins a new line.
+        """Return `text` as the user edited it: Enter ends, Alt-Enter starts a new line.
 
-        Raises as `ask` does, Ctrl-C by emptying the text first.
+        Raises as `ask` does; Ctrl-C first clears the text.
         """
         session: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(), key_bindings=_keys(), color_depth=self._color_depth
+            history=InMemoryHistory(), key_bindings=_key_bindings(), color_depth=self._color_depth
         )
-        return await session.prompt_async(_MARK, default=text)
+        return await session.prompt_async(_PROMPT_MARK, default=text)
 
 
 def _open_history(file: Path) -> History:
@@ -67,18 +74,18 @@ def _open_history(file: Path) -> History:
             pass
     except OSError:
         return InMemoryHistory()
-    return _PatientHistory(file)
+    return _ForgivingHistory(file)
 
 
-class _PatientHistory(FileHistory):
-    """Forgets what cannot be written, on a full disk say, rather than end the conversation."""
+class _ForgivingHistory(FileHistory):
+    """Drops a line that cannot be written, for example on a full disk, instead of ending the program."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):
             super().store_string(string)
 
 
-def _keys() -> KeyBindings:
+def _key_bindings() -> KeyBindings:
     keys = KeyBindings()
 
     @keys.add("escape", "enter")
@@ -95,7 +102,7 @@ def _keys() -> KeyBindings:
 
 
 class _CommandCompleter(Completer):
-    """Completes `/` commands, and members after `/team`."""
+    """Completes `/` commands, and names of agents after `/team`."""
 
     def __init__(self, commands: Iterable[str], members: Iterable[str]) -> None:
         self._commands = tuple(commands)
@@ -112,48 +119,82 @@ class _CommandCompleter(Completer):
                 yield Completion(candidate, start_position=-len(word))
 
 
-KEYS = (
-    ("Enter", "sends the message"),
-    ("Alt-Enter", "begins a new line; pasted text may have several"),
-    ("Ctrl-C", "clears the line; during a run, cancels the run"),
-    ("Ctrl-D", "leaves"),
-)
-
-
-class Leave(Exception):
-    """The person wants to go."""
+class ExitRequested(Exception):
+    """The user has entered /quit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """What a word after `/` does: `run` gets the session and the rest of the line, and returns words."""
+class SlashCommand:
+    """A command of the prompt; `run` gets the session and the rest of the line, and returns what to print."""
 
     usage: str
     purpose: str
     run: Callable[[Session, str], Awaitable[str]]
 
 
-async def obey(session: Session, line: str) -> str:
-    """Do what a line that begins with `/` says, and return the words for the person. Raises `Leave`."""
+async def run_slash_command(session: Session, line: str) -> str:
+    """Run the command of a line that begins with `/`; return what to print. Raises `ExitRequested`."""
     name, _, rest = line.strip().partition(" ")
     command = COMMANDS.get(name.casefold().removesuffix("!"))
     if command is not None:
-        forced = name.endswith("!")
-        return await command.run(session, f"! {rest}" if forced else rest.strip())
+        is_forced = name.endswith("!")
+        return await command.run(session, f"! {rest}" if is_forced else rest.strip())
     close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1, cutoff=0.5)
     guess = f"Did you mean {close[0]}?" if close else "/help lists the commands."
-    return f"There is no command {name}. {guess} To send a message that begins with /, put a space before it."
+    return f"Unknown command {name}. {guess} To send a message that begins with /, type a space before it."
 
 
 async def _help(session: Session, rest: str) -> str:
-    rows = [(command.usage, command.purpose) for command in COMMANDS.values()] + list(KEYS)
+    rows = [(command.usage, command.purpose) for command in COMMANDS.values()] + list(_KEY_HELP)
     width = max(len(left) for left, _ in rows)
     return "\n".join(f"  {left:<{width}}  {right}" for left, right in rows)
 
 
 async def _new(session: Session, rest: str) -> str:
-    session.start_over()
-    return "A new conversation: the team remembers nothing of the one before."
+    session.start_thread()
+    return "New conversation. The team does not see earlier messages."
+
+
+async def _threads(session: Session, rest: str) -> str:
+    listed = await session.conversations.list()
+    if not listed:
+        return "There are no conversations yet."
+    now = time.time()
+    rows = [
+        (
+            f"{'▸' if one.thread_id == session.thread_id else ' '}{number:>3}  {clean(one.thread_id[:8])}",
+            time_ago(now - one.thread.updated_at),
+            _state_text(one),
+            clean(one_line(one.thread.title, _TITLE_CHARACTERS)),
+        )
+        for number, one in enumerate(listed, start=1)
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=True)) for row in rows
+    ]
+    return "\n".join([*lines, "To continue a conversation, enter /resume NUMBER."])
+
+
+async def _resume(session: Session, rest: str) -> str:
+    conversations = session.conversations
+    found = await conversations.find(rest) if rest else await conversations.newest(without=session.thread_id)
+    if found is None:
+        return "There is no other conversation yet."
+    await open_conversation(found, session)
+    return ""
+
+
+async def _cancel(session: Session, rest: str) -> str:
+    if not rest and session.pending is None:
+        return "Nothing waits for you in this conversation. To cancel a run of another one: /cancel NUMBER."
+    found = await session.conversations.find(rest or session.thread_id)
+    title = clean(one_line(found.thread.title, _TITLE_CHARACTERS))
+    if await session.cancel(found):
+        return f'Cancelled: "{title}". Its results so far are kept; you can ask again.'
+    if found.state == "in progress":
+        return "Another process is running this conversation. Cancel it there with Ctrl-C."
+    return f'There is nothing to cancel: "{title}" is {_state_text(found)}.'
 
 
 async def _team(session: Session, rest: str) -> str:
@@ -164,28 +205,28 @@ async def _team(session: Session, rest: str) -> str:
         except UnknownMember as error:
             return str(error)
         session.options = dataclasses.replace(session.options, team_members=chosen)
-    working = session.options.enabled(session.available)
-    lines = [f"  {'✔' if member in working else '–'} {member}" for member in session.available]
-    return "\n".join([*lines, "Choose with /team NAME NAME …, or /team all. The reporter always works."])
+    enabled = session.options.enabled(session.available)
+    lines = [f"  {'✔' if member in enabled else '–'} {member}" for member in session.available]
+    return "\n".join(
+        [*lines, "To change it, enter /team NAME NAME … or /team all. The reporter always works."]
+    )
 
 
-async def _save(session: Session, rest: str) -> str:
-    name, replace = _file_name(rest)
-    if not session.report:
-        return "There is no report yet."
+async def _file(session: Session, rest: str) -> str:
+    name = rest.strip("\"'")
     if not name:
-        return "Say where: /save report.md"
-    try:
-        path = await asyncio.to_thread(_write, name, await saved_form(session, name), replace)
-    except ManipleError as error:
-        return str(error)
-    except FileExistsError:
-        return f"{name} exists. To replace it: /save! {name}"
-    except (OSError, RuntimeError, ValueError) as error:
-        # RuntimeError: nobody's home for a `~name`; ValueError: a NUL in the name.
-        why = getattr(error, "strerror", None) or error
-        return f"{name} cannot be written: {why}. The report is still here: say where else, /save FILE."
-    return f"Saved to {path}"
+        return "Usage: /file PATH, for example /file data.csv"
+    return await session.attach(Path(name))
+
+
+async def _files(session: Session, rest: str) -> str:
+    lines = await session.attachments.all_files(session.thread_id)
+    return "\n".join(lines) or "This conversation has no files yet. To attach one, enter /file PATH."
+
+
+async def _sources(session: Session, rest: str) -> str:
+    found = await session.conversations.sources(session.thread_id)
+    return "\n".join(source_lines(found)) or "The last run of this conversation has no sources."
 
 
 async def _page(session: Session, rest: str) -> str:
@@ -193,14 +234,63 @@ async def _page(session: Session, rest: str) -> str:
         path = await write_page(session)
     except FileError as error:
         return str(error)
-    return f"The run's page: {path}" if path else "No run has been shown here yet."
+    return f"Page of the run: {path}" if path else "No run was shown in this session yet."
+
+
+async def _save(session: Session, rest: str) -> str:
+    name, replace = _file_name(rest)
+    if not session.report:
+        return "There is no report yet."
+    if not name:
+        return "Usage: /save FILE, for example /save report.md"
+    try:
+        path = await asyncio.to_thread(_write, name, await render_report(session, name), replace)
+    except ManipleError as error:
+        return str(error)
+    except FileExistsError:
+        return f"{name} exists. To replace it, enter /save! {name}"
+    except (OSError, RuntimeError, ValueError) as error:
+        # RuntimeError: `~name` without such a user; ValueError: a NUL in the name.
+        reason = getattr(error, "strerror", None) or error
+        return f"{name} cannot be written: {reason}. The report is not lost; enter /save with another name."
+    return f"Saved to {path}"
+
+
+async def _quit(session: Session, rest: str) -> str:
+    raise ExitRequested
+
+
+COMMANDS: Mapping[str, SlashCommand] = {
+    "/help": SlashCommand("/help", "lists commands and keys", _help),
+    "/new": SlashCommand("/new", "starts a new conversation", _new),
+    "/threads": SlashCommand("/threads", "lists the conversations, newest first", _threads),
+    "/resume": SlashCommand("/resume [ID]", "continues a conversation, by its number or id", _resume),
+    "/cancel": SlashCommand("/cancel [ID]", "cancels a run that waits for you or was cut off", _cancel),
+    "/team": SlashCommand("/team [NAME …]", "shows or chooses the agents; /team all", _team),
+    "/file": SlashCommand("/file PATH", "gives the team a copy of a file", _file),
+    "/files": SlashCommand("/files", "lists the files of this conversation", _files),
+    "/sources": SlashCommand("/sources", "lists the sources of the last answer, as it cites them", _sources),
+    "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
+    "/save": SlashCommand(
+        "/save FILE",
+        "saves the last report as .md, .html, .pdf or .docx; /save! replaces an existing file",
+        _save,
+    ),
+    "/quit": SlashCommand("/quit", "quits", _quit),
+}
+
+
+def _state_text(one: Conversation) -> str:
+    if one.state == "finished" and one.newest is not None:
+        return one.newest.status.replace("_", " ")
+    return "waits for you" if one.state == "waiting" else one.state
 
 
 def _file_name(rest: str) -> tuple[str, bool]:
-    """Return the file's name and whether a `!`, before or after it, allows to replace it."""
-    words = rest.strip()
-    name = words.removeprefix("! ").removesuffix(" !").strip()
-    return name.strip("\"'"), name != words
+    """Return the file's name, and whether a `!` before or after it allows to replace the file."""
+    text = rest.strip()
+    name = text.removeprefix("! ").removesuffix(" !").strip()
+    return name.strip("\"'"), name != text
 
 
 def _write(name: str, content: bytes, replace: bool) -> Path:
@@ -211,93 +301,6 @@ def _write(name: str, content: bytes, replace: bool) -> Path:
             file.flush()
         except OSError:
             if not replace:
-                path.unlink()  # half a report would be in the way of the next try
+                path.unlink()  # a partial report would block the next attempt
             raise
     return path
-
-
-async def _threads(session: Session, rest: str) -> str:
-    listed = await session.conversations.list()
-    if not listed:
-        return "There is no conversation yet."
-    now = time.time()
-    rows = [
-        (
-            f"{'▸' if one.thread_id == session.thread_id else ' '}{number:>3}  {clean(one.thread_id[:8])}",
-            time_ago(now - one.thread.updated_at),
-            _how_it_stands(one),
-            clean(one_line(one.thread.title, 60)),
-        )
-        for number, one in enumerate(listed, start=1)
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=True)) for row in rows
-    ]
-    return "\n".join([*lines, "/resume NUMBER goes on with one of them."])
-
-
-async def _file(session: Session, rest: str) -> str:
-    name = rest.strip("\"'")
-    if not name:
-        return "Say which: /file data.csv"
-    return await session.give(Path(name))
-
-
-async def _files(session: Session, rest: str) -> str:
-    lines = await session.belongings.all(session.thread_id)
-    return "\n".join(lines) or "There are no files here yet. /file PATH gives the team one of yours."
-
-
-async def _sources(session: Session, rest: str) -> str:
-    found = await session.conversations.sources(session.thread_id)
-    return "\n".join(source_lines(found)) or "Nothing was searched or opened for the last answer here."
-
-
-def _how_it_stands(one: Conversation) -> str:
-    if one.standing == "over" and one.newest is not None:
-        return one.newest.status.replace("_", " ")
-    return "waits for you" if one.standing == "waits" else one.standing
-
-
-async def _resume(session: Session, rest: str) -> str:
-    conversations = session.conversations
-    found = await conversations.find(rest) if rest else await conversations.newest(without=session.thread_id)
-    if found is None:
-        return "There is no other conversation yet."
-    await enter(found, session)
-    return ""
-
-
-async def _cancel(session: Session, rest: str) -> str:
-    if not rest and session.waiting is None:
-        return "Nothing waits here. /threads lists what could be cancelled: /cancel NUMBER."
-    found = await session.conversations.find(rest or session.thread_id)
-    title = clean(one_line(found.thread.title, 60))
-    if await session.cancel(found):
-        return f'Cancelled: "{title}". What was done is kept; ask on.'
-    if found.standing == "under way":
-        return "Another program works on this conversation: cancel it there, with Ctrl-C."
-    return f'Nothing is to be cancelled: "{title}" is {_how_it_stands(found)}.'
-
-
-async def _quit(session: Session, rest: str) -> str:
-    raise Leave
-
-
-COMMANDS: Mapping[str, Command] = {
-    "/help": Command("/help", "shows this list", _help),
-    "/new": Command("/new", "starts a new conversation", _new),
-    "/threads": Command("/threads", "lists the conversations, newest first", _threads),
-    "/resume": Command("/resume [ID]", "goes on with a conversation, by its id or number", _resume),
-    "/cancel": Command("/cancel [ID]", "drops what waits for your answer, or was cut off", _cancel),
-    "/team": Command("/team [NAME …]", "shows or chooses who works; /team all", _team),
-    "/file": Command("/file PATH", "gives the team a copy of a file of yours", _file),
-    "/files": Command("/files", "lists the files of this conversation", _files),
-    "/sources": Command("/sources", "lists what the last answer was built on, as it cites it", _sources),
-    "/page": Command("/page", "writes the last run's page, with every step, as an HTML file", _page),
-    "/save": Command(
-        "/save FILE", "writes the last report: .md, .html, .pdf or .docx; /save! FILE replaces a file", _save
-    ),
-    "/quit": Command("/quit", "leaves", _quit),
-}

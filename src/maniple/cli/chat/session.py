@@ -1,4 +1,4 @@
-"""A conversation with the team, and what its person has chosen."""
+"""A conversation with the team in this terminal, and the stored conversations that it can continue."""
 
 import asyncio
 import errno
@@ -13,13 +13,13 @@ from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 
-from maniple.cli.chat.attachments import Belongings
-from maniple.cli.exit_status import WrongUsage, cancelling, silent_keyboard
-from maniple.cli.render import Screens, View
-from maniple.cli.render.run_state import Tally
+from maniple.cli.chat.attachments import Attachments
+from maniple.cli.process import WrongUsage, cancel_on_interrupt, hide_typing
+from maniple.cli.render import Consoles, View
+from maniple.cli.render.run_text import has_answer
 from maniple.cli.text import clean, file_size, one_line, time_ago
 from maniple.errors import FileError
-from maniple.events import PlanChanged, RunInterrupted, read_event
+from maniple.events import RunInterrupted, RunView, load_run_view, read_event
 from maniple.evidence import Source
 from maniple.graph import RunOptions
 from maniple.runs import Engine, NotWaiting, RunRequest, ThreadBusy
@@ -27,29 +27,22 @@ from maniple.store import RunRecord, Store, Thread
 from maniple.types import Worker
 
 if TYPE_CHECKING:
-    from maniple.cli.chat import Choices
-    from maniple.report_files import Press
+    from maniple.cli.chat import ChatOptions
+    from maniple.report_files import Press, Report
 
-
-LISTED = 20
-
-
+LISTED_CONVERSATIONS = 20
 OWNER = ""
-"""Whose they are: nobody's key is asked for at the terminal."""
-
-
+"""The owner of the conversations of the terminal, which asks for no API key."""
 _SHORTEST_PREFIX = 4
-
-
 _PAGE = 500
+_TITLE_CHARACTERS = 60
 
-
-Standing = Literal["empty", "over", "waits", "cut off", "under way"]
-"""`cut off`: nobody drives its run any more; `under way`: another program does."""
+ConversationState = Literal["empty", "finished", "waiting", "cut off", "in progress"]
+"""`waiting`: for an answer; `cut off`: its process has ended; `in progress`: in another process."""
 
 
 class UnknownConversation(WrongUsage):
-    """No conversation has this id or number, or more than one."""
+    """No conversation has this id or number, or several have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,7 @@ class Conversation:
 
     thread: Thread
     newest: RunRecord | None
-    standing: Standing
+    state: ConversationState
 
     @property
     def thread_id(self) -> str:
@@ -68,134 +61,112 @@ class Conversation:
 
 @dataclass(slots=True)
 class Conversations:
-    """What the store has of them. `recover` goes on with a run that nobody drives."""
+    """The stored conversations. `recover` continues a run that was cut off."""
 
     store: Store
     recover: Callable[[RunRecord], Awaitable[RunRecord | None]]
     _listed: list[str] = field(default_factory=list)
 
     async def list(self) -> Sequence[Conversation]:
-        """Return the newest ones, newest first; `find` knows them by their numbers, from 1, from now on."""
-        threads = await self.store.threads.list(OWNER, LISTED)
+        """Return the newest conversations, newest first; `find` then accepts their numbers, from 1."""
+        threads = await self.store.threads.list(OWNER, LISTED_CONVERSATIONS)
         self._listed = [thread.thread_id for thread in threads]
-        left = await self._left()
-        return [await self._conversation(thread, left) for thread in threads]
+        cut_off = await self._cut_off_runs()
+        return [await self._conversation(thread, cut_off) for thread in threads]
 
     async def find(self, name: str) -> Conversation:
-        """Return the one of this id, beginning of an id, or number in the list shown last.
+        """Return the conversation with this id, beginning of an id, or number in the newest list.
 
         Raises `UnknownConversation`.
         """
         if name.isdecimal() and 1 <= int(name) <= len(self._listed):
             name = self._listed[int(name) - 1]
         thread = await find_thread(self.store, name, OWNER)
-        return await self._conversation(thread, await self._left())
+        return await self._conversation(thread, await self._cut_off_runs())
 
     async def newest(self, *, without: str = "") -> Conversation | None:
-        """Return the newest one but `without`."""
+        """Return the newest conversation other than `without`."""
         for thread in await self.store.threads.list(OWNER, 2):
             if thread.thread_id != without:
-                return await self._conversation(thread, await self._left())
+                return await self._conversation(thread, await self._cut_off_runs())
         return None
 
     async def cut_off(self) -> Sequence[RunRecord]:
-        """Return the runs that a terminal left behind, newest first."""
+        """Return the runs of terminals that have ended, newest first."""
         return [run for run in reversed(await self.store.runs.unfinished("chat")) if run.owner == OWNER]
 
-    async def take_up(self, conversation: Conversation) -> RunRecord | None:
-        """Go on with what was cut off on it; return the newest of these runs.
+    async def recover_runs(self, conversation: Conversation) -> RunRecord | None:
+        """Continue the runs of a conversation that were cut off, and return the newest of them.
 
-        None says that there is none any more: another program has taken it up.
+        Returns None if another process continues them.
         """
         newest: RunRecord | None = None
-        for left in [run for run in await self._left() if run.thread_id == conversation.thread_id]:
-            newest = await self.recover(left) or await self.store.runs.get(left.run_id)
+        for run in [one for one in await self._cut_off_runs() if one.thread_id == conversation.thread_id]:
+            newest = await self.recover(run) or await self.store.runs.get(run.run_id)
             if newest is not None and newest.process != self.store.process:
                 return None
         return newest
 
     async def sources(self, thread_id: str) -> Sequence[Source]:
-        """Return what the newest run on a thread has read, as its report numbers it."""
+        """Return the sources of a thread's newest run, in the order of their numbers in its report."""
         runs = await self.store.runs.of_thread(thread_id, limit=1)
         return await self.store.evidence(runs[0].run_id).sources() if runs else []
 
-    async def is_under_way(self, thread_id: str) -> bool:
-        """Say whether another program works on it."""
+    async def is_in_progress(self, thread_id: str) -> bool:
+        """Return whether another process runs on the thread."""
         thread = await self.store.threads.get(thread_id, OWNER)
         if thread is None:
             return False
-        return (await self._conversation(thread, await self._left())).standing == "under way"
+        return (await self._conversation(thread, await self._cut_off_runs())).state == "in progress"
 
-    async def _left(self) -> Sequence[RunRecord]:
+    async def _cut_off_runs(self) -> Sequence[RunRecord]:
         runs = self.store.runs
         return [*await runs.unfinished("server"), *await runs.unfinished("chat")]
 
-    async def _conversation(self, thread: Thread, left: Sequence[RunRecord]) -> Conversation:
+    async def _conversation(self, thread: Thread, cut_off: Sequence[RunRecord]) -> Conversation:
         runs = await self.store.runs.of_thread(thread.thread_id, limit=1)
         newest = runs[0] if runs else None
-        return Conversation(thread, newest, _standing(newest, left))
+        return Conversation(thread, newest, _conversation_state(newest, cut_off))
 
 
 async def find_thread(store: Store, name: str, owner: str | None) -> Thread:
-    """Return the owner's thread of this id, or whose id alone begins so; raises `UnknownConversation`."""
+    """Return the owner's thread with this id, or the only one whose id begins with `name`.
+
+    Raises `UnknownConversation`.
+    """
     thread = await store.threads.get(name, owner)
     if thread is not None:
         return thread
     found: list[Thread] = []
     before: float | None = None
-    searches = len(name) >= _SHORTEST_PREFIX
-    while searches and (page := await store.threads.list(owner, _PAGE, before)):
+    is_prefix = len(name) >= _SHORTEST_PREFIX
+    while is_prefix and (page := await store.threads.list(owner, _PAGE, before)):
         found += [thread for thread in page if thread.thread_id.startswith(name)]
         before = page[-1].created_at
     if len(found) == 1:
         return found[0]
     if found:
-        raise UnknownConversation(f"{len(found)} conversations begin with {name!r}: give more of the id.")
-    raise UnknownConversation(f"There is no conversation {name!r}. /threads at the prompt lists them.")
+        raise UnknownConversation(
+            f"{len(found)} conversations have an id that begins with {name!r}. Give more of the id."
+        )
+    raise UnknownConversation(
+        f"There is no conversation {name!r}. To list conversations, enter /threads in maniple chat."
+    )
 
 
-def _standing(newest: RunRecord | None, left: Sequence[RunRecord]) -> Standing:
+def _conversation_state(newest: RunRecord | None, cut_off: Sequence[RunRecord]) -> ConversationState:
     if newest is None:
         return "empty"
-    if any(run.run_id == newest.run_id for run in left):
+    if any(run.run_id == newest.run_id for run in cut_off):
         return "cut off"
     if newest.is_unfinished:
-        return "under way"
-    return "waits" if newest.status == "interrupted" else "over"
+        return "in progress"
+    return "waiting" if newest.status == "interrupted" else "finished"
 
 
 @dataclass(slots=True)
-class Recollection:
-    """The last exchange of a conversation. `plan` is its newest plan."""
-
-    asked: str
-    tally: Tally = field(default_factory=Tally)
-    plan: PlanChanged | None = None
-
-
-async def recall(engine: Engine, run: RunRecord) -> Recollection:
-    """Read a run that has ended or waits."""
-    recollection = Recollection(question_of(run))
-    async for page in engine.events(run.run_id):
-        for record in page:
-            if record.type == "message" and not recollection.tally.listens:
-                continue  # a run has thousands of them
-            event = read_event(record.type, record.data)
-            recollection.tally.count(event)
-            if isinstance(event, PlanChanged):
-                recollection.plan = event
-    return recollection
-
-
-def question_of(run: RunRecord) -> str:
-    """Return what the person asked."""
-    request = RunRequest.of(run)
-    return request.messages[-1].text
-
-
-@dataclass(slots=True)
-class Waiting:
-    """A run that waits for the person's word. `draft` is what was edited last and could not be used."""
+class PendingQuestion:
+    """A question of a run that waits for its answer. `draft` is the edited text that was not accepted."""
 
     run_id: str
     question: RunInterrupted
@@ -208,171 +179,226 @@ def _new_thread() -> str:
 
 @dataclass(slots=True)
 class Session:
-    """One thread of turns.
+    """The conversation of this terminal: a thread, its runs, and what the user has chosen for them.
 
-    `report` is the newest finished answer as Markdown, `waiting` what the team waits for. Whatever is
-    asked raises the `ManipleError` that keeps it from being begun.
+    `run_id` is the run that was shown last, `report` the newest finished answer as Markdown, `pending` the
+    question that the team waits for. A method that starts a run raises `ManipleError` if that fails.
     """
 
     engine: Engine
     conversations: Conversations
     available: Sequence[Worker]
     new_view: Callable[[], View]
-    belongings: Belongings
+    attachments: Attachments
     options: RunOptions = field(default_factory=RunOptions)
-    most_steps: int = 12
-    pages: Path = Path("pages")
-    """Where the pages of runs are written."""
-    press: "Press | None" = None
-    """What makes files of reports."""
+    max_plan_steps: int = 12
+    pages_folder: Path = Path("pages")
+    renderer: "Press | None" = None
     thread_id: str = field(default_factory=_new_thread)
     report: str = ""
-    waiting: Waiting | None = None
+    pending: PendingQuestion | None = None
     run_id: str = ""
-    """Of the run that was followed last."""
 
-    async def ask(self, text: str) -> Tally:
-        """Send one message and show the run, then the files that it left."""
-        if await self.conversations.is_under_way(self.thread_id):
+    async def ask(self, text: str) -> RunView:
+        """Send a message, show the run, then list the files that it wrote."""
+        if await self.conversations.is_in_progress(self.thread_id):
             raise ThreadBusy(
-                "Another program works on this conversation. Ask again when it has ended, or in /new."
+                "Another process is running this conversation. Wait until it ends, or enter /new to start "
+                "another conversation."
             )
         request = RunRequest([HumanMessage(text)], thread_id=self.thread_id, options=self.options)
         accepted = await self.engine.submit(request)
-        return await self._follow(accepted.run.run_id, accepted.after)
+        return await self._show_run(accepted.run.run_id, accepted.after)
 
-    async def answer(self, answer: Any) -> Tally:
-        """Give the answer that the team waits for, and show how the run goes on."""
-        if self.waiting is None:
-            raise NotWaiting("The team waits for no answer.")
-        run_id, question = self.waiting.run_id, self.waiting.question
+    async def answer(self, answer: Any) -> RunView:
+        """Answer the pending question and show how the run continues."""
+        if self.pending is None:
+            raise NotWaiting("The team does not wait for an answer.")
+        run_id, question = self.pending.run_id, self.pending.question
         try:
             accepted = await self.engine.resume(run_id, answer, interrupt_id=question.interrupt_id)
         except NotWaiting:
-            self.waiting = None  # it was answered elsewhere
+            self.pending = None  # another process has answered
             raise
-        return await self._follow(run_id, accepted.after)
+        return await self._show_run(run_id, accepted.after)
 
-    async def give(self, path: Path) -> str:
-        """Put a file of the person's where the team works, and say so; raises `FileError`."""
-        stored = await self.belongings.give(self.thread_id, path)
+    async def attach(self, path: Path) -> str:
+        """Copy a file of the user into the workspace and return a line about it; raises `FileError`."""
+        stored = await self.attachments.add(self.thread_id, path)
         name, size = one_line(stored.upload.path), file_size(stored.upload.size)
-        replaced = ", in place of the file of that name that was there" if stored.replaced else ""
-        return f"The team has {name} ({size}){replaced}."
+        replaced = " It replaced the file of the same name." if stored.replaced else ""
+        return f"Attached {name} ({size}).{replaced}"
 
-    async def join(self, conversation: Conversation) -> Recollection | None:
-        """Go over to a conversation; return its last exchange if that is over or waits for an answer."""
-        self.thread_id, self.waiting = conversation.thread_id, None
-        self.belongings.expect(self.thread_id)
-        run = conversation.newest
-        if run is None or conversation.standing not in ("over", "waits"):
+    async def switch_to(self, conversation: Conversation) -> RunView | None:
+        """Switch to a conversation; return its newest run if that is finished or waits for an answer."""
+        self.thread_id, self.pending = conversation.thread_id, None
+        self.attachments.track(self.thread_id)
+        newest = conversation.newest
+        if newest is None or conversation.state not in ("finished", "waiting"):
             return None
-        await self.belongings.news(self.thread_id)  # those were told when they came
-        recollection = await recall(self.engine, run)
-        self._take(run.run_id, recollection.tally)
-        return recollection
+        await self.attachments.new_files(self.thread_id)  # they were listed when the run ended
+        run = await load_run_view(self.conversations.store.events, newest.run_id)
+        self._take_over(newest.run_id, run)
+        return run
 
-    async def go_on(self, conversation: Conversation) -> Tally:
-        """Go on with what was cut off on a conversation, and show it from its beginning.
+    async def recover(self, conversation: Conversation) -> RunView:
+        """Continue the cut-off run of a conversation and show it from its beginning.
 
-        Raises `ThreadBusy` when another program was faster.
+        Raises `ThreadBusy` if another process has continued it.
         """
-        self.thread_id, self.waiting = conversation.thread_id, None
-        run = await self.conversations.take_up(conversation)
+        self.thread_id, self.pending = conversation.thread_id, None
+        run = await self.conversations.recover_runs(conversation)
         if run is None:
-            raise ThreadBusy("Another program has gone on with this conversation.")
-        return await self._follow(run.run_id)
+            raise ThreadBusy("Another process has already continued this conversation.")
+        return await self._show_run(run.run_id)
 
     async def cancel(self, conversation: Conversation) -> bool:
-        """Cancel what waits or was cut off on a conversation; says whether there was something.
+        """Cancel the waiting or cut-off run of a conversation; return whether there was one.
 
-        Raises `ThreadBusy` when another program was faster.
+        Raises `ThreadBusy` if another process has continued it.
         """
         run = conversation.newest
-        if run is None or conversation.standing not in ("cut off", "waits"):
+        if run is None or conversation.state not in ("cut off", "waiting"):
             return False
-        # Not taken up before: the run would begin to work until the engine hears of this.
+        # Cancelled without recovering it first: a recovered run would work until the engine is told.
         await self.engine.cancel(run.run_id)
         if conversation.thread_id == self.thread_id:
-            self.waiting = None
+            self.pending = None
         return True
 
-    def start_over(self) -> None:
-        """Begin a new thread; choices and the last report stay."""
+    def start_thread(self) -> None:
+        """Switch to a new thread; the options and the newest report stay."""
         self.thread_id = _new_thread()
-        self.waiting = None
+        self.pending = None
 
-    async def _follow(self, run_id: str, after: int = 0) -> Tally:
+    async def _show_run(self, run_id: str, after: int = 0) -> RunView:
         view = self.new_view()
-        self.waiting, self.run_id = None, run_id
-        self.belongings.expect(self.thread_id)
-        tally = await follow(self.engine, run_id, view, after=after)
-        for line in await self.belongings.news(self.thread_id):
-            view.say(clean(line))
-        self._take(run_id, tally)
-        return tally
+        self.pending, self.run_id = None, run_id
+        self.attachments.track(self.thread_id)
+        run = await follow_run(self.engine, run_id, view, after=after)
+        for line in await self.attachments.new_files(self.thread_id):
+            view.note(clean(line))
+        self._take_over(run_id, run)
+        return run
 
-    def _take(self, run_id: str, tally: Tally) -> None:
-        if tally.status == "interrupted" and tally.question is not None:
-            self.waiting = Waiting(run_id, tally.question)
-        if tally.has_answer():
-            self.report = tally.answer
+    def _take_over(self, run_id: str, run: RunView) -> None:
+        if run.status == "interrupted" and run.pauses:
+            self.pending = PendingQuestion(run_id, run.pauses[-1])
+        if has_answer(run):
+            self.report = run.answer
 
 
-async def follow(engine: Engine, run_id: str, view: View, *, after: int = 0) -> Tally:
-    """Show the run, from the event that follows number `after`, until it ends or waits for an answer.
+async def follow_run(engine: Engine, run_id: str, view: View, *, after: int = 0) -> RunView:
+    """Show a run, from the event after number `after`, until it ends or waits for an answer.
 
-    Ctrl-C cancels it, and so does a reader of the output who has left. It is not cancelled when the
-    program is ended or its terminal is closed: then it can go on later.
+    Ctrl-C cancels the run, and so does closing the reader of the output. The run is not cancelled when the
+    program is ended or its terminal is closed: it can be continued later.
     """
-    tally = Tally()
-    stop = _Stop(engine, run_id)
+    run = RunView()
+    started = time.monotonic()
+    canceller = _RunCanceller(engine, run_id)
     try:
-        with silent_keyboard():
+        with hide_typing():
             async with view:
-                with cancelling(stop.begin, view.say):
+                with cancel_on_interrupt(canceller.cancel, view.note):
                     async for page in engine.events(run_id, after):
                         for record in page:
                             event = read_event(record.type, record.data)
-                            tally.count(event)
-                            view.show(record.number, event)
+                            run.apply(event, at=record.at)
+                            view.show(record.number, event, run)
     except OSError as error:
-        if error.errno != errno.EIO:  # that is what a terminal says which was closed
+        if error.errno != errno.EIO:  # EIO: the terminal was closed
             await engine.cancel(run_id)
         raise
-    await stop.done()
-    view.finish(tally)
-    return tally
+    await canceller.wait()
+    view.finish(run, time.monotonic() - started)
+    return run
 
 
-class _Stop:
-    """The wish that a run be cancelled; a signal handler cannot wait for its fulfilment."""
+class _RunCanceller:
+    """Cancels a run from a signal handler, which cannot wait for the result."""
 
     def __init__(self, engine: Engine, run_id: str) -> None:
         self._engine = engine
         self._run_id = run_id
         self._task: asyncio.Task[object] | None = None
 
-    def begin(self) -> None:
+    def cancel(self) -> None:
         self._task = asyncio.create_task(self._engine.cancel(self._run_id))
 
-    async def done(self) -> None:
-        """Wait until a cancelled run is kept as such."""
+    async def wait(self) -> None:
+        """Wait until the cancellation is stored."""
         if self._task is not None:
             await self._task
 
 
-if TYPE_CHECKING:
-    from maniple.cli.chat.session import Session
-    from maniple.report_files import Report
+async def start_session(session: Session, options: "ChatOptions", consoles: Consoles) -> RunView | None:
+    """Enter the conversation that the options name; return the run if a cut-off one was continued.
+
+    The last exchange of an earlier conversation is printed, unless the command has a question.
+
+    Raises `UnknownConversation`, and `ThreadBusy` if another process runs the conversation.
+    """
+    if options.thread:
+        found = await session.conversations.find(options.thread)
+        return await open_conversation(found, session, show_previous=options.resume)
+    if not options.resume:
+        return None
+    runs = await session.conversations.cut_off()
+    if not runs:
+        if options.resume_only:
+            consoles.note("No run was cut off.", "dim")
+        return None
+    if others := len(runs) - 1:
+        consoles.note(
+            f"Other runs that were cut off: {others}. /threads lists them, /resume NUMBER continues one.",
+            "dim",
+        )
+    return await open_conversation(await session.conversations.find(runs[0].thread_id), session)
 
 
-async def saved_form(session: "Session", name: str) -> bytes:
-    """Return the last report as a file of that name is to hold it: Markdown, unless its end says otherwise.
+async def note_cut_off_run(session: Session, consoles: Consoles) -> None:
+    """Print how to continue the newest run that was cut off, if there is one."""
+    runs = await session.conversations.cut_off()
+    if runs:
+        consoles.note(f"{_cut_off_text(runs[0])} To continue it: maniple chat --continue", "dim")
+
+
+async def open_conversation(
+    conversation: Conversation, session: Session, *, show_previous: bool = True
+) -> RunView | None:
+    """Switch to a conversation: continue its cut-off run, or print its last exchange.
+
+    Returns the run if one was continued. Raises `ThreadBusy` if another process runs the conversation.
+    """
+    newest = conversation.newest
+    if conversation.state == "cut off" and newest is not None:
+        session.new_view().note(f"{_cut_off_text(newest)} Continuing it now.")
+        return await session.recover(conversation)
+    if conversation.state == "in progress":
+        raise ThreadBusy("Another process is running this conversation. Wait until it ends.")
+    run = await session.switch_to(conversation)
+    if run is not None and newest is not None and show_previous:
+        session.new_view().show_previous(question_of(newest), run)
+    return None
+
+
+def question_of(run: RunRecord) -> str:
+    """Return what the user asked."""
+    return RunRequest.of(run).messages[-1].text
+
+
+def _cut_off_text(run: RunRecord) -> str:
+    question = clean(one_line(question_of(run), _TITLE_CHARACTERS))
+    return f'"{question}" was cut off {time_ago(time.time() - run.created_at)}.'
+
+
+async def render_report(session: Session, name: str) -> bytes:
+    """Return the newest report as a file; the suffix of `name` selects the format, by default Markdown.
 
     Raises:
-        NoBrowser: it is to be a PDF, and there is no browser.
-        NotPrinted: the browser did not print it.
+        NoBrowser: a PDF needs a browser, and there is none.
+        NotPrinted: the browser did not print the PDF.
         StoreError: the run cannot be read.
     """
     from maniple.report_files import SUFFIXES, Press
@@ -380,16 +406,16 @@ async def saved_form(session: "Session", name: str) -> bytes:
     form = SUFFIXES.get(PurePath(name).suffix.casefold(), "markdown")
     if form == "markdown":
         return (clean(session.report).strip("\n") + "\n").encode()
-    press = session.press or Press(None)
-    return await press.made(await _report(session), form)
+    renderer = session.renderer or Press(None)
+    return await renderer.made(await _load_report(session), form)
 
 
-async def _report(session: "Session") -> "Report":
+async def _load_report(session: Session) -> "Report":
     from maniple.report_files import Report
 
     store = session.conversations.store
     run = await store.runs.get(session.run_id)
-    # A run that came to nothing is not the one that wrote the last report.
+    # A run without an answer is not the one that wrote the newest report.
     if run is None or run.status not in ("completed", "budget_exhausted"):
         return Report("", session.report)
     thread = await store.threads.get(run.thread_id, run.owner)
@@ -400,11 +426,11 @@ async def _report(session: "Session") -> "Report":
     )
 
 
-async def write_page(session: "Session") -> Path | None:
-    """Write the page of the run that was followed last; return where, or None when there is none.
+async def write_page(session: Session) -> Path | None:
+    """Write the page of the run that was shown last; return its path, or None if no run was shown.
 
     Raises:
-        FileError: it cannot be written.
+        FileError: the page cannot be written.
         StoreError: the run cannot be read.
     """
     from maniple.run_page import page_of
@@ -416,90 +442,25 @@ async def write_page(session: "Session") -> Path | None:
     if run is None:
         return None
     page = await page_of(store, run)
-    return await asyncio.to_thread(_write_privately, session.pages.absolute() / f"{run.run_id}.html", page)
+    path = session.pages_folder.absolute() / f"{run.run_id}.html"
+    return await asyncio.to_thread(_write_privately, path, page)
 
 
 async def open_page(path: Path) -> bool:
-    """Open the page in the desktop's web browser; says whether there is one."""
+    """Open a page in the desktop's web browser; return whether there is one."""
     return await asyncio.to_thread(webbrowser.open, path.as_uri())
 
 
 def _write_privately(path: Path, page: str) -> Path:
-    """Write what nobody else is to read: a page shows what the browser saw."""
+    """Write a file that only its owner can read: a page shows what the browser displayed."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(path, "w", encoding="utf-8", opener=_open_privately) as file:
             file.write(page)
     except OSError as error:
-        raise FileError(f"The run's page could not be written to {path}: {error.strerror}.") from error
+        raise FileError(f"The page of the run cannot be written to {path}: {error.strerror}.") from error
     return path
 
 
 def _open_privately(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, mode=0o600)
-
-
-if TYPE_CHECKING:
-    from maniple.cli.chat.session import Session
-    from maniple.graph import RunOptions
-
-
-_TITLE = 60
-
-
-async def arrive(session: Session, choices: "Choices", screens: Screens) -> Tally | None:
-    """Go where `choices` say; return what a run came to that was gone on with here.
-
-    The last exchange of an earlier conversation is shown, unless a question comes with the command.
-
-    Raises `UnknownConversation`, and `ManipleError` where another program works on the conversation.
-    """
-    if choices.thread:
-        found = await session.conversations.find(choices.thread)
-        return await enter(found, session, shows=choices.resumes)
-    if not choices.resumes:
-        return None
-    left = await session.conversations.cut_off()
-    if not left:
-        if choices.demands:
-            screens.note("No run was cut off.", "dim")
-        return None
-    if len(left) > 1:
-        them, one = ("them", "one") if len(left) > 2 else ("it", "it")
-        were = "more were" if len(left) > 2 else "more was"
-        screens.note(
-            f"{len(left) - 1} {were} cut off: /threads shows {them}, /resume goes on with {one}.", "dim"
-        )
-    return await enter(await session.conversations.find(left[0].thread_id), session)
-
-
-async def mention(session: Session, screens: Screens) -> None:
-    """Say in a line that a run was cut off, and how to go on with it."""
-    left = await session.conversations.cut_off()
-    if left:
-        screens.note(f"{_was_cut_off(left[0])} To go on with it: maniple chat --continue", "dim")
-
-
-async def enter(conversation: Conversation, session: Session, *, shows: bool = True) -> Tally | None:
-    """Go over to a conversation: show its last exchange, or go on with its run that was cut off.
-
-    Returns what such a run came to. Raises `ThreadBusy` where another program works on it.
-    """
-    run = conversation.newest
-    if conversation.standing == "cut off" and run is not None:
-        session.new_view().say(f"{_was_cut_off(run)} It goes on now.")
-        return await session.go_on(conversation)
-    if conversation.standing == "under way":
-        raise ThreadBusy("Another program works on this conversation. Wait for its end.")
-    recollection = await session.join(conversation)
-    if recollection is not None and shows:
-        told = recollection.tally
-        waiting = [recollection.plan, told.question] if session.waiting is not None else []
-        events = [event for event in waiting if event is not None]
-        session.new_view().recall(recollection.asked, told.answer if told.has_answer() else "", events)
-    return None
-
-
-def _was_cut_off(run: RunRecord) -> str:
-    asked = clean(one_line(question_of(run), _TITLE))
-    return f'"{asked}" was cut off {time_ago(time.time() - run.created_at)}.'

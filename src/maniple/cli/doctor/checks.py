@@ -1,4 +1,4 @@
-"""What `maniple doctor` finds, and how it says so."""
+"""The findings of `maniple doctor`, and the checks of everything but the models."""
 
 import asyncio
 import importlib.util
@@ -17,7 +17,7 @@ from rich.text import Text
 from maniple.agents import roles_of
 from maniple.browser import open_browser_if_any
 from maniple.browser.executable import find_executable
-from maniple.cli.mcp import keep_quiet
+from maniple.cli.mcp import silence_server_logs
 from maniple.cli.options import settings_files
 from maniple.cli.text import clean, counted, json_line
 from maniple.config import Settings, load_settings
@@ -47,26 +47,26 @@ from maniple.types import Unavailable, installing
 if TYPE_CHECKING:
     from maniple.mcp import ServerState
 
-Status = Literal["ok", "warning", "problem"]
+CheckStatus = Literal["ok", "warning", "problem"]
 _MARKS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "problem": ("✘", "red")}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. A `problem` keeps the team from answering; `remedy` says what helps."""
+    """The result of one check. A `problem` prevents every answer; `remedy` is what to do."""
 
     name: str
-    status: Status
+    status: CheckStatus
     detail: str
     remedy: str = ""
 
 
 def can_answer(findings: Sequence[Finding]) -> bool:
-    """Say whether nothing keeps the team from answering."""
+    """Return whether no finding prevents an answer."""
     return all(finding.status != "problem" for finding in findings)
 
 
-def as_json_line(findings: Sequence[Finding]) -> str:
+def findings_json(findings: Sequence[Finding]) -> str:
     """Return all findings as one JSON object: `{"ok": …, "checks": [{name, status, detail, remedy}]}`."""
     return json_line({"ok": can_answer(findings), "checks": [asdict(finding) for finding in findings]})
 
@@ -81,16 +81,16 @@ def print_findings(findings: Sequence[Finding], console: Console) -> None:
         for remedy in clean(finding.remedy).splitlines():
             console.print(Text(f"{'':<{width + 4}}→ {remedy}", style=style), soft_wrap=True)
     answers = can_answer(findings)
-    words = "The team can answer." if answers else "The team cannot answer: see the lines with ✘."
-    console.print(Text(words, style="green" if answers else "red"), soft_wrap=True)
+    conclusion = "The team can answer." if answers else "The team cannot answer. Fix the lines with ✘."
+    console.print(Text(conclusion, style="green" if answers else "red"), soft_wrap=True)
 
 
 _OLDEST_PYTHON = (3, 11)
-_LITTLE_SPACE_BYTES = 200_000_000
+_LOW_SPACE_BYTES = 200_000_000
 
 
 def check_python() -> Finding:
-    """Look at the interpreter's version."""
+    """Check the version of Python."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < _OLDEST_PYTHON:
         return Finding("Python", "problem", version, "Install Python 3.11 or newer.")
@@ -98,90 +98,95 @@ def check_python() -> Finding:
 
 
 def check_settings(config: Path | None) -> tuple[Finding, Settings | None]:
-    """Read the settings, and say from which files: `config`, and the `.env` beside it."""
+    """Read the settings from `config` and the `.env` beside it; None if they are not valid."""
     yaml_file, env_file = settings_files(config)
     try:
         settings = load_settings(yaml_file, env_file=env_file)
     except ConfigError as error:
-        return Finding("settings", "problem", str(error), "Correct the lines that are named."), None
+        return Finding("settings", "problem", str(error), "Correct the lines that are named here."), None
     files = [str(file) for file in (yaml_file, env_file) if file.is_file()]
-    read = f"{' and '.join(files)} valid" if files else f"no {yaml_file} and no .env here"
-    return Finding("settings", "ok", f"{read}; the environment comes on top"), settings
+    source = f"read from {' and '.join(files)}" if files else f"no {yaml_file} and no .env in this folder"
+    return Finding("settings", "ok", f"{source}; environment variables take precedence"), settings
 
 
 def check_notices(settings: Settings) -> Sequence[Finding]:
-    """Tell what looks like a slip although the settings are valid, such as a mistyped variable."""
+    """Return a warning for each valid setting that looks like a mistake, such as a mistyped variable."""
     return [Finding("settings", "warning", notice) for notice in settings.notices]
 
 
 def check_engine(needed: bool) -> Finding:
-    """Look for the embedded model's engine."""
+    """Check that the engine of the embedded model is installed, if it is needed."""
     if importlib.util.find_spec("xllamacpp") is not None:
         return Finding("embedded engine", "ok", "xllamacpp is installed")
     if not needed:
-        return Finding("embedded engine", "ok", "absent, and not needed")
+        return Finding("embedded engine", "ok", "not installed, and not needed")
     remedy = (
-        "Configure an endpoint (BASIC_API_KEY, BASIC_MODEL, BASIC_BASE_URL); or, where this machine has a "
-        f"package for it, {INSTALL_ENGINE}."
+        "Configure an endpoint (BASIC_API_KEY, BASIC_MODEL, BASIC_BASE_URL); or, if available for it, "
+        f"{INSTALL_ENGINE}."
     )
     return Finding("embedded engine", "problem", "xllamacpp is not installed", remedy)
 
 
 def check_model_file(settings: Settings, needed: bool) -> Finding:
-    """Look for the embedded model's file, or for the room to fetch it."""
+    """Check for the file of the embedded model, or for enough disk space to download it."""
     name = "embedded model"
     own = settings.embedded.model_file
     file = own or settings.cache_dir / "models" / QWEN_CODER.name
     if file.is_file() and (own or file.stat().st_size == QWEN_CODER.size):
-        small = "" if own else f"{QWEN_CODER.title}, small and sometimes wrong: "
+        small = "" if own else f"{QWEN_CODER.title}, a small model that makes mistakes: "
         return Finding(name, "ok", f"{small}{file}")
     if not needed:
-        return Finding(name, "ok", "absent, and not needed")
+        return Finding(name, "ok", "not installed, and not needed")
     if own:
-        return Finding(name, "problem", f"there is no {own}", "Correct embedded.model_file.")
-    if reason := _unwritable(settings.cache_dir):
-        return Finding(name, "problem", f"absent, and {reason}", "Set cache_dir elsewhere.")
+        return Finding(name, "problem", f"{own} does not exist", "Correct embedded.model_file.")
+    if reason := _unwritable_reason(settings.cache_dir):
+        return Finding(name, "problem", f"not downloaded, and {reason}", "Set cache_dir to another folder.")
     size = f"{QWEN_CODER.size / 1e9:.1f} GB"
     if _free_bytes(settings.cache_dir) < QWEN_CODER.size:
-        return Finding(name, "problem", f"absent, and no room for its {size}", "Set cache_dir elsewhere.")
-    return Finding(name, "warning", f"the first start fetches it: {size} into {file.parent}")
+        return Finding(
+            name,
+            "problem",
+            f"not downloaded, and no space for its {size}",
+            "Set cache_dir to another folder.",
+        )
+    return Finding(name, "warning", f"not downloaded yet; the first start downloads {size} to {file.parent}")
 
 
 async def check_sandbox(settings: Settings) -> Finding:
-    """Start the sandbox and let code try to get out of it."""
+    """Start the sandbox and run code that tries to escape from it."""
     own = settings.sandbox
     async with open_sandbox(own) as sandbox:
         if isinstance(sandbox, Unavailable):
-            return Finding("sandbox", "warning", f"{sandbox.reason} Code is not run.", sandbox.remedy)
+            return Finding("sandbox", "warning", f"{sandbox.reason} No code is run.", sandbox.remedy)
     if own.backend == "unsafe-local":
         return Finding("sandbox", "warning", UNSAFE, "Set sandbox.backend: bubblewrap in conf.yaml.")
-    shown = "withstood its probes" if own.backend in ("bubblewrap", "docker") else "ran a line of Python"
+    result = "passed its escape tests" if own.backend in ("bubblewrap", "docker") else "ran Python"
     network = f"only {', '.join(own.allow_hosts)}" if own.network == "allowlist" else "none"
-    detail = f"{own.backend} {shown}; network: {network}"
+    detail = f"{own.backend} {result}; network: {network}"
     if own.packages and own.backend != "bubblewrap":
-        missing = f"{detail}; packages are the image's or template's, and sandbox.packages adds none there"
-        return Finding("sandbox", "warning", missing, "Build an image or template that has them.")
+        missing = f"{detail}; sandbox.packages has no effect: packages come from the image or template"
+        return Finding("sandbox", "warning", missing, "Build an image or template with these packages.")
     return Finding("sandbox", "ok", detail)
 
 
 async def check_search(settings: Settings) -> Finding:
-    """Say who is asked; nobody is, since that may cost money."""
+    """Return which search providers are configured. None is called, because that may cost money."""
     missing = missing_settings(settings.search)
     async with open_chain(settings.search, SearchContext(folder=open_folder(settings.search))) as chain:
         if isinstance(chain, Unavailable):
             return Finding("web search", "warning", chain.reason, chain.remedy)
         asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
     if missing:
-        remedies = "\n".join(f"Set {want}, or take {name} out." for name, want in missing.items())
-        return Finding("web search", "warning", f"{asked}; but not {', '.join(missing)}", remedies)
+        remedies = "\n".join(f"Set {key}, or remove {name}." for name, key in missing.items())
+        return Finding("web search", "warning", f"{asked}; not configured: {', '.join(missing)}", remedies)
     folder = settings.search.folder
     if folder is not None and not folder.is_dir():
-        return Finding("web search", "warning", f"there is no folder {folder}", "Correct search.folder.")
+        return Finding("web search", "warning", f"{folder} does not exist", "Correct search.folder.")
     return Finding("web search", "ok", asked)
 
 
 async def check_browser(settings: Settings) -> Finding:
-    """Say which browser it is, or what it lacks; nothing is started and nobody connected with."""
+    """Return which browser is used, or what it needs. Nothing is started or connected."""
     own = settings.browser
     if not own.enabled:
         return Finding("browser", "ok", "turned off (browser.enabled)")
@@ -192,9 +197,9 @@ async def check_browser(settings: Settings) -> Finding:
     except ConfigError as error:
         return Finding("browser", "problem", str(error), "Correct it in conf.yaml or .env.")
     if own.backend in ("cdp", "sandbox"):
-        # An address may hold a key.
-        detail = f"{own.backend}; its pages reach whatever it can reach, private addresses too"
-        return Finding("browser", "warning", detail, "Let it run where that does no harm.")
+        # The address is not printed: it may hold a key.
+        detail = f"{own.backend}; its pages can reach private addresses of its network"
+        return Finding("browser", "warning", detail, "Run it in a network where this is safe.")
     found = await asyncio.to_thread(find_executable, own)
     return Finding(
         "browser", "ok", f"{found} with browser-use" if own.backend == "browser-use" else str(found)
@@ -202,36 +207,36 @@ async def check_browser(settings: Settings) -> Finding:
 
 
 def check_folders(settings: Settings) -> Sequence[Finding]:
-    """Look whether the folders can be written and have room; without the one of the store nothing runs."""
-    keeps = settings.store.backend == "sqlite"
+    """Check that the folders are writable and have space. Without the store's folder no run can start."""
+    is_stored = settings.store.backend == "sqlite"
     findings = [
-        _check_folder("data_dir", settings.data_dir, vital=keeps),
-        _check_folder("cache_dir", settings.cache_dir, vital=False),
+        _check_folder("data_dir", settings.data_dir, is_required=is_stored),
+        _check_folder("cache_dir", settings.cache_dir, is_required=False),
     ]
-    if keeps and settings.store.path is not None:
-        findings.append(_check_folder("store.path", settings.store.path.parent, vital=True))
+    if is_stored and settings.store.path is not None:
+        findings.append(_check_folder("store.path", settings.store.path.parent, is_required=True))
     return findings
 
 
-def _check_folder(name: str, folder: Path, *, vital: bool) -> Finding:
-    if reason := _unwritable(folder):
-        remedy = f"Set {name} in conf.yaml to a place that can be written."
-        return Finding(name, "problem" if vital else "warning", reason, remedy)
+def _check_folder(name: str, folder: Path, *, is_required: bool) -> Finding:
+    if reason := _unwritable_reason(folder):
+        remedy = f"Set {name} in conf.yaml to a writable folder."
+        return Finding(name, "problem" if is_required else "warning", reason, remedy)
     free = _free_bytes(folder)
     detail = f"{folder}, {free / 1e9:.1f} GB free"
-    if free < _LITTLE_SPACE_BYTES:
-        return Finding(name, "warning", detail, f"Make room, or set {name} to another disk.")
+    if free < _LOW_SPACE_BYTES:
+        return Finding(name, "warning", detail, f"Free some space, or set {name} to another disk.")
     return Finding(name, "ok", detail)
 
 
-def _unwritable(folder: Path) -> str:
-    """Return why nothing can be made in the folder, or "" when it can: tried where it is or is to be."""
+def _unwritable_reason(folder: Path) -> str:
+    """Return why no file can be created in the folder, or "" if one can; the folder may not exist yet."""
     existing = _existing(folder)
     if not existing.is_dir():
-        return f"{folder} cannot be made: {existing} is no folder"
-    verb = "written" if existing == folder.absolute() else "made"
+        return f"{folder} cannot be created: {existing} is not a folder"
+    verb = "written" if existing == folder.absolute() else "created"
     try:
-        # os.access would do for a person; to root it allows everything, in /proc and /sys too.
+        # Not os.access: for root it reports every folder as writable, even in /proc and /sys.
         with tempfile.TemporaryDirectory(dir=existing, prefix=".maniple-doctor-"):
             return ""
     except OSError as error:
@@ -239,7 +244,7 @@ def _unwritable(folder: Path) -> str:
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists; a link to nothing is there, too."""
+    """Return the folder, or its nearest existing parent. A broken link exists, too."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
 
 
@@ -248,42 +253,40 @@ def _free_bytes(folder: Path) -> int:
 
 
 _PACKAGES = "packages"
-# Importing all of them on a busy machine.
+# Time for importing all packages on a busy machine.
 _IMPORT_SECONDS = 120.0
-_STANDARD_LIBRARY_ONLY = "Sandboxed code has Python's own library only."
+_STANDARD_LIBRARY_ONLY = "Code in the sandbox can only use the standard library."
 
 
 async def check_packages(settings: Settings, progress: Progress, *, build: bool) -> Finding:
-    """Try every package of the sandbox inside it; with `build` they are installed first, if need be."""
+    """Import each package of the sandbox inside it; with `build`, install missing ones first."""
     environment = await asyncio.to_thread(find_environment, settings.sandbox, settings.cache_dir)
     if environment is None:
-        return Finding(_PACKAGES, "ok", f"none are prepared here: {_why_no_environment(settings)}")
+        return Finding(_PACKAGES, "ok", f"not managed here: {_no_environment_reason(settings)}")
     if not environment.stands:
         if not build:
             return Finding(
                 _PACKAGES,
                 "warning",
-                f"not prepared. {_STANDARD_LIBRARY_ONLY}",
-                "maniple doctor prepares them.",
+                f"not installed. {_STANDARD_LIBRARY_ONLY}",
+                "Run maniple doctor to install them.",
             )
         if settings.sandbox.backend == "bubblewrap":
             programs = await asyncio.to_thread(find_programs, settings.sandbox.python)
             if isinstance(programs, Unavailable):
-                return Finding(_PACKAGES, "ok", "not prepared, for there is no sandbox")
+                return Finding(_PACKAGES, "ok", "not installed, because there is no sandbox")
         try:
-            await install_packages(
-                environment, lambda words: progress.step(f"the sandbox's packages: {words}")
-            )
+            await install_packages(environment, lambda text: progress.step(f"sandbox packages: {text}"))
         except SandboxError as error:
             return Finding(_PACKAGES, "warning", f"{error} {_STANDARD_LIBRARY_ONLY}")
     return await _try_packages(environment, settings)
 
 
-def _why_no_environment(settings: Settings) -> str:
+def _no_environment_reason(settings: Settings) -> str:
     backend = settings.sandbox.backend
     if backend not in ("bubblewrap", "unsafe-local"):
         return f"sandbox.backend is {backend}"
-    return f"those of {settings.sandbox.python} are used" if settings.sandbox.python else "there is no Python"
+    return f"{settings.sandbox.python} brings its own" if settings.sandbox.python else "no Python was found"
 
 
 async def _try_packages(environment: PackageEnvironment, settings: Settings) -> Finding:
@@ -291,19 +294,19 @@ async def _try_packages(environment: PackageEnvironment, settings: Settings) -> 
     patient = settings.sandbox.model_copy(update={"timeout_seconds": _IMPORT_SECONDS, "network": "none"})
     async with open_sandbox(patient, cache_dir=settings.cache_dir) as sandbox:
         if isinstance(sandbox, Unavailable):
-            return Finding(_PACKAGES, "ok", f"{installed}; not tried, for there is no sandbox")
+            return Finding(_PACKAGES, "ok", f"{installed}; not tested, because there is no sandbox")
         try:
             broken = await find_broken_packages(environment, sandbox)
         except SandboxError as error:
             return Finding(_PACKAGES, "warning", str(error), _packages_remedy(environment))
     if broken:
-        words = "; ".join(f"{name} cannot be imported: {why}" for name, why in broken.items())
-        return Finding(_PACKAGES, "warning", words, _packages_remedy(environment))
+        detail = "; ".join(f"{name} cannot be imported: {reason}" for name, reason in broken.items())
+        return Finding(_PACKAGES, "warning", detail, _packages_remedy(environment))
     return Finding(_PACKAGES, "ok", f"{installed}, in {environment.path}")
 
 
 def _packages_remedy(environment: PackageEnvironment) -> str:
-    return f"Delete {environment.path} and run maniple doctor again; look at sandbox.memory_mb and packages."
+    return f"Check sandbox.memory_mb and packages. Then delete {environment.path} and run maniple doctor."
 
 
 _NETWORK = "sandbox network"
@@ -312,7 +315,7 @@ _RESOLVE_SECONDS = 5.0
 
 
 async def check_network(settings: Settings) -> Sequence[Finding]:
-    """Resolve the hosts of the allowlist and connect to none; nothing to say when all may be reached."""
+    """Resolve the hosts of the allowlist without connecting; return a warning for each that is blocked."""
     sandbox = settings.sandbox
     if sandbox.network != "allowlist" or sandbox.backend != "bubblewrap":
         return []
@@ -320,14 +323,14 @@ async def check_network(settings: Settings) -> Sequence[Finding]:
     named = [host for host in sandbox.allow_hosts if not host.startswith("*.")]
     reasons = await asyncio.gather(*(_unreachable_reason(guard, host) for host in named))
     return [
-        Finding(_NETWORK, "warning", reason, "Correct sandbox.allow_hosts, or look at fetch.allow_private.")
+        Finding(_NETWORK, "warning", reason, "Correct sandbox.allow_hosts, or set fetch.allow_private.")
         for reason in reasons
         if reason
     ]
 
 
 async def _unreachable_reason(guard: AddressGuard, named: str) -> str:
-    """Why this host cannot be reached, or ""."""
+    """Return why the host cannot be reached, or ""."""
     host, _, port = named.partition(":")
     try:
         async with asyncio.timeout(_RESOLVE_SECONDS):
@@ -335,12 +338,12 @@ async def _unreachable_reason(guard: AddressGuard, named: str) -> str:
     except FetchError as error:
         return str(error)
     except TimeoutError:
-        return f"{named} was not looked up in time."
+        return f"{named} could not be resolved in {_RESOLVE_SECONDS:.0f} s."
     return ""
 
 
-def check_own(settings: Settings) -> list[Finding]:
-    """Load what is added to the team, as opening it does; nothing is said where there is nothing. Blocks."""
+def check_extensions(settings: Settings) -> list[Finding]:
+    """Load the configured roles, tools and skills as the team does; no finding without any. Blocks."""
     parts = {"roles": settings.team.roles, "tools": settings.tools, "skills": settings.skills}
     added = ", ".join(f"{len(those)} {name}" for name, those in parts.items() if those)
     if not added:
@@ -350,8 +353,15 @@ def check_own(settings: Settings) -> list[Finding]:
         own_tools(settings, [])
         skills_of(settings, None)
     except ConfigError as error:
-        return [Finding("your own", "problem", str(error), "Correct what is named; docs/roles.md says how.")]
-    return [Finding("your own", "ok", f"{added} added to the team")]
+        return [
+            Finding(
+                "your own",
+                "problem",
+                str(error),
+                "Correct it; see docs/roles.md.",
+            )
+        ]
+    return [Finding("your own", "ok", f"{added} can be used")]
 
 
 _READING = "reading pages"
@@ -359,14 +369,14 @@ _READABLE_FORMATS = "HTML, PDF, Word, RSS, Atom, JSON, CSV, text, pictures"
 
 
 def check_reading(settings: Settings) -> Finding:
-    """Say how pages are read; nothing is fetched. A key that is never used is worth a word."""
+    """Return how web pages are read, and warn about a key without effect. Nothing is fetched."""
     fetch = settings.fetch
-    rules = "by robots.txt" if fetch.robots else "whatever robots.txt says"
-    opened = f"; also of {', '.join(fetch.allow_private)}" if fetch.allow_private else ""
+    rules = "respecting robots.txt" if fetch.robots else "ignoring robots.txt"
+    opened = f"; private networks: {', '.join(fetch.allow_private)}" if fetch.allow_private else ""
     detail = f"{_page_reader(fetch)}, {rules}; {_READABLE_FORMATS}{opened}"
     if fetch.jina == "never" and fetch.jina_api_key is not None:
-        remedy = "Set fetch.jina: auto, or take JINA_API_KEY out."
-        return Finding(_READING, "warning", f"{detail}; JINA_API_KEY is there and not used", remedy)
+        remedy = "Set fetch.jina: auto, or remove JINA_API_KEY."
+        return Finding(_READING, "warning", f"{detail}; JINA_API_KEY is set but not used", remedy)
     return Finding(_READING, "ok", detail)
 
 
@@ -374,11 +384,11 @@ def _page_reader(fetch: FetchSettings) -> str:
     key = "JINA_API_KEY" if fetch.jina_api_key is not None else "without a key"
     match fetch.jina:
         case "always":
-            return f"through Jina's reader alone ({key})"
+            return f"only through Jina's reader ({key})"
         case "fallback":
-            return f"directly, else through Jina's reader ({key})"
+            return f"directly, or else through Jina's reader ({key})"
         case "auto" if fetch.jina_api_key is not None:
-            return f"through Jina's reader first ({key}), else directly"
+            return f"through Jina's reader ({key}), or else directly"
         case _:
             return "directly"
 
@@ -388,17 +398,17 @@ _MCP = "MCP"
 
 
 async def check_mcp(settings: Settings) -> Sequence[Finding]:
-    """Connect to each configured server, all at once, and tell how it stands; nothing is accepted."""
+    """Connect to all configured MCP servers in parallel; no changed tool is accepted."""
     names = [name for name, one in settings.mcp.servers.items() if not one.disabled]
     if not names:
         return []
-    keep_quiet()
+    silence_server_logs()
     try:
         async with open_one_by_one(settings, names, _MCP_CONNECT_SECONDS) as servers:
             states = servers.states()
     except McpError:
-        lacking = f"the SDK is not installed for {', '.join(names)}"
-        return [Finding(_MCP, "warning", lacking, f"Run {installing('mcp')}.")]
+        detail = f"the MCP package is not installed, so these are not used: {', '.join(names)}"
+        return [Finding(_MCP, "warning", detail, f"Run {installing('mcp')}.")]
     hide = redactor_of(settings).text
     return [
         Finding(one.name, one.status, hide(one.detail), hide(one.remedy))
@@ -410,10 +420,10 @@ async def check_mcp(settings: Settings) -> Sequence[Finding]:
 def _server_findings(state: "ServerState") -> Iterator[Finding]:
     where = f"{state.name} ({state.transport})"
     if state.obstacle:
-        detail = f"{where} is not there: {state.obstacle}"
+        detail = f"{where} is unreachable: {state.obstacle}"
         yield Finding(
-            _MCP, "warning", detail, f"Correct mcp.servers; maniple mcp test {state.name} tries it."
+            _MCP, "warning", detail, f"Correct mcp.servers, then run maniple mcp test {state.name}."
         )
         return
-    left_out = f"; left out: {', '.join(state.left_out)}" if state.left_out else ""
+    left_out = f"; not used: {', '.join(state.left_out)}" if state.left_out else ""
     yield Finding(_MCP, "ok", f"{where}: {counted(len(state.tools), 'tool')}{left_out}")

@@ -1,4 +1,4 @@
-"""Checks of the models: which one answers, and whether it can be reached."""
+"""Checks of the models: which one answers, whether it is reachable, and what it can do."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from maniple.cli.doctor.checks import Finding, Status
+from maniple.cli.doctor.checks import CheckStatus, Finding
 from maniple.config import ModelSettings, Settings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ManipleError
@@ -22,7 +22,7 @@ _ENDPOINT_SECONDS = 5.0
 _LISTED_NAMES = 5
 
 
-def configured(settings: Settings) -> list[tuple[LLMType, ModelSettings]]:
+def configured_models(settings: Settings) -> list[tuple[LLMType, ModelSettings]]:
     """Return the configured model types; the first of them answers."""
     models: list[tuple[LLMType, ModelSettings | None]] = [
         (kind, getattr(settings.models, kind)) for kind in LLM_TYPES
@@ -31,68 +31,72 @@ def configured(settings: Settings) -> list[tuple[LLMType, ModelSettings]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an endpoint stands in the settings. A `vital` one has nothing to take its place.
+class EndpointSetting:
+    """The place of an endpoint in the settings. With `is_required` there is no other endpoint.
 
-    `env_prefix` is empty for a fallback, which has no variables.
+    `env_prefix` is empty for a fallback, which has no environment variables.
     """
 
     setting: str
     env_prefix: str
-    vital: bool = True
+    is_required: bool = True
 
     @property
-    def failure(self) -> Status:
-        """How bad it is when the endpoint does not answer."""
-        return "problem" if self.vital else "warning"
+    def failure_status(self) -> CheckStatus:
+        """The status of a finding that the endpoint does not answer."""
+        return "problem" if self.is_required else "warning"
 
 
 async def check_endpoints(settings: Settings) -> list[Finding]:
-    """Ask every configured endpoint for its models."""
+    """Request the list of models from every configured endpoint."""
     return list(await asyncio.gather(*(check_endpoint(*one) for one in _endpoints(settings))))
 
 
-def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, Place]]:
-    for number, (kind, model) in enumerate(configured(settings)):
+def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, EndpointSetting]]:
+    for number, (kind, model) in enumerate(configured_models(settings)):
         setting, prefix = f"models.{kind}", MODEL_PREFIXES[kind]
-        yield model, Place(setting, prefix, vital=number == 0 and not model.fallbacks)
-        for position, spare in enumerate(model.fallbacks):
-            yield spare, Place(f"{setting}.fallbacks[{position}]", "", vital=False)
+        yield model, EndpointSetting(setting, prefix, is_required=number == 0 and not model.fallbacks)
+        for position, fallback in enumerate(model.fallbacks):
+            yield fallback, EndpointSetting(f"{setting}.fallbacks[{position}]", "", is_required=False)
 
 
-async def check_endpoint(model: ModelSettings, place: Place) -> Finding:
-    """Ask one endpoint for its models."""
-    name = EndpointName.of(model.model, model.base_url, place.setting, place.env_prefix)
+async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Finding:
+    """Request the list of models from one endpoint."""
+    name = EndpointName.of(model.model, model.base_url, setting.setting, setting.env_prefix)
     try:
         async with asyncio.timeout(_ENDPOINT_SECONDS), httpx.AsyncClient(timeout=_ENDPOINT_SECONDS) as client:
             response = await client.send(_listing(client, model))
     except (httpx.HTTPError, TimeoutError) as error:
-        remedy = f"Check {name.name_of('base_url')}, the network, and that the server runs."
+        detail = f"{name} is unreachable: {_connection_failure(error)}"
+        remedy = f"Check {name.name_of('base_url')}, the network, and that the server is running."
         return Finding(
-            place.setting, place.failure, f"{name} is unreachable: {_connection_failure(error)}", remedy
+            setting.setting,
+            setting.failure_status,
+            f"{name} is unreachable: {_connection_failure(error)}",
+            remedy,
         )
     except UnicodeError:
-        detail, remedy = "the key has characters that no key has", f"Correct {name.name_of('api_key')}."
-        return Finding(place.setting, place.failure, detail, remedy)
-    return _judge(name, place, response)
+        detail, remedy = "the key has characters that are not allowed", f"Correct {name.name_of('api_key')}."
+        return Finding(setting.setting, setting.failure_status, detail, remedy)
+    return _judge(name, setting, response)
 
 
-def _judge(name: EndpointName, place: Place, response: httpx.Response) -> Finding:
-    """Say what an answer means; a list of models that lacks this one is worth a warning."""
+def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Response) -> Finding:
+    """Return the finding for a response; a list without the configured model is a warning."""
     status = response.status_code
     if status in (401, 403):
-        detail = f"{name} is unauthorised: it refuses the key (HTTP {status})"
-        return Finding(place.setting, place.failure, detail, f"Correct {name.name_of('api_key')}.")
+        detail = f"{name} rejects the API key (HTTP {status}, unauthorised)"
+        return Finding(setting.setting, setting.failure_status, detail, f"Correct {name.name_of('api_key')}.")
     if status >= 500 or 300 <= status < 400:
-        detail = f"{name} is reachable but answers HTTP {status}"
-        return Finding(place.setting, "warning", detail, f"Check {name.name_of('base_url')}.")
+        detail = f"{name} is reachable, but returned HTTP {status}"
+        return Finding(setting.setting, "warning", detail, f"Check {name.name_of('base_url')}.")
     listed = _model_names(response)
     if listed and name.model not in listed:
         shown = ", ".join(listed[:_LISTED_NAMES]) + (", …" if len(listed) > _LISTED_NAMES else "")
-        detail = f"{name} is reachable, but this model is not among those it lists: {shown}"
-        return Finding(place.setting, "warning", detail, f"Check {name.name_of('model')}.")
+        detail = f"{name} is reachable, but does not list this model. It lists: {shown}"
+        return Finding(setting.setting, "warning", detail, f"Check {name.name_of('model')}.")
     unlisted = "" if listed else "; it does not list its models"
-    return Finding(place.setting, "ok", f"{name} is reachable{unlisted}")
+    return Finding(setting.setting, "ok", f"{name} is reachable{unlisted}")
 
 
 def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
@@ -115,40 +119,40 @@ def _model_names(response: httpx.Response) -> list[str]:
 
 
 def _connection_failure(error: Exception) -> str:
-    """Return the reason in words that hold neither key nor password."""
+    """Return the reason without any key or password."""
     match error:
         case TimeoutError() | httpx.TimeoutException():
             return f"no answer in {_ENDPOINT_SECONDS:.0f} s"
         case httpx.ConnectError():
             return "no connection"
         case httpx.UnsupportedProtocol():
-            return "the URL begins with neither http:// nor https://"
+            return "the URL does not begin with http:// or https://"
         case _:
-            return f"the answer breaks off ({type(error).__name__})"
+            return f"the response is not valid HTTP ({type(error).__name__})"
 
 
 async def check_local_model(settings: Settings) -> Finding | None:
-    """Look for a model server on this machine, which answers when no endpoint is configured."""
+    """Look for a model server on this machine, which is used if no endpoint is configured."""
     if not settings.embedded.discover or settings.embedded.model_file is not None:
         return None
     found = await find_local_server()
     if found is None:
         return None
-    where = f"{found.server} runs on this machine"
-    return Finding("local server", "ok", f"{where}: {found.model} at {found.base_url} answers")
+    detail = f"{found.server} runs on this machine; {found.model} at {found.base_url} answers"
+    return Finding("local server", "ok", detail)
 
 
 _FALLBACKS: dict[Feature, str] = {
     "stream_usage": "tokens are not counted",
-    "tools": "tools are described in the prompt, and calls are read from the text",
-    "json_schema": "plans are asked for by a tool call, as a JSON object or in text",
-    "json_object": "plans are asked for in text and repaired",
-    "vision": "pictures are left out",
+    "tools": "tools are described in the prompt, and calls are parsed from the text",
+    "json_schema": "plans are requested as a tool call, a JSON object or text",
+    "json_object": "plans are requested as text, and repaired",
+    "vision": "pictures are not sent",
 }
 
 
 async def check_capabilities(settings: Settings, progress: Progress) -> list[Finding]:
-    """Ask the models that would answer five short questions each; what is found is remembered for a week."""
+    """Test each model that would answer with five short calls; the results are stored for a week."""
     findings = []
     try:
         async with open_models(settings, progress) as (models, _):
@@ -156,11 +160,13 @@ async def check_capabilities(settings: Settings, progress: Progress) -> list[Fin
                 async for found in probe(model):
                     name = f"models.{kind}: {found.feature}"
                     if found.works is None:
-                        findings.append(Finding(name, "warning", f"not found out: {found.words}"))
+                        findings.append(Finding(name, "warning", f"unknown: {found.words}"))
                     elif found.works:
                         findings.append(Finding(name, "ok", "works"))
                     else:
-                        findings.append(Finding(name, "warning", f"missing, so {_FALLBACKS[found.feature]}"))
+                        findings.append(
+                            Finding(name, "warning", f"not supported: {_FALLBACKS[found.feature]}")
+                        )
     except ManipleError as error:
         findings.append(Finding("models", "problem", str(error)))
     return findings

@@ -1,4 +1,4 @@
-"""Views of a run: terminal, plain lines, and JSON lines."""
+"""How the terminal shows a run: a live view on a terminal, plain lines elsewhere, or JSON lines."""
 
 import re
 import time
@@ -20,13 +20,20 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from maniple.cli.render.run_state import ANEW, PlanView, Retries, Tally, description
+from maniple.cli.render.run_text import (
+    ANSWER_RESTARTED,
+    RUN_MARKS,
+    describe_question,
+    final_status,
+    has_answer,
+    plan_line,
+    summary_line,
+)
 from maniple.cli.render.terminal import TerminalView
 from maniple.cli.text import (
-    RUN_MARKS,
     arguments_line,
     clean,
-    cleaned,
+    clean_event,
     duration,
     json_line,
     one_line,
@@ -40,39 +47,48 @@ from maniple.events import (
     ErrorOccurred,
     Event,
     MessageChunk,
-    PlanChanged,
+    PlanStepView,
     RunInterrupted,
+    RunView,
     ToolCalled,
     ToolReturned,
 )
 
+if TYPE_CHECKING:
+    from maniple.runtime import Answering
+
+_LINE_CHARACTERS = 160
+_PROGRESS_LINE_SECONDS = 5.0
+_ELAPSED = re.compile(r" \(\d+ s\)$")
+"""The elapsed time at the end of a progress text; the bar has a clock of its own."""
+
 
 class View(Protocol):
-    """Shows one run; a context that is entered when the run starts."""
+    """Shows one run. It is a context manager, entered when the run starts."""
 
     async def __aenter__(self) -> "View": ...
 
     async def __aexit__(self, *exception: object) -> None: ...
 
-    def show(self, number: int, event: Event) -> None:
-        """Show the next event. Its texts may be anything: a view for people prints them cleaned."""
+    def show(self, number: int, event: Event, run: RunView) -> None:
+        """Show the next event; `run` is the state after it. Both hold untrusted text."""
         ...
 
-    def say(self, text: str) -> None:
-        """Tell the person something that is not of the run."""
+    def note(self, text: str) -> None:
+        """Print a line that is not part of the run."""
         ...
 
-    def recall(self, asked: str, answer: str, waiting: Sequence[Event]) -> None:
-        """Show the last exchange of a conversation, and the events that say what is waited for."""
+    def show_previous(self, question: str, run: RunView) -> None:
+        """Show the last exchange of a conversation, and what its run waits for."""
         ...
 
-    def finish(self, tally: Tally) -> None:
-        """Show what the run came to, after its last event."""
+    def finish(self, run: RunView, seconds: float) -> None:
+        """Show the outcome of the run after its last event; `seconds` is how long it was shown."""
         ...
 
 
 class JsonView:
-    """Writes each event as one line of JSON to `output`; words go to `notes`."""
+    """Writes each event as one line of JSON to `output`, and notes to `notes`."""
 
     def __init__(self, output: IO[str], notes: IO[str]) -> None:
         self._output = output
@@ -84,41 +100,36 @@ class JsonView:
     async def __aexit__(self, *exception: object) -> None:
         return None
 
-    def show(self, number: int, event: Event) -> None:
+    def show(self, number: int, event: Event, run: RunView) -> None:
         """Write the event's line."""
         line = json_line({"id": number, "event": event.type, "data": event.data()})
         print(line, file=self._output, flush=True)
 
-    def say(self, text: str) -> None:
-        """Write to the notes."""
+    def note(self, text: str) -> None:
+        """Write a line to the notes."""
         print(text, file=self._notes, flush=True)
 
-    def recall(self, asked: str, answer: str, waiting: Sequence[Event]) -> None:
-        """The lines are of runs that are under way."""
+    def show_previous(self, question: str, run: RunView) -> None:
+        """Write nothing: only events of the present run are lines."""
 
-    def finish(self, tally: Tally) -> None:
-        """The events have said it."""
-
-
-_LONGEST_LINE = 160
+    def finish(self, run: RunView, seconds: float) -> None:
+        """Write nothing: the events hold the outcome."""
 
 
 class PlainView:
-    """Writes lines and nothing else: no colour, no cursor movement."""
+    """Writes lines without colours or cursor movement: the answer to `output`, all else to `notes`."""
 
     def __init__(self, output: IO[str], notes: IO[str]) -> None:
         self._output = output
         self._notes = notes
-        self._plan = PlanView()
-        self._retries = Retries()
-        self._calls: dict[str, float] = {}
+        self._run = RunView()
+        self._call_times: dict[str, float] = {}
         self._handlers: dict[str, Callable[[Any], None]] = {
             "start_of_agent": self._start_agent,
-            "start_of_llm": lambda _: self._retries.begin(),
-            "message": self._hear,
+            "message": self._take_message,
             "plan": self._change_plan,
             "tool_call": self._call_tool,
-            "browser_step": self._step,
+            "browser_step": self._take_browser_step,
             "tool_call_result": self._return_tool,
             "interrupt": self._ask,
             "error": self._fail,
@@ -130,89 +141,97 @@ class PlainView:
     async def __aexit__(self, *exception: object) -> None:
         return None
 
-    def show(self, number: int, event: Event) -> None:
+    def show(self, number: int, event: Event, run: RunView) -> None:
         """Write the event's lines, if it has any."""
+        self._run = run
         handler = self._handlers.get(event.type)
         if handler is not None:
-            handler(cleaned(event))
+            handler(clean_event(event))
 
-    def say(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Write a line to the notes."""
         print(text, file=self._notes, flush=True)
 
-    def recall(self, asked: str, answer: str, waiting: Sequence[Event]) -> None:
+    def show_previous(self, question: str, run: RunView) -> None:
         """Write the exchange to the notes: the output is for new answers."""
-        for text in filter(None, (f"You: {asked}", answer)):
-            self.say(clean(text).strip("\n"))
-        for event in waiting:
-            self.show(0, event)
+        self._run = run
+        answer = run.answer if has_answer(run) else ""
+        for text in filter(None, (f"You: {question}", answer)):
+            self.note(clean(text).strip("\n"))
+        if run.status == "interrupted" and run.pauses:
+            self._print_plan()
+            self._ask(run.pauses[-1])
 
-    def finish(self, tally: Tally) -> None:
-        """Write the answer, when there is one, and what the run came to."""
-        if tally.has_answer():
-            self._hand_over(clean(tally.answer).strip("\n"))
-        self.say(f"{RUN_MARKS[tally.status]} {tally.summary()}")
+    def finish(self, run: RunView, seconds: float) -> None:
+        """Write the answer, if there is one, and the outcome of the run."""
+        if has_answer(run):
+            self._write_answer(clean(run.answer).strip("\n"))
+        self.note(f"{RUN_MARKS[final_status(run)]} {summary_line(run, seconds)}")
 
-    def _hand_over(self, answer: str) -> None:
-        """Write the answer to the output, or else, before the error is raised, to the notes."""
+    def _write_answer(self, answer: str) -> None:
+        """Write the answer to the output; if that fails, write it to the notes and raise the error."""
         try:
             print(answer, file=self._output, flush=True)
         except BrokenPipeError:
             raise
         except OSError:
-            self.say(answer)
+            self.note(answer)
             raise
 
     def _start_agent(self, event: AgentStarted) -> None:
-        self.say(event.agent_name)
+        self.note(event.agent_name)
 
-    def _hear(self, event: MessageChunk) -> None:
-        if self._retries.voids(event):
-            self.say(f"  {ANEW}")
+    def _take_message(self, event: MessageChunk) -> None:
+        if self._run.is_message_replaced:
+            self.note(f"  {ANSWER_RESTARTED}")
 
-    def _change_plan(self, event: PlanChanged) -> None:
-        changed = self._plan.update(event)
-        if self._plan.is_new:
-            self.say(f"Plan: {one_line(event.title)}")
-            changed = self._plan.steps
-        for step in changed:
-            self.say(f"  {self._plan.line(step).plain.rstrip()}")
-            if step.reason and step.status != "blocked":  # it was said when it failed
-                self.say(f"    {reason_line(step.reason, _LONGEST_LINE)}")
+    def _change_plan(self, event: object) -> None:
+        update = self._run.plan_update
+        if update is None:
+            return
+        if update.is_new:
+            self._print_plan()
+        else:
+            self._print_steps(update.changed_steps)
+
+    def _print_plan(self) -> None:
+        if self._run.plan:
+            self.note(f"Plan: {one_line(clean(self._run.plan.title))}")
+            self._print_steps(self._run.plan.steps)
+
+    def _print_steps(self, steps: Sequence[PlanStepView]) -> None:
+        plan = self._run.plan.steps if self._run.plan else []
+        for step in steps:
+            self.note(f"  {plan_line(plan, step).plain.rstrip()}")
+            if step.reason and step.status != "blocked":  # it was printed when the step failed
+                self.note(f"    {reason_line(clean(step.reason), _LINE_CHARACTERS)}")
 
     def _call_tool(self, event: ToolCalled) -> None:
-        self._calls[event.tool_call_id] = time.monotonic()
-        self.say(f"  {event.tool_name}: {arguments_line(event.tool_input, _LONGEST_LINE)}")
+        self._call_times[event.tool_call_id] = time.monotonic()
+        self.note(f"  {event.tool_name}: {arguments_line(event.tool_input, _LINE_CHARACTERS)}")
 
-    def _step(self, event: BrowserStepChanged) -> None:
-        if line := step_line(event, _LONGEST_LINE):
-            self.say(f"    {line}")
+    def _take_browser_step(self, event: BrowserStepChanged) -> None:
+        if line := step_line(event, _LINE_CHARACTERS):
+            self.note(f"    {line}")
 
     def _return_tool(self, event: ToolReturned) -> None:
-        started = self._calls.pop(event.tool_call_id, None)
+        started = self._call_times.pop(event.tool_call_id, None)
         seconds = f" ({duration(time.monotonic() - started)})" if started is not None else ""
-        self.say(f"  {event.tool_name}{seconds}: {result_line(event.tool_result, _LONGEST_LINE)}")
+        self.note(f"  {event.tool_name}{seconds}: {result_line(event.tool_result, _LINE_CHARACTERS)}")
 
     def _ask(self, event: RunInterrupted) -> None:
-        for line in filter(None, description(event).split("\n")):
-            self.say(f"  {line}")
+        for line in filter(None, describe_question(event).split("\n")):
+            self.note(f"  {line}")
 
     def _fail(self, event: ErrorOccurred) -> None:
-        self.say(f"✘ {event.message}")
+        self.note(f"✘ {event.message}")
 
 
-_LINE_EVERY_SECONDS = 5.0
-
-
-_SECONDS = re.compile(r" \(\d+ s\)$")
-"""The bar has a clock of its own."""
-
-
-class ProgressBar:
-    """Shows one line: a spinner and the time for work without a measure, a bar for bytes."""
+class StartupBar:
+    """Shows the start on one line: a bar for a download, a spinner and the elapsed time for other tasks."""
 
     def __init__(self, console: Console) -> None:
-        # Two lines of columns, since a task has either a measure or none.
+        # Two sets of columns: only some tasks have a total.
         self._busy = Progress(
             SpinnerColumn(), _description_column(), TimeElapsedColumn(), console=console, transient=True
         )
@@ -229,17 +248,17 @@ class ProgressBar:
         self._shown: tuple[Progress, TaskID, str] | None = None
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        """Show `text`, and `done` of `total` bytes where that is known."""
-        text = _SECONDS.sub("", clean(text))
+        """Show `text`, and `done` of `total` bytes if they are known."""
+        text = _ELAPSED.sub("", clean(text))
         kind = self._busy if total is None else self._bytes
-        if self._shown is None or self._shown[0] is not kind or self._shown[2] != _work(text):
+        if self._shown is None or self._shown[0] is not kind or self._shown[2] != _task_of(text):
             self.close()
             kind.start()
-            self._shown = (kind, kind.add_task(text, total=total), _work(text))
+            self._shown = (kind, kind.add_task(text, total=total), _task_of(text))
         kind.update(self._shown[1], description=text, completed=done or 0, total=total)
 
     def close(self) -> None:
-        """Take the line from the screen."""
+        """Erase the line."""
         if self._shown is not None:
             progress, task, _ = self._shown
             self._shown = None
@@ -247,8 +266,8 @@ class ProgressBar:
             progress.remove_task(task)
 
 
-def _work(text: str) -> str:
-    """Return what is the same in "part 3 of 22" and "part 4 of 22", which are one piece of work."""
+def _task_of(text: str) -> str:
+    """Return the text without its numbers: "part 3 of 22" and "part 4 of 22" are the same task."""
     return re.sub(r"\d+", "#", text)
 
 
@@ -256,25 +275,25 @@ def _description_column() -> TextColumn:
     return TextColumn("{task.description}", markup=False)
 
 
-class ProgressLines:
-    """Writes a line for each new piece of work, and one every five seconds while it lasts."""
+class StartupLines:
+    """Writes a line for each new task of the start, and one every five seconds while it lasts."""
 
     def __init__(self, notes: IO[str]) -> None:
         self._notes = notes
-        self._work = ""
+        self._task = ""
         self._last = 0.0
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        """Write `text` with the share that is done, unless that was said just now."""
-        work = _work(text)
+        """Write `text` and the share that is done, unless a line of the same task was just written."""
+        task = _task_of(text)
         now = time.monotonic()
-        if work == self._work and now - self._last < _LINE_EVERY_SECONDS:
+        if task == self._task and now - self._last < _PROGRESS_LINE_SECONDS:
             return
-        self._work, self._last = work, now
+        self._task, self._last = task, now
         print(clean(text) + _share(done, total), file=self._notes, flush=True)
 
     def close(self) -> None:
-        """Leave the lines as they are."""
+        """Do nothing: the lines stay."""
 
 
 def _share(done: int | None, total: int | None) -> str:
@@ -284,25 +303,25 @@ def _share(done: int | None, total: int | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Screens:
-    """`output` (stdout) is for what was asked for, `notes` (stderr) for all else."""
+class Consoles:
+    """The two outputs of the program: `output` (stdout) for results, `notes` (stderr) for all else."""
 
     output: Console
     notes: Console
 
     @classmethod
-    def of_this_process(cls, *, color: bool = True) -> "Screens":
+    def of_this_process(cls, *, color: bool = True) -> "Consoles":
         """Return stdout and stderr; rich itself honours NO_COLOR."""
         no_color = None if color else True
         return cls(Console(no_color=no_color), Console(no_color=no_color, stderr=True))
 
     @property
     def is_live(self) -> bool:
-        """Say whether the output can be redrawn."""
+        """Whether the output is a terminal that can be repainted."""
         return self.output.is_terminal and not self.output.is_dumb_terminal
 
     def note(self, text: str, style: str = "") -> None:
-        """Say something beside the output; `text` may come from anywhere."""
+        """Print untrusted text to the notes."""
         self.notes.print(Text(clean(text), style=style), soft_wrap=not self.notes.is_terminal)
 
     def view(self, *, json: bool = False) -> View:
@@ -313,27 +332,22 @@ class Screens:
             return TerminalView(self.output)
         return PlainView(self.output.file, self.notes.file)
 
-    def progress(self) -> ProgressBar | ProgressLines:
-        """Return what shows how far the start is."""
-        live = self.notes.is_terminal and not self.notes.is_dumb_terminal
-        return ProgressBar(self.notes) if live else ProgressLines(self.notes.file)
+    def progress(self) -> "StartupBar | StartupLines":
+        """Return what shows the progress of the start."""
+        is_live = self.notes.is_terminal and not self.notes.is_dumb_terminal
+        return StartupBar(self.notes) if is_live else StartupLines(self.notes.file)
+
+    def announce_model(self, answering: "Answering", notices: Sequence[str]) -> None:
+        """Print which model answers, and what is not available. No endpoint has been called yet."""
+        for text in _model_lines(answering):
+            self.note(text, "dim")
+        for notice in notices:
+            self.note(f"• {notice}", "dim")
 
 
-if TYPE_CHECKING:
-    from maniple.runtime import Answering
-
-
-def announce(answering: "Answering", notices: Sequence[str], screens: Screens) -> None:
-    """Say which model is used, and what is absent. No endpoint has been asked anything yet."""
-    for text in _greeting(answering):
-        screens.note(text, "dim")
-    for notice in notices:
-        screens.note(f"• {notice}", "dim")
-
-
-def _greeting(answering: "Answering") -> Iterator[str]:
+def _model_lines(answering: "Answering") -> Iterator[str]:
     if answering.embedded:
-        yield f"Using {answering.model}, a small model inside this program: it may be wrong."
+        yield f"Using {answering.model}, a small model that runs inside this program. It makes mistakes."
     else:
         yield f"Using {answering.model} at {answering.url}."
     if answering.advice:

@@ -13,7 +13,8 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
-from maniple.cli.render.run_state import AGENT_STYLES, ANSWERING
+from maniple.cli.render.run_text import AGENT_STYLES
+from maniple.events import ANSWERING_AGENTS
 
 _DEFINITION = re.compile(r"^( {0,3})\[(?=[^\]\n]+\]:)(.*)$", re.MULTILINE)
 
@@ -22,8 +23,8 @@ class _LeftHeading(Heading):
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
-class Prose(Markdown):
-    """Markdown with its addresses in sight, since what a link is called is the model's word only."""
+class SafeMarkdown(Markdown):
+    """Markdown that prints the address of each link, because the model chooses the text of a link."""
 
     elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
 
@@ -35,14 +36,14 @@ class Prose(Markdown):
 
 
 def _with_definitions(text: str) -> str:
-    """Keep `[1]: https://…` as text: the block that refers to it may long be printed."""
+    """Keep `[1]: https://…` as text: the block that refers to it may already be printed."""
     references: dict[str, object] = {}
     MarkdownIt().parse(text, references)
     return _DEFINITION.sub(r"\1\\[\2  ", text) if references.get("references") else text
 
 
 def _without_repeated_addresses(tokens: list[Token]) -> Iterable[Token]:
-    """Drop the link around a text that is the address itself."""
+    """Drop the link around a text that is its own address."""
     bare = False
     for position, token in enumerate(tokens):
         if token.type == "link_open":
@@ -52,7 +53,7 @@ def _without_repeated_addresses(tokens: list[Token]) -> Iterable[Token]:
 
 
 class Excerpt:
-    """A renderable without blank lines around it and, where `last` is given, only its last lines."""
+    """A renderable without blank lines around it; with `last`, only that number of its last lines."""
 
     def __init__(self, body: RenderableType, last: int | None = None) -> None:
         self._body = body
@@ -72,20 +73,20 @@ def _is_blank(line: list[Segment]) -> bool:
     return not any(segment.text.strip() for segment in line if not segment.control)
 
 
-class Blocks:
-    """Cuts streamed Markdown where a block has ended for good, so that it can be printed for good."""
+class MarkdownSplitter:
+    """Splits streamed Markdown into blocks that later text cannot change, so that they can be printed."""
 
     def __init__(self) -> None:
         self._parser = MarkdownIt().enable("table")
         self.rest = ""
 
     def feed(self, text: str) -> str:
-        """Add `text`; return the blocks that nothing can change any more, or an empty string."""
+        """Add `text`; return the blocks that are complete, or an empty string."""
         self.rest += text
         if "\n" not in text:
             return ""
         lines = self.rest.splitlines(keepends=True)
-        # An unfinished line may still turn from a paragraph into the next item of a list.
+        # An unfinished line may still become the next item of a list.
         whole = lines if lines[-1].endswith("\n") else lines[:-1]
         tokens = self._parser.parse("".join(whole))
         starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
@@ -94,24 +95,24 @@ class Blocks:
         return "".join(lines[:cut])
 
     def flush(self) -> str:
-        """Return what is left."""
+        """Return the rest."""
         rest, self.rest = self.rest, ""
         return rest
 
 
-class Lines:
-    """Cuts streamed text at its line ends."""
+class LineSplitter:
+    """Splits streamed text into lines."""
 
     def __init__(self) -> None:
         self.rest = ""
 
     def feed(self, text: str) -> str:
-        """Add `text`; return the lines that are whole."""
+        """Add `text`; return the lines that are complete."""
         whole, _, self.rest = (self.rest + text).rpartition("\n")
         return whole
 
     def flush(self) -> str:
-        """Return what is left."""
+        """Return the rest."""
         rest, self.rest = self.rest, ""
         return rest
 
@@ -119,13 +120,13 @@ class Lines:
 Kind = Literal["content", "reasoning"]
 _INDENT = (0, 0, 0, 2)
 _LONGEST_LIVE_MARKDOWN = 6_000
-"""Characters; a block longer than this is shown as it came until it is finished."""
+"""A longer block is shown as plain text until it is complete; in characters."""
 
 
 class Transcript:
     """Prints sections, one per agent, above the live region.
 
-    A header comes with the first thing that its agent shows, so that silent agents leave no trace.
+    The header is printed with the agent's first output: an agent without output has no section.
     """
 
     def __init__(self, console: Console) -> None:
@@ -133,11 +134,11 @@ class Transcript:
         self._header: tuple[str, str] | None = None
         self._agent = ""
         self._kind: Kind = "content"
-        self._stream: Blocks | Lines = Blocks()
+        self._stream: MarkdownSplitter | LineSplitter = MarkdownSplitter()
         self._gap = False
 
     def open_section(self, agent_name: str, title: str) -> None:
-        """Begin the part of an agent; `title` is that of its step, or empty."""
+        """Start the section of an agent; `title` is that of its step, or empty."""
         self.flush()
         self._agent = agent_name
         self._header = (agent_name, title)
@@ -146,32 +147,32 @@ class Transcript:
         """Add streamed text."""
         if kind != self._kind:
             self.flush()
-            self._kind, self._stream = kind, Blocks() if kind == "content" else Lines()
+            self._kind, self._stream = kind, MarkdownSplitter() if kind == "content" else LineSplitter()
         if not self._stream.rest and not text.strip():
             return
         self._print_header()
         self._print_block(self._stream.feed(text))
 
     def flush(self) -> None:
-        """Print for good what was still changing."""
+        """Print the text that was still incomplete."""
         self._print_block(self._stream.flush())
 
     def line(self, line: RenderableType) -> None:
-        """Print one line that is whole, cut at the screen's edge."""
+        """Print one line, cut at the screen's edge."""
         self.flush()
         self._print_header()
         self._console.print(Padding(line, _INDENT), no_wrap=True, overflow="ellipsis")
         self._gap = True
 
     def text(self, text: str) -> None:
-        """Print a text whole, its long lines wrapped."""
+        """Print a text with its long lines wrapped."""
         self.flush()
         self._print_header()
         self._console.print(Padding(Text(text), _INDENT))
         self._gap = True
 
     def tail(self, most_lines: int) -> RenderableType | None:
-        """Return the last lines of what is still changing."""
+        """Return the last lines of the incomplete text."""
         rest = self._stream.rest
         if not rest.strip():
             return None
@@ -179,7 +180,7 @@ class Transcript:
             return Excerpt(self._styled(rest), most_lines)
         if len(rest) > _LONGEST_LIVE_MARKDOWN:
             return Excerpt(self._indented(Text(rest[-_LONGEST_LIVE_MARKDOWN:])), most_lines)
-        return Excerpt(self._indented(Prose(rest)), most_lines)
+        return Excerpt(self._indented(SafeMarkdown(rest)), most_lines)
 
     def _print_block(self, text: str) -> None:
         if not text.strip():
@@ -192,10 +193,10 @@ class Transcript:
     def _styled(self, text: str) -> RenderableType:
         if self._kind == "reasoning":
             return Padding(Text(text, style="dim italic"), _INDENT)
-        return self._indented(Prose(text))
+        return self._indented(SafeMarkdown(text))
 
     def _indented(self, body: RenderableType) -> RenderableType:
-        return body if self._agent in ANSWERING else Padding(body, _INDENT)
+        return body if self._agent in ANSWERING_AGENTS else Padding(body, _INDENT)
 
     def _print_header(self) -> None:
         if self._header is None:

@@ -1,9 +1,9 @@
-"""A run on a terminal: streaming text, the plan, tools with their time, and what goes on now."""
+"""A run on a terminal: streamed text, the plan, tool calls with their duration, and the current activity."""
 
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from typing import IO, Any, cast
 
@@ -23,13 +23,22 @@ from rich.segment import ControlType, Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
-from maniple.cli.render.markdown import Prose, Transcript
-from maniple.cli.render.run_state import VOID, PlanView, Retries, Tally, description
-from maniple.cli.text import (
+from maniple.cli.render.markdown import SafeMarkdown, Transcript
+from maniple.cli.render.run_text import (
     RUN_MARKS,
+    SHOWN_ANSWER_RESTARTED,
+    describe_question,
+    final_status,
+    has_answer,
+    has_open_work,
+    plan_line,
+    plan_lines,
+    summary_line,
+)
+from maniple.cli.text import (
     arguments_line,
     clean,
-    cleaned,
+    clean_event,
     duration,
     one_line,
     reason_line,
@@ -43,8 +52,9 @@ from maniple.events import (
     Event,
     MessageChunk,
     ModelStarted,
-    PlanChanged,
+    PlanStepView,
     RunInterrupted,
+    RunView,
     ToolCalled,
     ToolOutput,
     ToolReturned,
@@ -57,30 +67,32 @@ _STATUS_STYLES = {
     "cancelled": "yellow",
     "budget_exhausted": "yellow",
 }
+_MOST_OUTPUT_LINES = 5
+_OUTPUT_INDENT = (0, 0, 0, 6)
+# rich has no name for "erase from here to the end of the screen".
+_ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
 
 
 class TerminalView:
-    """Prints what is finished, and keeps a live region below it that never grows over the screen."""
+    """Prints what is finished, above a live region that is never higher than the screen."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._run = RunView()
         self._transcript = Transcript(console)
-        self._plan = PlanView()
-        self._activity = Activity()
+        self._activity = ActivityLine()
         self._agent = ""
-        self._calls: dict[str, float] = {}
-        self._printing = Printing()
-        self._retries = Retries()
-        self._live = LiveRegion(console, self._region)
+        self._call_times: dict[str, float] = {}
+        self._live = LiveRegion(console, self._live_content)
         self._handlers: dict[str, Callable[[Any], None]] = {
             "start_of_agent": self._start_agent,
-            "end_of_agent": lambda _: self._rest("choosing the next step"),
+            "end_of_agent": lambda _: self._end_text("choosing the next step"),
             "start_of_llm": self._start_model,
-            "end_of_llm": lambda _: self._rest(f"{self._agent} is working"),
+            "end_of_llm": lambda _: self._end_text(f"{self._agent} is working"),
             "message": self._write,
             "plan": self._change_plan,
             "tool_call": self._call_tool,
-            "browser_step": self._step,
+            "browser_step": self._take_browser_step,
             "tool_call_result": self._return_tool,
             "interrupt": self._ask,
             "error": self._fail,
@@ -96,65 +108,83 @@ class TerminalView:
         self._transcript.flush()
         self._live.stop()
 
-    def show(self, number: int, event: Event) -> None:
+    def show(self, number: int, event: Event, run: RunView) -> None:
         """Show the event, if it is one that people see."""
-        if isinstance(event, ToolOutput):
-            self._printing.add(event)
+        self._run = run
+        if isinstance(event, ToolOutput):  # the live region reads it from the run
             return
         handler = self._handlers.get(event.type)
         if handler is not None:
-            handler(cleaned(event))
+            handler(clean_event(event))
 
-    def say(self, text: str) -> None:
-        """Say it above the live line, which has no more to say about keys then."""
+    def note(self, text: str) -> None:
+        """Print a line above the live region, which then gives no more hints about keys."""
         self._transcript.flush()
         self._activity.drop_hint()
         self._console.print(Text(text, style="yellow"), soft_wrap=True)
 
-    def recall(self, asked: str, answer: str, waiting: Sequence[Event]) -> None:
-        """Print the exchange, and what is waited for."""
-        self._console.print(Text(f"› {clean(asked)}", style="bold"))
-        if answer:
+    def show_previous(self, question: str, run: RunView) -> None:
+        """Print the last exchange of a conversation, and what the run waits for."""
+        self._run = run
+        self._console.print(Text(f"› {clean(question)}", style="bold"))
+        if has_answer(run):
             self._console.print()
-            self._console.print(Prose(clean(answer)))
-        for event in waiting:
-            self.show(0, event)
+            self._console.print(SafeMarkdown(clean(run.answer)))
+        if run.status == "interrupted" and run.pauses:
+            self._print_plan_title()
+            self._ask(run.pauses[-1])
         self._transcript.flush()
 
-    def finish(self, tally: Tally) -> None:
-        """Print the answer where no message told it, then status, time and use."""
-        if tally.has_answer() and not tally.is_told:
+    def finish(self, run: RunView, seconds: float) -> None:
+        """Print the answer if it was not streamed, then status, time and usage."""
+        if has_answer(run) and not run.is_answer_streamed:
             self._console.print()
-            self._console.print(Prose(clean(tally.answer)))
+            self._console.print(SafeMarkdown(clean(run.answer)))
         self._console.print()
-        style = _STATUS_STYLES.get(tally.status, "red")
-        self._console.print(Text.assemble((f"{RUN_MARKS[tally.status]} ", style), (tally.summary(), "dim")))
+        status = final_status(run)
+        mark = (f"{RUN_MARKS[status]} ", _STATUS_STYLES.get(status, "red"))
+        self._console.print(Text.assemble(mark, (summary_line(run, seconds), "dim")))
 
     async def _keep_refreshing(self) -> None:
         while True:
             await asyncio.sleep(_REFRESH_SECONDS)
             self._live.refresh()
 
-    def _region(self) -> RenderableType:
+    @property
+    def _steps(self) -> list[PlanStepView]:
+        return self._run.plan.steps if self._run.plan else []
+
+    def _live_content(self) -> RenderableType:
         height = self._console.height
-        plan = self._plan.lines(most=max(3, height // 3)) if self._plan.has_open_work() else []
+        plan = plan_lines(self._steps, most=max(3, height // 3)) if has_open_work(self._steps) else []
         room = max(3, height - len(plan) - 4)
-        tail = self._transcript.tail(room) or self._printing.tail(room)
+        tail = self._transcript.tail(room) or self._tool_output(room)
         parts: list[RenderableType] = [Text(""), tail] if tail else []
         if plan:
             parts += [Text(""), *plan]
         return Group(*parts, Text(""), self._activity)
 
+    def _tool_output(self, most_lines: int) -> RenderableType | None:
+        """Return the last lines of the running call that printed last, each cut at the screen's edge."""
+        outputs = (call.output for call in reversed(self._run.running_calls.values()))
+        # A progress bar overwrites its line; here each of its states is a line.
+        text = clean(next(filter(None, outputs), "").replace("\r", "\n"))
+        lines = [line for line in text.splitlines() if line.strip()]
+        if not lines:
+            return None
+        shown = "\n".join(lines[-min(most_lines, _MOST_OUTPUT_LINES) :])
+        return Padding(Text(shown, style="dim", no_wrap=True, overflow="ellipsis"), _OUTPUT_INDENT)
+
     def _start_agent(self, event: AgentStarted) -> None:
         self._agent = event.agent_name
-        self._transcript.open_section(event.agent_name, self._plan.title_for(event.agent_name))
+        step = self._run.active_step(event.agent_name)
+        self._transcript.open_section(event.agent_name, clean(step.title) if step else "")
         self._activity.begin(f"{event.agent_name} is starting")
 
     def _start_model(self, event: ModelStarted) -> None:
-        self._retries.begin()
         self._activity.begin(f"{event.agent_name} waits for the model")
 
-    def _rest(self, activity: str) -> None:
+    def _end_text(self, activity: str) -> None:
         self._transcript.flush()
         self._activity.begin(activity)
 
@@ -164,52 +194,61 @@ class TerminalView:
             self._activity.begin(f"{self._agent} is thinking")
             self._transcript.write(reasoning, "reasoning")
         elif self._agent == "planner":  # its JSON becomes the `plan` event
-            self._activity.begin("planner writes the plan")
+            self._activity.begin("planner is writing the plan")
         else:
-            if self._retries.voids(event):
-                self._transcript.line(Text(VOID, style="yellow"))
+            if self._run.is_message_replaced:
+                self._transcript.line(Text(SHOWN_ANSWER_RESTARTED, style="yellow"))
             self._activity.begin(f"{self._agent} is writing")
             self._transcript.write(content or "", "content")
 
-    def _change_plan(self, event: PlanChanged) -> None:
-        changed = self._plan.update(event)
-        if self._plan.is_new:
-            self._transcript.line(Text(f"Plan: {one_line(event.title)}", style="bold"))
-        for step in changed:
-            last = step is self._plan.steps[-1]
-            if step.status in ("failed", "blocked", "skipped") or (step.status == "completed" and not last):
-                self._transcript.line(self._plan.line(step))
-            if step.reason and step.status != "blocked":  # it was said when it failed
-                self._transcript.line(Text(f"  {reason_line(step.reason)}", style="red"))
+    def _change_plan(self, event: object) -> None:
+        update = self._run.plan_update
+        if update is None:
+            return
+        if update.is_new:
+            self._print_plan_title()
+        for step in update.changed_steps:
+            is_last = step is self._steps[-1]
+            if step.status in ("failed", "blocked", "skipped") or (
+                step.status == "completed" and not is_last
+            ):
+                self._transcript.line(plan_line(self._steps, step))
+            if step.reason and step.status != "blocked":  # it was printed when the step failed
+                self._transcript.line(Text(f"  {reason_line(clean(step.reason))}", style="red"))
+
+    def _print_plan_title(self) -> None:
+        if self._run.plan:
+            title = one_line(clean(self._run.plan.title))
+            self._transcript.line(Text(f"Plan: {title}", style="bold"))
 
     def _call_tool(self, event: ToolCalled) -> None:
-        self._calls[event.tool_call_id] = time.monotonic()
+        self._call_times[event.tool_call_id] = time.monotonic()
         arguments = f"  {arguments_line(event.tool_input)}"
         self._transcript.line(Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), arguments))
-        self._activity.begin(f"{event.tool_name} runs")
+        self._activity.begin(f"{event.tool_name} is running")
 
-    def _step(self, event: BrowserStepChanged) -> None:
+    def _take_browser_step(self, event: BrowserStepChanged) -> None:
         if line := step_line(event):
             self._transcript.line(Text(f"  {line}", style="dim"))
         self._activity.begin(f"{self._agent} is {event.state}, step {event.number}")
 
     def _return_tool(self, event: ToolReturned) -> None:
-        started = self._calls.pop(event.tool_call_id, None)
-        self._printing.end(event.tool_call_id)
+        started = self._call_times.pop(event.tool_call_id, None)
         seconds = duration(time.monotonic() - started) if started is not None else ""
-        name = f"{event.tool_name} " if self._calls else ""
+        name = f"{event.tool_name} " if self._call_times else ""
         line = Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), result_line(event.tool_result))
         self._transcript.line(line)
         self._activity.begin(f"{self._agent} is working")
 
     def _ask(self, event: RunInterrupted) -> None:
-        if text := description(event):
+        if text := describe_question(event):
             self._transcript.text(text)
             return
-        for step, line in zip(self._plan.steps, self._plan.lines(), strict=True):
+        for step, line in zip(self._steps, plan_lines(self._steps), strict=True):
             self._transcript.line(line)
-            if step.description.strip(" .") != step.title.strip(" ."):
-                self._transcript.text(f"      {one_line(step.description)}")
+            description = clean(step.description)
+            if description.strip(" .") != clean(step.title).strip(" ."):
+                self._transcript.text(f"      {one_line(description)}")
 
     def _fail(self, event: ErrorOccurred) -> None:
         self._transcript.flush()
@@ -217,8 +256,8 @@ class TerminalView:
         self._console.print(Text(f"✘ {event.message}", style="bold red"))
 
 
-class Activity:
-    """What the team does at this moment."""
+class ActivityLine:
+    """The last line of the live region: what the team does now, and for how long."""
 
     def __init__(self) -> None:
         self._text = "starting"
@@ -228,12 +267,12 @@ class Activity:
         self._spinner = Spinner("dots", style="cyan")
 
     def begin(self, text: str) -> None:
-        """Say what is done now; its time counts from the first time it is said."""
+        """Set the activity; a repeated text does not restart its clock."""
         if text != self._text:
             self._text, self._since = text, time.monotonic()
 
     def drop_hint(self) -> None:
-        """Say no more about keys."""
+        """Show no hint about keys any more."""
         self._hint = ""
 
     def __rich__(self) -> Text:
@@ -248,50 +287,12 @@ class Activity:
         )
 
 
-_STORED_CHARACTERS = 4_000
-_MOST_LINES = 5
-_OUTPUT_INDENT = (0, 0, 0, 6)
-
-
-class Printing:
-    """Keeps the newest output of each call under way; a call's standard output and errors are one text."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-
-    def add(self, event: ToolOutput) -> None:
-        """Take a piece, as untrusted as it comes."""
-        # The call that printed last is the last of them.
-        text = self._texts.pop(event.tool_call_id, "") + event.text
-        self._texts[event.tool_call_id] = text[-_STORED_CHARACTERS:]
-
-    def end(self, tool_call_id: str) -> None:
-        """Forget a call that has its result."""
-        self._texts.pop(tool_call_id, None)
-
-    def tail(self, most_lines: int) -> RenderableType | None:
-        """Return the last lines of the call that printed last, each cut at the screen's edge."""
-        if not self._texts:
-            return None
-        # A progress bar writes over its line again and again; here each state of it is a line.
-        text = clean(self._texts[next(reversed(self._texts))].replace("\r", "\n"))
-        lines = [line for line in text.splitlines() if line.strip()]
-        if not lines:
-            return None
-        shown = "\n".join(lines[-min(most_lines, _MOST_LINES) :])
-        return Padding(Text(shown, style="dim", no_wrap=True, overflow="ellipsis"), _OUTPUT_INDENT)
-
-
-# rich has no name for "erase from here to the end of the screen".
-_ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
-
-
 class LiveRegion(RenderHook):
-    """Paints `content()` below everything that is printed, and takes it away in the end.
+    """Repaints `content()` below everything that is printed, and erases it at the end.
 
-    Unlike rich's `Live` it leaves the cursor at its first cell. A terminal that wraps its lines anew when
-    its width changes takes the cursor along; so the region is all that is below the cursor, in however many
-    rows it is by then, and none of them stays behind.
+    Unlike rich's `Live` it leaves the cursor at its first cell. When the width of a terminal changes, the
+    terminal wraps its lines again and moves the cursor along. The region is everything below the cursor, in
+    however many rows, so none of them is left behind.
     """
 
     def __init__(self, console: Console, content: Callable[[], RenderableType]) -> None:
@@ -300,7 +301,7 @@ class LiveRegion(RenderHook):
         self._redirected = ExitStack()
 
     def start(self) -> None:
-        """Paint it, and print above it whatever is written to this terminal."""
+        """Paint the region; from now on everything written to this terminal is printed above it."""
         self._console.show_cursor(False)
         self._console.push_render_hook(self)
         if _is_terminal(sys.stdout):
@@ -310,11 +311,11 @@ class LiveRegion(RenderHook):
         self.refresh()
 
     def refresh(self) -> None:
-        """Paint it anew, at the size that the terminal has now."""
+        """Repaint the region at the terminal's present size."""
         self._console.print(Control())
 
     def stop(self) -> None:
-        """Take it from the screen."""
+        """Erase the region."""
         self._redirected.close()
         self._console.pop_render_hook()
         self._console.print(_ERASE, end="")
@@ -325,7 +326,7 @@ class LiveRegion(RenderHook):
         return [_ERASE, *renderables, self]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # The options are those of the text that is printed above; it may be one that is not to be wrapped.
+        # Not `options`: they belong to the text above, which may be printed without wrapping.
         lines = console.render_lines(self._content(), console.options, pad=False)[-console.height :]
         for number, line in enumerate(lines):
             if number:

@@ -1,0 +1,220 @@
+"""What the views print of a run: its outcome, its plan, and its questions to the user."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from maniple.cli.text import clean, counted, duration, escape_invisible, one_line
+from maniple.events import PlanStepView, RunInterrupted, RunView
+from maniple.types import RunStatus
+
+EXIT_CODES: Mapping[RunStatus, int] = {
+    "completed": 0,
+    "failed": 1,
+    "budget_exhausted": 4,
+    "interrupted": 3,
+    "cancelled": 130,
+}
+AGENT_STYLES: Mapping[str, str] = {
+    "coordinator": "cyan",
+    "planner": "magenta",
+    "researcher": "blue",
+    "coder": "green",
+    "browser": "yellow",
+    "file_manager": "bright_magenta",
+    "reporter": "bright_cyan",
+}
+RUN_MARKS: Mapping[RunStatus, str] = {
+    "completed": "✔",
+    "failed": "✘",
+    "cancelled": "✘",
+    "interrupted": "?",
+    "budget_exhausted": "!",
+}
+ANSWER_RESTARTED = "The model's answer broke off and starts again."
+SHOWN_ANSWER_RESTARTED = "The model's answer broke off and starts again; ignore the text above."
+_STATUS_TEXTS: Mapping[RunStatus, str] = {
+    "interrupted": "waiting for your answer",
+    "budget_exhausted": "the budget ran out: the answer is partial",
+}
+_STEP_MARKS: Mapping[str, str] = {
+    "not_started": "☐",
+    "in_progress": "▶",
+    "blocked": "!",
+    "completed": "✔",
+    "failed": "✘",
+    "skipped": "–",
+}
+_STEP_STYLES: Mapping[str, str] = {
+    "not_started": "dim",
+    "in_progress": "bold",
+    "blocked": "yellow",
+    "completed": "green",
+    "failed": "red",
+    "skipped": "dim",
+}
+_FINISHED = ("completed", "failed", "skipped")
+
+
+def final_status(run: RunView) -> RunStatus:
+    """Return how the run ended; events that stop without a status are a failure."""
+    return run.status or "failed"
+
+
+def exit_code(run: RunView) -> int:
+    """Return the program's exit status for a run; a completed run whose steps all failed counts as failed."""
+    status = final_status(run)
+    return EXIT_CODES["failed" if status == "completed" and run.has_failed_plan else status]
+
+
+def has_answer(run: RunView) -> bool:
+    """Return whether the run finished an answer."""
+    return bool(run.answer.strip()) and run.status in ("completed", "budget_exhausted")
+
+
+def summary_line(run: RunView, seconds: float) -> str:
+    """Return status, time and usage in one line; `seconds` is how long the run was shown."""
+    status, usage = final_status(run), run.usage
+    parts = [_STATUS_TEXTS.get(status, status), duration(seconds)]
+    if usage.model_calls:
+        parts.append(counted(usage.model_calls, "model call"))
+    if tokens := usage.input_tokens + usage.output_tokens:
+        parts.append(f"{counted(tokens, 'token')} ({usage.input_tokens:,} in, {usage.output_tokens:,} out)")
+    return " · ".join(parts)
+
+
+def has_open_work(steps: Sequence[PlanStepView]) -> bool:
+    """Return whether a step other than the last one, the report, is not finished."""
+    return any(step.status not in _FINISHED for step in steps[:-1])
+
+
+def plan_lines(steps: Sequence[PlanStepView], most: int | None = None) -> list[Text]:
+    """Return a plan's steps as lines like ` ✔ 1 coder  Compute`, safe to print.
+
+    If there are more than `most` lines, return those around the current step.
+    """
+    width = max((len(step.agent_name) for step in steps), default=0)
+    lines = [_step_text(number, step, width) for number, step in enumerate(steps, start=1)]
+    if most is None or len(lines) <= most:
+        return lines
+    open_indexes = (index for index, step in enumerate(steps) if step.status not in _FINISHED)
+    current = next(open_indexes, len(steps) - 1)
+    room = max(1, most - 2)
+    first = min(max(0, current - 1), len(lines) - room)
+    above, below = first, len(lines) - first - room
+    head = [Text(f"  … {above} above", style="dim")] if above else []
+    foot = [Text(f"  … {below} more", style="dim")] if below else []
+    return [*head, *lines[first : first + room], *foot]
+
+
+def plan_line(steps: Sequence[PlanStepView], step: PlanStepView) -> Text:
+    """Return the line of one of the steps."""
+    return plan_lines(steps)[steps.index(step)]
+
+
+def _step_text(number: int, step: PlanStepView, width: int) -> Text:
+    style = _STEP_STYLES.get(step.status, "")
+    return Text.assemble(
+        (f"{_STEP_MARKS.get(step.status, '?')} ", style),
+        (f"{number:>2} ", "dim"),
+        (f"{clean(step.agent_name):<{width}}  ", AGENT_STYLES.get(step.agent_name, "")),
+        (one_line(clean(step.title)), "" if step.status == "completed" else style),
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def question_kind(question: RunInterrupted) -> str:
+    """Return `plan_review`, `approval`, `unknown_result` or `question`."""
+    return question.payload.get("reason", "approval") if question.kind == "tool_approval" else question.kind
+
+
+def describe_question(question: RunInterrupted) -> str:
+    """Return what the user decides on, with every argument, safe to print.
+
+    For a plan, which is shown apart, this is only the error of an edited plan.
+    """
+    payload = question.payload
+    match question_kind(question):
+        case "plan_review":
+            error = payload.get("error")
+            return f"The edited plan is not valid: {escape_invisible(str(error))}" if error else ""
+        case "approval":
+            lines = [f"{_tool_name(payload)} asks for approval. Its arguments:", *_argument_lines(payload)]
+            if error := payload.get("error"):
+                lines.append(f"The edited arguments are not valid: {escape_invisible(str(error))}")
+            return "\n".join(lines)
+        case "unknown_result":
+            head = f"The program stopped while {_tool_name(payload)} ran. Its result is unknown. Arguments:"
+            return "\n".join([head, *_argument_lines(payload)])
+        case _:
+            return "\n".join([escape_invisible(_question_text(payload)), *_option_lines(question)])
+
+
+def answer_instructions(question: RunInterrupted) -> str:
+    """Return how the user can answer."""
+    match question_kind(question):
+        case "plan_review":
+            return "Approve the plan? Enter accepts it, e edits its steps; or write what to change."
+        case "approval" if question.payload.get("error"):
+            return "e edits the arguments again; any other text rejects the call and is sent as the reason."
+        case "approval":
+            return (
+                "y runs it, e edits the arguments; any other text rejects the call and is sent as the reason."
+            )
+        case "unknown_result":
+            return "again runs the tool again, skip continues without it; or write what its result was."
+        case _ if question_options(question):
+            return "Answer with a number or in your own words."
+        case _:
+            return "The team waits for your answer."
+
+
+def answer_hint(question: RunInterrupted) -> str:
+    """Return the placeholder of an empty prompt."""
+    return {"plan_review": "accept", "approval": "y / n / e", "unknown_result": "again / skip"}.get(
+        question_kind(question), "Your answer"
+    )
+
+
+def example_answer(question: RunInterrupted) -> str:
+    """Return an answer that can be given on the command line."""
+    return {"plan_review": "accept", "approval": "y", "unknown_result": "again"}.get(
+        question_kind(question), "your answer"
+    )
+
+
+def question_options(question: RunInterrupted) -> list[str]:
+    """Return the answers that the question offers."""
+    options = question.payload.get("options")
+    return [str(option) for option in options] if isinstance(options, list) else []
+
+
+def _question_text(payload: Mapping[str, Any]) -> str:
+    text = payload.get("question")
+    # A graph that embeds the team has a payload of its own.
+    return text if isinstance(text, str) else json.dumps(payload, ensure_ascii=False)
+
+
+def _tool_name(payload: Mapping[str, Any]) -> str:
+    return escape_invisible(str(payload.get("tool_name", "A tool")))
+
+
+def _argument_lines(payload: Mapping[str, Any]) -> Iterator[str]:
+    arguments = payload.get("tool_input") or {}
+    if not arguments:
+        yield "  (no arguments)"
+    for name, value in arguments.items():
+        text = escape_invisible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        if "\n" in text:
+            yield f"  {escape_invisible(name)}:"
+            yield from (f"    │ {line}" for line in text.split("\n"))
+        else:
+            yield f"  {escape_invisible(name)}: {text}"
+
+
+def _option_lines(question: RunInterrupted) -> Iterator[str]:
+    for number, option in enumerate(question_options(question), start=1):
+        yield f"  {number}  {escape_invisible(option)}"
