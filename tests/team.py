@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from maniple.agents import ROLES, roles_of
+from maniple.agents import ROLES, build_roles
 from maniple.config import ModelsSettings, TeamSettings
 from maniple.events import Event
 from maniple.graph import RunOptions, Team, TeamRules, build_graph
@@ -87,7 +87,7 @@ async def scripted_team(
         endpoint = {"base_url": server.base_url, "timeout_seconds": 60, "max_retries": 0, **(models or {})}
         each = {"basic": {"model": "m", **endpoint}, "reasoning": {"model": "deep", **endpoint}}
         async with open_chat_models(ModelsSettings.model_validate(each)) as chat:
-            who = roles_of(settings) if settings else ROLES
+            who = build_roles(settings) if settings else ROLES
             team = build_graph(
                 chat,
                 build_workers(settings or TeamSettings(), chat, toolbox, who),

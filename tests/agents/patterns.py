@@ -4,23 +4,23 @@ import json
 from itertools import cycle, islice
 from typing import Any
 
-from maniple.agents.tool_observations import Observed
+from maniple.agents.tool_observations import ObservedCall
 
-Answer = list[Observed]
+Answer = list[ObservedCall]
 LONG = "Berlin has 3,878,100 inhabitants and is the capital of Germany, says the statistical office."
 HITS = json.dumps([{"title": "A", "url": "https://a.test/"}, {"title": "B", "url": "https://b.test/"}])
 UNKNOWN = "Error: browse is not a valid tool, try one of [search, read]."
 
 
-def did(name: str, result: str, is_error: bool = False, /, **arguments: Any) -> Observed:
-    return Observed(name, arguments, result, is_error)
+def did(name: str, result: str, is_error: bool = False, /, **arguments: Any) -> ObservedCall:
+    return ObservedCall(name, arguments, result, is_error)
 
 
-def alone(*calls: Observed) -> list[Answer]:
+def alone(*calls: ObservedCall) -> list[Answer]:
     return [[call] for call in calls]
 
 
-def times(count: int, *calls: Observed) -> list[Answer]:
+def times(count: int, *calls: ObservedCall) -> list[Answer]:
     """`count` answers of one call each, these in turn."""
     return alone(*islice(cycle(calls), count))
 
@@ -36,7 +36,7 @@ STUCK: dict[str, list[Answer]] = {
         *[did("python_repl_tool", f"4\n[took {n / 7 + 1:.1f} s]", code="f()") for n in range(12)]
     ),
     "arguments in another order": times(
-        12, did("find", "x", a="1", b="2"), Observed("find", {"b": "2", "a": "1"}, "x")
+        12, did("find", "x", a="1", b="2"), ObservedCall("find", {"b": "2", "a": "1"}, "x")
     ),
     "arguments in other blanks and case": times(
         12, did("find", "x", query="Big  Apple"), did("find", "x", query="big apple ")

@@ -8,7 +8,7 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, Field
 
 from maniple.agents import Task
-from maniple.agents.middleware.tool_errors import in_words
+from maniple.agents.middleware.tool_errors import describe_argument_errors
 from tests.agents.endpoints import coder_with, heard
 from tests.openai_server import call, reply
 
@@ -113,4 +113,4 @@ def test_the_words_are_bounded_whatever_the_schema_and_the_arguments():
     huge = {"type": "object", "properties": properties}
     tool = StructuredTool(name="read", description="Read.", args_schema=huge, coroutine=of_a_server)
     arguments = {f"a{n}": ["y" * 10_000] for n in range(1_000)}
-    assert len(in_words(tool, f"unknown: {', '.join(arguments)}", arguments)) < 6_000
+    assert len(describe_argument_errors(tool, f"unknown: {', '.join(arguments)}", arguments)) < 6_000

@@ -8,7 +8,7 @@ import warnings
 import pytest
 from langchain_core.tools import StructuredTool
 
-from maniple.agents.middleware.call_order import TOOLS_AT_ONCE
+from maniple.agents.middleware.call_order import MAX_CONCURRENT_CALLS
 from maniple.runtime.workers import Toolbox
 from tests.openai_server import call, reply
 from tests.team import plan, scripted_team, status, step
@@ -31,7 +31,7 @@ async def test_calls_of_one_answer_run_together_but_only_so_many():
         nonlocal most
         working.add(url)
         most = max(most, len(working))
-        if len(working) == TOOLS_AT_ONCE:
+        if len(working) == MAX_CONCURRENT_CALLS:
             enough.set()
         async with asyncio.timeout(60):
             await enough.wait()
@@ -47,7 +47,7 @@ async def test_calls_of_one_answer_run_together_but_only_so_many():
     assert len(results) == len(CALLS)
     assert all(one["arguments"]["url"] in result for one, result in zip(CALLS, results, strict=True))
     assert status(frames) == "completed"
-    assert most == TOOLS_AT_ONCE
+    assert most == MAX_CONCURRENT_CALLS
 
 
 async def test_a_cancel_leaves_no_coroutine_of_the_calls_that_wait():

@@ -6,8 +6,8 @@ import pytest
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import Task
-from maniple.agents.budget import Budget, Meter
-from maniple.agents.middleware.call_order import keeps_order, ordered
+from maniple.agents.budget import Budget, UsageMeter
+from maniple.agents.middleware.call_order import is_ordered, keep_call_order
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.sandbox import Workspaces
@@ -122,7 +122,7 @@ def test_the_metadata_say_which_calls_keep_their_order(metadata, expected):
         return ""
 
     acts = StructuredTool.from_function(coroutine=act, description="Act.", metadata=metadata)
-    assert keeps_order(acts) is expected
+    assert is_ordered(acts) is expected
 
 
 @pytest.fixture(params=[True, False], ids=["ledger", "no ledger"])
@@ -164,10 +164,10 @@ async def test_after_a_crash_what_had_not_ended_goes_on_in_order(tmp_path):
 async def test_a_call_that_ends_the_run_leaves_none_behind_it_waiting():
     world = World()
     answer = calls(("act", {"what": "first"}), ("act", {"what": "second"}), ("act", {"what": "third"}))
-    meter = Meter(Budget(tool_calls=1))
+    meter = UsageMeter(Budget(tool_calls=1))
     async with coder_with([world.tool("act")], answer, DONE) as (coder, _):
         config = {"callbacks": meter.callbacks, "configurable": {SCOPE_KEY: RunScope("r", None, meter)}}
-        with ordered():
+        with keep_call_order():
             async with asyncio.timeout(60):
                 _, error = await told_by(coder.graph, {"messages": coder._messages(TASK)}, config)
     assert world.did == ["first"]

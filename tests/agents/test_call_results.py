@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, StructuredTool
 from langgraph.types import Command, Send
 
-from maniple.agents.middleware.call_records import kept, restored
+from maniple.agents.middleware.call_records import decode_answer, encode_answer
 from maniple.redaction import Redactor
 from maniple.store.redacted_ledger import RedactedLedger
 from tests.agents.ledger import Book
@@ -21,7 +21,7 @@ SAID = ToolMessage("noted", tool_call_id="1", name="note")
 
 
 def back(answer):
-    return restored(json.loads(json.dumps(kept(answer, "note", "1"))), "note", "1")
+    return decode_answer(json.loads(json.dumps(encode_answer(answer, "note", "1"))), "note", "1")
 
 
 def noting(machine, update=lambda said: [said, HumanMessage("The user's number is 7.")]):
@@ -63,10 +63,10 @@ async def test_a_command_on_record_holds_no_secret():
     ledger = RedactedLedger(book, Redactor(["canary-1234"]))
     await ledger.begin("r", "1", "note", "{}")
     command = Command(update={"messages": [SAID], "password": "canary-1234"})
-    await ledger.end("r", "1", json.dumps(kept(command, "note", "1")))
+    await ledger.end("r", "1", json.dumps(encode_answer(command, "note", "1")))
     (row,) = book.of_tool("note")
     assert "canary" not in str(row)
-    again = restored(json.loads(row.result or ""), "note", "1")
+    again = decode_answer(json.loads(row.result or ""), "note", "1")
     assert isinstance(again, Command)
     assert again.update == {"messages": [SAID], "password": "***"}
 

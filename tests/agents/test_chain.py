@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from maniple.agents.middleware.base import Chain, chained
+from maniple.agents.middleware.base import MiddlewareChain, chain_middleware
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +88,7 @@ async def test_calls_pass_the_first_as_the_outermost_just_as_they_do_without_a_c
     calls = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}])
     alone: list[str] = []
     together: list[str] = []
-    for told, made in ((alone, list), (together, chained)):
+    for told, made in ((alone, list), (together, chain_middleware)):
         middleware = [Noting(name, told) for name in ("a", "b", "c")]
         result = await _run(made(middleware), calls, AIMessage("done"))
         assert [message.text for message in result["messages"]] == ["?", "", "seen", "done"]
@@ -98,32 +98,32 @@ async def test_calls_pass_the_first_as_the_outermost_just_as_they_do_without_a_c
 
 async def test_an_update_of_the_state_reaches_it_and_the_outer_ones_see_the_answer_alone():
     told: list[str] = []
-    middleware = chained([Noting("outer", told), Noting("inner", told, number=7)])
+    middleware = chain_middleware([Noting("outer", told), Noting("inner", told, number=7)])
     assert [one.name for one in middleware] == ["outer+inner"]
     assert (await _run(middleware, AIMessage("done")))["number"] == 7
     assert told[-1] == "outer: answer"
 
 
 async def test_updates_of_several_keys_are_one():
-    middleware = chained([Noting("a", [], number=1), Noting("b", [], number=2, key="other")])
+    middleware = chain_middleware([Noting("a", [], number=1), Noting("b", [], number=2, key="other")])
     state = await _run(middleware, AIMessage("done"))
     assert (state["number"], state["other"]) == (1, 2)
 
 
 async def test_two_updates_of_one_key_are_refused_rather_than_one_of_them_lost():
-    middleware = chained([Noting("a", [], number=1), Noting("b", [], number=2)])
+    middleware = chain_middleware([Noting("a", [], number=1), Noting("b", [], number=2)])
     with pytest.raises(TypeError, match="Only one middleware"):
         await _run(middleware, AIMessage("done"))
 
 
 async def test_an_answer_of_an_inner_one_is_told_to_the_outer_ones_like_a_models():
     told: list[str] = []
-    middleware = chained([Noting("outer", told), Noting("inner", told, answer="mine")])
+    middleware = chain_middleware([Noting("outer", told), Noting("inner", told, answer="mine")])
     assert (await _run(middleware))["messages"][-1].text == "mine"
     assert told == ["outer: model", "inner: model", "outer: answer"]
 
 
 def test_those_with_nodes_of_their_own_or_blocking_calls_stay_as_they_are():
-    middleware = chained([Noting("a", []), Noting("b", []), Between(), Noting("c", []), Blocking()])
+    middleware = chain_middleware([Noting("a", []), Noting("b", []), Between(), Noting("c", []), Blocking()])
     assert [one.name for one in middleware] == ["a+b", "Between", "c", "Blocking"]
-    assert isinstance(middleware[0], Chain)
+    assert isinstance(middleware[0], MiddlewareChain)

@@ -6,7 +6,7 @@ import re
 import pytest
 from langchain_core.tools import tool
 
-from maniple.agents.compact import examples_for
+from maniple.agents.compact import choose_examples
 from maniple.config import SandboxSettings
 from maniple.graph import TeamRules
 from maniple.runtime.workers import Toolbox
@@ -237,7 +237,7 @@ async def test_the_planner_is_shown_plans_with_titles_in_the_users_language(
     ],
 )
 def test_a_locale_is_as_good_as_the_name_of_a_language(locale, name):
-    assert examples_for(locale) == name
+    assert choose_examples(locale) == name
 
 
 async def test_the_callers_locale_goes_before_the_language_of_the_request():

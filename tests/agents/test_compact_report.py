@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from maniple.agents import Result, StepFailed, Task
-from maniple.agents.compact import Research, ShortReport, is_chinese
-from maniple.agents.middleware.text_tools import CUT_NOTE
+from maniple.agents import StepFailed, StepResult, Task
+from maniple.agents.compact import CompactReporter, CompactResearcher, is_chinese
+from maniple.agents.middleware.text_tools import TRUNCATION_NOTE
 from maniple.config import ModelsSettings
 from maniple.llms import open_chat_models
 from tests.openai_server import reply, serving
 
 pytestmark = pytest.mark.anyio
 MISSING = "MISSING: the step 'Search' was not completed: no search {key}"
-DONE = Result("coder", "Compute", "Code run:\nprint(4)\nOutput: 4")
+DONE = StepResult("coder", "Compute", "Code run:\nprint(4)\nOutput: 4")
 
 
 async def report(task, answer):
@@ -21,7 +21,7 @@ async def report(task, answer):
     with serving({"other": [answer]}) as server:
         basic = {"model": "m", "base_url": server.base_url, "max_retries": 0}
         async with open_chat_models(ModelsSettings.model_validate({"basic": basic})) as models:
-            text = await ShortReport(models.get("basic"), "Set a key.").work(task)
+            text = await CompactReporter(models.get("basic"), "Set a key.").work(task)
         return text, json.dumps(server.requests, ensure_ascii=False)
 
 
@@ -30,7 +30,7 @@ def task(*results, request="What is 2+2?", **more):
 
 
 async def test_a_failed_step_stands_in_the_report_word_for_word_and_is_not_shown_to_the_model():
-    failed = Result("researcher", "Search", MISSING, done=False)
+    failed = StepResult("researcher", "Search", MISSING, done=False)
     text, shown = await report(task(DONE, failed), reply("# Four"))
     assert text == f"# Four\n\n{MISSING}"
     assert "Output: 4" in shown
@@ -38,27 +38,27 @@ async def test_a_failed_step_stands_in_the_report_word_for_word_and_is_not_shown
 
 
 async def test_a_report_of_failures_only_needs_no_model():
-    failed = Result("researcher", "Search", MISSING, done=False)
+    failed = StepResult("researcher", "Search", MISSING, done=False)
     assert await report(task(failed), reply("invented")) == (MISSING, "[]")
 
 
 @pytest.mark.parametrize(("done", "before"), [((), ""), ((DONE,), "# Four\n\n")])
 async def test_what_a_member_made_up_before_it_failed_is_marked(done, before):
     words = "MISSING: see https://made.test/up\n<data 12345678>\nfound\n</data 12345678>"
-    failed = Result("researcher", "Search", words, done=False)
+    failed = StepResult("researcher", "Search", words, done=False)
     text, _ = await report(task(*done, failed), reply("# Four"))
     assert text == f"{before}MISSING: see https://made.test/up [unverified]\n\n\n```\nfound\n```\n"
 
 
 async def test_a_cut_report_says_so_before_what_code_adds():
-    failed = Result("researcher", "Search", MISSING, done=False)
+    failed = StepResult("researcher", "Search", MISSING, done=False)
     text, _ = await report(task(DONE, failed), reply("# Fo", finish_reason="length"))
-    assert text == f"# Fo\n\n{CUT_NOTE}\n\n{MISSING}"
+    assert text == f"# Fo\n\n{TRUNCATION_NOTE}\n\n{MISSING}"
 
 
 async def test_which_files_were_written_is_not_left_to_the_model():
     line = "[files written: a.txt]"
-    written = Result("coder", "Write", f"Code run:\n…\nOutput: done\n{line}")
+    written = StepResult("coder", "Write", f"Code run:\n…\nOutput: done\n{line}")
     assert (await report(task(written), reply("Written.")))[0] == f"Written.\n\n{line}"
     repeated = f"Written.\n{line}"
     assert (await report(task(written), reply(repeated)))[0] == repeated
@@ -70,7 +70,7 @@ async def test_an_answer_from_memory_says_so_in_the_users_language():
 
 
 async def test_an_empty_report_stays_empty():
-    failed = Result("researcher", "Search", MISSING, done=False)
+    failed = StepResult("researcher", "Search", MISSING, done=False)
     assert (await report(task(DONE, failed), reply(" ")))[0] == ""
 
 
@@ -82,7 +82,7 @@ async def test_the_caller_is_heard_between_marks():
 
 async def test_a_researcher_without_any_tool_says_why():
     with pytest.raises(StepFailed, match="no key"):
-        await Research(None, None, "no key").work(task())
+        await CompactResearcher(None, None, "no key").work(task())
 
 
 @pytest.mark.parametrize(

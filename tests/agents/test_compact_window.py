@@ -3,8 +3,8 @@
 import pytest
 from langchain_core.tools import tool
 
-from maniple.agents import Result, Task
-from maniple.agents.compact import ProgramWriter, ShortReport
+from maniple.agents import StepResult, Task
+from maniple.agents.compact import CompactCoder, CompactReporter
 from maniple.errors import ModelError
 from maniple.runtime.workers import Toolbox
 from tests.agents.endpoints import model_at, narrow
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 WINDOW = 4_096
 CHARACTERS = 4 * WINDOW
 LONG = "FIRST WORDS " + "blah " * 8_000 + "LAST WORDS"
-RESULTS = tuple(Result("coder", f"{n}", f"RESULT {n}: " + "x" * 9_000 + f" END {n}") for n in range(3))
+RESULTS = tuple(StepResult("coder", f"{n}", f"RESULT {n}: " + "x" * 9_000 + f" END {n}") for n in range(3))
 
 
 @tool
@@ -50,7 +50,7 @@ async def test_a_long_question_leaves_the_results_and_the_language_in_the_report
     with narrow({"other": [reply("# Report")]}, CHARACTERS) as server:
         async with model_at(server, window=WINDOW) as model:
             task = Task(LONG, "Report", "Report it", results=RESULTS, locale="German")
-            assert await ShortReport(model).work(task) == "# Report"
+            assert await CompactReporter(model).work(task) == "# Report"
         ((system, material),) = prompts(server)
     assert "in German" in system
     assert material.startswith("Request: FIRST WORDS")
@@ -64,8 +64,10 @@ async def test_a_long_question_leaves_the_results_and_the_language_in_the_report
 async def test_a_report_that_fits_is_shown_as_it_was():
     with narrow({"other": [reply("# Report")]}, CHARACTERS) as server:
         async with model_at(server, window=WINDOW) as model:
-            task = Task("1+3=?", "Report", "Report it", results=[Result("coder", "c", "4")], locale="German")
-            await ShortReport(model).work(task)
+            task = Task(
+                "1+3=?", "Report", "Report it", results=[StepResult("coder", "c", "4")], locale="German"
+            )
+            await CompactReporter(model).work(task)
         assert prompts(server)[0][1] == "Request: 1+3=?\n4\nWrite the report in German."
 
 
@@ -73,7 +75,7 @@ async def test_a_report_that_fits_is_shown_as_it_was():
 async def test_a_window_that_nobody_knew_is_heeded_when_it_is_refused(results):
     with narrow({"other": [reply("# Report")]}, 6_000) as server:
         async with model_at(server) as model:
-            text = await ShortReport(model).work(Task(LONG, "Report", "Report it", results=results))
+            text = await CompactReporter(model).work(Task(LONG, "Report", "Report it", results=results))
         assert text.startswith("# Report")
         assert server.refused == 1
         assert "LAST WORDS" in prompts(server)[1][1]
@@ -82,7 +84,7 @@ async def test_a_window_that_nobody_knew_is_heeded_when_it_is_refused(results):
 async def test_a_program_is_asked_for_once_more_with_less_when_the_window_is_smaller_than_thought():
     with narrow({"other": [reply("print(4)")]}, 6_000) as server:
         async with model_at(server) as model:
-            text = await ProgramWriter(model, python_repl_tool).work(Task(LONG, "Code", "Code it"))
+            text = await CompactCoder(model, python_repl_tool).work(Task(LONG, "Code", "Code it"))
         assert text.endswith("Output: 4")
         assert server.refused == 1
         assert prompts(server)[1][0].startswith("Reply with one short Python code block")
@@ -92,7 +94,7 @@ async def test_a_program_is_asked_for_once_more_with_less_when_the_window_is_sma
 async def test_in_the_smallest_window_the_worked_examples_go_and_the_question_stays():
     with narrow({"other": [reply("print(4)")]}, 1_100) as server:
         async with model_at(server, window=320) as model:
-            await ProgramWriter(model, python_repl_tool).work(Task(LONG, "Code", "Code it"))
+            await CompactCoder(model, python_repl_tool).work(Task(LONG, "Code", "Code it"))
         system, *_, question = prompts(server)[-1]
         assert server.refused == 0
     assert system.startswith("Reply with one short Python code block")
@@ -104,5 +106,5 @@ async def test_a_second_refusal_is_said_in_words():
     with narrow({"other": []}, 10) as server:
         async with model_at(server) as model:
             with pytest.raises(ModelError, match="does not fit into the window"):
-                await ShortReport(model).work(Task(LONG, "Report", "Report it"))
+                await CompactReporter(model).work(Task(LONG, "Report", "Report it"))
         assert server.refused == 2

@@ -5,9 +5,9 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.budget import Budget, Meter
-from maniple.agents.middleware.context_window import ContextWindow, summary_of, within_window
-from maniple.agents.middleware.tool_availability import OfferedTools
+from maniple.agents.budget import Budget, UsageMeter
+from maniple.agents.middleware.context_window import ContextCompaction, send_within_window, summarize
+from maniple.agents.middleware.tool_availability import DynamicTools
 from maniple.errors import ModelError
 from maniple.llms import ask
 from maniple.types import AGENT_MARK
@@ -33,7 +33,7 @@ def loop(turns, summary=SUMMARY):
 
 
 def reader(model):
-    return agent_with(model, [read], ContextWindow(model, [read]))
+    return agent_with(model, [read], ContextCompaction(model, [read]))
 
 
 async def work(server, *, callbacks=(), metadata=None, **options):
@@ -127,7 +127,9 @@ async def told() -> str:
 async def test_tools_that_come_and_go_take_their_part_of_the_window(described, summaries):
     with serving(loop(3)) as server:
         async with model_at(server, window=10_000) as model:
-            agent = agent_with(model, [read], OfferedTools(Offer(described)), ContextWindow(model, [read]))
+            agent = agent_with(
+                model, [read], DynamicTools(Offer(described)), ContextCompaction(model, [read])
+            )
             await agent.graph.ainvoke({"messages": agent._messages(TASK)})
     assert sum("You shorten the record" in str(body["messages"][0]) for body in server.requests) == summaries
 
@@ -136,7 +138,7 @@ async def test_tools_that_come_and_go_take_their_part_of_the_window(described, s
 async def test_tools_that_fill_the_window_leave_a_part_of_it_to_the_conversation(window):
     with serving(loop(6)) as server:
         async with model_at(server, window=window) as model:
-            agent = agent_with(model, [read], OfferedTools(Offer(20_000)), ContextWindow(model, [read]))
+            agent = agent_with(model, [read], DynamicTools(Offer(20_000)), ContextCompaction(model, [read]))
             result = await agent.graph.ainvoke({"messages": agent._messages(TASK)})
     assert result["messages"][-1].text == "All read."
     assert all("read page after page" in str(messages) for messages in prompts(server))
@@ -167,7 +169,7 @@ async def test_one_result_longer_than_the_window_is_cut():
     script = {"coder": [call("read", page=0), reply("Read.")], "other": [SUMMARY]}
     with narrow(script, characters=16_000) as server:
         async with model_at(server, window=4_000) as model:
-            agent = agent_with(model, [long_read], ContextWindow(model, [long_read]))
+            agent = agent_with(model, [long_read], ContextCompaction(model, [long_read]))
             assert await agent.work(TASK) == "Read."
         last = prompts(server)[-1][-1]["content"]
     assert "first words" in last
@@ -196,7 +198,7 @@ async def test_a_summary_that_fails_ends_no_run(summary):
 
 
 async def test_shortening_is_counted_but_takes_no_report_s_last_call():
-    meter = Meter(Budget(model_calls=2))
+    meter = UsageMeter(Budget(model_calls=2))
     with narrow(loop(9), characters=16_000) as server:
         metadata = {AGENT_MARK: "reporter"}
         _, error = await work(server, callbacks=meter.callbacks, metadata=metadata, window=2_000)
@@ -211,13 +213,13 @@ async def test_a_conversation_is_fitted_and_sent_once_more_when_it_overflows():
     thread.append(HumanMessage("What did I say?"))
     with narrow({"coordinator": [reply("Hi.")]}, characters=8_000) as server:
         async with model_at(server) as model:
-            answer = await within_window(model, thread, lambda messages: ask(model, messages))
+            answer = await send_within_window(model, thread, lambda messages: ask(model, messages))
             assert answer.text == "Hi."
             assert server.refused == 1
             assert server.requests[1]["messages"][-1]["content"] == "What did I say?"
             server.reset({"coordinator": [{"status": 401}]})
             with pytest.raises(ModelError) as caught:
-                await within_window(model, thread[:1], lambda messages: ask(model, messages))
+                await send_within_window(model, thread[:1], lambda messages: ask(model, messages))
             assert caught.value.code == "model_auth"
 
 
@@ -225,8 +227,8 @@ async def test_a_record_longer_than_the_window_can_still_be_summarised():
     record = [HumanMessage(f"{n}: " + "word " * 2_000) for n in range(10)]
     with narrow({"other": [SUMMARY]}, characters=8_000) as server:
         async with model_at(server, window=2_000) as model:
-            assert "the secret of page 0 is 42" in await summary_of(model, record)
+            assert "the secret of page 0 is 42" in await summarize(model, record)
         assert server.refused == 0
     with serving({"other": [{"status": 503}]}) as server:
         async with model_at(server) as model:
-            assert await summary_of(model, record) == ""
+            assert await summarize(model, record) == ""

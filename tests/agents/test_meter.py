@@ -9,7 +9,16 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.budget import REPORT_SECONDS, Budget, Meter, Prices, amounts, levels, price_of, prices_of
+from maniple.agents.budget import (
+    REPORT_SECONDS,
+    Budget,
+    Prices,
+    UsageMeter,
+    find_price,
+    iterate_limits,
+    load_prices,
+    usage_by_limit,
+)
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import ask
@@ -53,7 +62,7 @@ def given(one):
 @pytest.mark.parametrize(("limit", "allowed", "tool_calls"), [("model_calls", 3, 3), ("tool_calls", 2, 2)])
 async def test_a_call_beyond_the_limit_is_refused_before_it_is_sent(limit, allowed, tool_calls):
     CALLED.clear()
-    meter = Meter(Budget(**{limit: allowed}))
+    meter = UsageMeter(Budget(**{limit: allowed}))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             coder = agent(model)
@@ -68,7 +77,7 @@ async def test_a_call_beyond_the_limit_is_refused_before_it_is_sent(limit, allow
 
 
 async def test_tokens_and_money_are_counted_from_what_the_endpoint_says():
-    meter = Meter(Budget(tokens=1_000_000), {"m": Prices(input=2.0, output=10.0)})
+    meter = UsageMeter(Budget(tokens=1_000_000), {"m": Prices(input=2.0, output=10.0)})
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             await ask(model, QUESTION, config={"callbacks": meter.callbacks})
@@ -80,7 +89,7 @@ async def test_tokens_and_money_are_counted_from_what_the_endpoint_says():
 
 
 async def test_the_tokens_of_an_endpoint_that_tells_no_usage_are_estimated():
-    meter = Meter()
+    meter = UsageMeter()
     with serving({"other": [reply("one two three four", usage=False)]}) as server:
         async with model_at(server) as model:
             await ask(model, QUESTION, config={"callbacks": meter.callbacks})
@@ -89,7 +98,7 @@ async def test_the_tokens_of_an_endpoint_that_tells_no_usage_are_estimated():
 
 
 async def test_an_answer_that_broke_off_is_paid_and_one_that_never_came_is_not():
-    broken, never = Meter(), Meter()
+    broken, never = UsageMeter(), UsageMeter()
     script = {"other": [reply("one two three four", cut_after=2)]}
     with serving(script) as server:
         async with model_at(server) as model:
@@ -104,7 +113,7 @@ async def test_an_answer_that_broke_off_is_paid_and_one_that_never_came_is_not()
 
 @pytest.mark.parametrize("limit", [{"tokens": 400}, {"cost": 0.0004}])
 async def test_a_call_whose_prompt_alone_does_not_fit_is_not_sent(limit):
-    meter = Meter(Budget(**limit), {"m": Prices(input=1.0)})
+    meter = UsageMeter(Budget(**limit), {"m": Prices(input=1.0)})
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             with pytest.raises(BudgetExhausted, match="the next call needs about"):
@@ -114,7 +123,7 @@ async def test_a_call_whose_prompt_alone_does_not_fit_is_not_sent(limit):
 
 @pytest.mark.parametrize("limit", [{"model_calls": 5}, {"tokens": 60}])
 async def test_parallel_calls_go_beyond_a_limit_by_no_more_than_what_is_under_way(limit):
-    meter = Meter(Budget(**limit))
+    meter = UsageMeter(Budget(**limit))
     with serving({"other": [reply("a b", delay_seconds=0.01)]}) as server:
         async with model_at(server) as model:
             asked = [ask(model, QUESTION, config={"callbacks": meter.callbacks}) for _ in range(20)]
@@ -128,7 +137,7 @@ async def test_parallel_calls_go_beyond_a_limit_by_no_more_than_what_is_under_wa
 
 
 async def test_the_report_has_one_call_beyond_the_limit_and_nobody_else_has():
-    meter = Meter(Budget(model_calls=1), used=Usage(model_calls=1))
+    meter = UsageMeter(Budget(model_calls=1), used=Usage(model_calls=1))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             for role, summary, sent in [("coder", False, 0), ("reporter", True, 0), ("reporter", False, 1)]:
@@ -146,7 +155,7 @@ async def test_the_report_has_one_call_beyond_the_limit_and_nobody_else_has():
 
 
 async def test_a_report_that_broke_off_may_be_asked_for_again():
-    meter = Meter(Budget(model_calls=1), used=Usage(model_calls=1))
+    meter = UsageMeter(Budget(model_calls=1), used=Usage(model_calls=1))
     script = {"other": [{"chunks": ["# Re", "port"], "cut_after": 1, "times": 1}, reply("# Report")]}
     with serving(script) as server:
         async with model_at(server) as model:
@@ -160,7 +169,9 @@ async def test_a_report_that_broke_off_may_be_asked_for_again():
 
 async def test_a_meter_goes_on_where_it_was_before_a_restart():
     now = [100.0]
-    meter = Meter(Budget(seconds=10, tool_calls=10), used=Usage(2, 3, 40, 5, 6.0, 0.5), clock=lambda: now[0])
+    meter = UsageMeter(
+        Budget(seconds=10, tool_calls=10), used=Usage(2, 3, 40, 5, 6.0, 0.5), clock=lambda: now[0]
+    )
     now[0] += 1_000
     assert meter.used.seconds == 6.0, "waiting for a place to work in is no work"
     meter.start()
@@ -179,10 +190,10 @@ async def test_a_meter_goes_on_where_it_was_before_a_restart():
 async def test_four_fifths_of_any_limit_are_near_it():
     limits = {"tokens": 100, "model_calls": 10, "tool_calls": 10, "cost": 1.0}
     almost = Usage(7, 7, 39, 40, 0, 0.79)
-    assert Meter(Budget(**limits), used=almost).near() is None
+    assert UsageMeter(Budget(**limits), used=almost).near() is None
     for field, value in [("model_calls", 8), ("tool_calls", 8), ("output_tokens", 41), ("cost", 0.8)]:
         used = Usage(**{**{name: getattr(almost, name) for name in almost.__slots__}, field: value})
-        assert Meter(Budget(**limits), used=used).near(), field
+        assert UsageMeter(Budget(**limits), used=used).near(), field
 
 
 @dataclass
@@ -193,7 +204,7 @@ class Day:
     used: Usage
 
     def levels(self, **coming):
-        return levels(self.budget, amounts(self.used), coming, {}, is_daily=True)
+        return iterate_limits(self.budget, usage_by_limit(self.used), coming, {}, is_daily=True)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +224,7 @@ class Day:
     ],
 )
 async def test_a_limit_that_is_shared_binds_beside_the_run_s_own_and_is_named(limits, used, words):
-    meter = Meter(Budget(**dict.fromkeys(limits, 1_000)), shared=Day(Budget(**limits), used))
+    meter = UsageMeter(Budget(**dict.fromkeys(limits, 1_000)), shared=Day(Budget(**limits), used))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             with pytest.raises(BudgetExhausted) as caught:
@@ -225,7 +236,7 @@ async def test_a_limit_that_is_shared_binds_beside_the_run_s_own_and_is_named(li
 
 
 async def test_tool_calls_are_allowed_by_what_is_shared_too():
-    meter = Meter(shared=Day(Budget(tool_calls=3), Usage(tool_calls=2)))
+    meter = UsageMeter(shared=Day(Budget(tool_calls=3), Usage(tool_calls=2)))
     assert meter.allows(tool_calls=1)
     assert not meter.allows(tool_calls=2)
     with pytest.raises(BudgetExhausted, match="daily limit of 3 tool calls"):
@@ -234,7 +245,7 @@ async def test_tool_calls_are_allowed_by_what_is_shared_too():
 
 async def test_near_a_shared_limit_is_four_fifths_of_what_was_left_when_the_run_began():
     day = Day(Budget(model_calls=100), Usage(model_calls=90))
-    meter = Meter(Budget(model_calls=50), shared=day)
+    meter = UsageMeter(Budget(model_calls=50), shared=day)
     meter.start()
     assert meter.near() is None, "a run that was taken may use the rest"
     day.used = Usage(model_calls=97)
@@ -244,7 +255,7 @@ async def test_near_a_shared_limit_is_four_fifths_of_what_was_left_when_the_run_
 
 
 async def test_what_takes_longer_than_the_seconds_left_of_the_day_is_cut():
-    meter = Meter(Budget(seconds=60), shared=Day(Budget(seconds=100), Usage(seconds=99.95)))
+    meter = UsageMeter(Budget(seconds=60), shared=Day(Budget(seconds=100), Usage(seconds=99.95)))
     meter.start()
     with pytest.raises(BudgetExhausted, match="The key's daily limit of 100 seconds is used up"):
         async with meter.in_time():
@@ -252,7 +263,7 @@ async def test_what_takes_longer_than_the_seconds_left_of_the_day_is_cut():
 
 
 async def test_what_takes_longer_than_the_run_s_seconds_is_cut():
-    meter = Meter(Budget(seconds=0.05))
+    meter = UsageMeter(Budget(seconds=0.05))
     meter.start()
     with pytest.raises(BudgetExhausted) as caught:
         async with meter.in_time():
@@ -265,7 +276,7 @@ async def test_what_takes_longer_than_the_run_s_seconds_is_cut():
 
 
 async def test_a_time_out_of_somebody_else_and_a_cancellation_pass():
-    meter = Meter(Budget(seconds=60))
+    meter = UsageMeter(Budget(seconds=60))
     with pytest.raises(TimeoutError):
         async with meter.in_time():
             raise TimeoutError
@@ -285,7 +296,7 @@ async def test_a_time_out_of_somebody_else_and_a_cancellation_pass():
 
 
 async def test_a_step_failing_in_its_own_bounds_is_no_matter_of_the_budget():
-    meter = Meter(Budget(model_calls=100))
+    meter = UsageMeter(Budget(model_calls=100))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             coder = build_react_agent(ROLES["coder"], model, [look], limits=StepLimits(model_calls=2))
@@ -296,7 +307,7 @@ async def test_a_step_failing_in_its_own_bounds_is_no_matter_of_the_budget():
 
 
 async def test_a_refusal_is_no_warning_in_the_log(caplog):
-    meter = Meter(Budget(model_calls=1), used=Usage(model_calls=1))
+    meter = UsageMeter(Budget(model_calls=1), used=Usage(model_calls=1))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             with pytest.raises(BudgetExhausted):
@@ -309,24 +320,24 @@ def test_prices_come_from_the_settings_with_those_of_the_fallbacks():
     basic = {"model": "m", "base_url": "http://x/v1", "price_input": 1, "fallbacks": [spare]}
     free = {"model": "free", "base_url": "http://x/v1"}
     settings = ModelsSettings.model_validate({"basic": basic, "vision": free})
-    assert prices_of(settings) == {"m": Prices(1.0, 0.0), "spare": Prices(0.0, 3.0)}
+    assert load_prices(settings) == {"m": Prices(1.0, 0.0), "spare": Prices(0.0, 3.0)}
 
 
 @pytest.mark.parametrize("name", ["m-4o", "m-4o-2024-08-06", "m-4o-20240806"])
 def test_a_model_has_its_price_also_where_its_answer_calls_it_by_a_date(name):
-    assert price_of({"m-4o": Prices(1.0)}, name) == Prices(1.0)
+    assert find_price({"m-4o": Prices(1.0)}, name) == Prices(1.0)
 
 
 @pytest.mark.parametrize("name", ["", "m-4o-mini", "m-4o-mini-2024-08-06", "m-4o-2024-08-06-b"])
 def test_a_model_does_not_have_the_price_of_another_one(name):
-    assert price_of({"m-4o": Prices(1.0)}, name) is None
+    assert find_price({"m-4o": Prices(1.0)}, name) is None
 
 
 @pytest.mark.parametrize("wrong_by", [-86_400, 86_400])
 async def test_a_wall_clock_that_is_set_anew_costs_a_run_no_seconds_and_gives_it_none(monkeypatch, wrong_by):
-    assert inspect.signature(Meter).parameters["clock"].default is time.monotonic
+    assert inspect.signature(UsageMeter).parameters["clock"].default is time.monotonic
     clock = time.time
-    meter = Meter(Budget(seconds=30))
+    meter = UsageMeter(Budget(seconds=30))
     meter.start()
     monkeypatch.setattr(time, "time", lambda: clock() + wrong_by)
     async with meter.in_time():

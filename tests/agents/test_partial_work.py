@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from maniple.agents import Task
-from maniple.agents.budget import Budget, Meter
-from maniple.agents.middleware.limits import PartialWork, found_in
+from maniple.agents.budget import Budget, UsageMeter
+from maniple.agents.middleware.limits import PartialWork, collect_partial_work
 from maniple.agents.task import RESULT_CHARACTERS
 from tests.agents.endpoints import agent_with, model_at, told_by
 from tests.openai_server import call, serving
@@ -25,7 +25,7 @@ async def read(page: int) -> str:
 
 @pytest.mark.parametrize("limit", [{"model_calls": 3}, {"tool_calls": 2}])
 async def test_the_refusal_carries_what_was_found_until_then(limit):
-    meter = Meter(Budget(**limit))
+    meter = UsageMeter(Budget(**limit))
     with serving({"coder": [call("read", page=n) for n in range(9)]}) as server:
         async with model_at(server) as model:
             agent = agent_with(model, [read], PartialWork())
@@ -39,7 +39,7 @@ async def test_the_refusal_carries_what_was_found_until_then(limit):
 
 def test_much_that_was_found_is_cut_to_what_a_report_can_take():
     asked = [{"name": "read", "args": {}, "id": "1", "type": "tool_call"}]
-    found = found_in(
+    found = collect_partial_work(
         [
             HumanMessage("the task is no finding"),
             AIMessage("I look.", tool_calls=asked),

@@ -10,12 +10,12 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 
-from maniple.agents.middleware.tool_results import CAP_CHARACTERS, ResultCap
+from maniple.agents.middleware.tool_results import CAP_CHARACTERS, ResultLengthLimit
 from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
-from maniple.tools.files import KeptResults, file_tools
+from maniple.tools.files import StoredResults, file_tools
 from tests.agents.pausing import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team
@@ -30,7 +30,7 @@ def model(window: int = 100_000) -> FakeListChatModel:
     return FakeListChatModel(responses=[], profile={"max_input_tokens": window})
 
 
-async def capped(content, cap: ResultCap):
+async def capped(content, cap: ResultLengthLimit):
     async def handler(_) -> ToolMessage:
         return ToolMessage(content, tool_call_id="1", name="dump")
 
@@ -39,11 +39,11 @@ async def capped(content, cap: ResultCap):
 
 async def test_what_fits_stays_as_it_is():
     text = "x" * CAP_CHARACTERS
-    assert await capped(text, ResultCap(model())) is text
+    assert await capped(text, ResultLengthLimit(model())) is text
 
 
 async def test_head_and_tail_of_what_is_longer_are_shown_with_the_number_left_out():
-    short = await capped("head " + "x" * 100_000 + " tail", ResultCap(model()))
+    short = await capped("head " + "x" * 100_000 + " tail", ResultLengthLimit(model()))
     assert short.startswith("head xxx")
     assert short.endswith("xxx tail")
     assert "[… 76,010 of 100,010 characters left out; they are not kept …]" in short
@@ -52,23 +52,23 @@ async def test_head_and_tail_of_what_is_longer_are_shown_with_the_number_left_ou
 
 @pytest.mark.parametrize(("letter", "characters"), [("x", 4_000), ("字", 1_333)])
 async def test_no_result_takes_more_than_a_quarter_of_a_small_window(letter, characters):
-    short = await capped(letter * 30_000, ResultCap(model(window=4_000)))
+    short = await capped(letter * 30_000, ResultLengthLimit(model(window=4_000)))
     assert short.count(letter) == pytest.approx(characters, abs=2)
 
 
 async def test_of_a_result_in_parts_the_texts_are_cut_and_pictures_stay():
     picture = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
-    parts = await capped([{"type": "text", "text": "x" * 50_000}, picture], ResultCap(model()))
+    parts = await capped([{"type": "text", "text": "x" * 50_000}, picture], ResultLengthLimit(model()))
     assert [part["type"] for part in parts] == ["text", "image"]
     assert len(parts[0]["text"]) < CAP_CHARACTERS + 200
 
 
 async def test_where_there_is_no_room_for_a_file_the_cut_says_so(tmp_path):
-    class Full(KeptResults):
+    class Full(StoredResults):
         async def keep(self, tool_name: str, text: str) -> str:
             raise WorkspaceFull("the workspace is full")
 
-    short = await capped("x" * 50_000, ResultCap(model(), Full(Workspaces(tmp_path))))
+    short = await capped("x" * 50_000, ResultLengthLimit(model(), Full(Workspaces(tmp_path))))
     assert "they are not kept: the workspace is full" in short
 
 
@@ -81,7 +81,7 @@ async def test_the_whole_is_a_file_of_the_workspace_without_the_secrets_of_the_s
         return f"key: hunter2-hunter2 {what} " * 2_000
 
     toolbox = Toolbox(
-        {"coder": [dump]}, kept_results=KeptResults(workspaces), redactor=Redactor(["hunter2-hunter2"])
+        {"coder": [dump]}, kept_results=StoredResults(workspaces), redactor=Redactor(["hunter2-hunter2"])
     )
     async with scripted_team(script(call("dump", what="all"), reply("Done.")), toolbox=toolbox) as it:
         await it.run("Dump it.", thread_id="t")
@@ -95,7 +95,7 @@ async def test_the_whole_is_a_file_of_the_workspace_without_the_secrets_of_the_s
 
 
 async def test_a_name_that_no_file_can_have_is_made_fit(tmp_path):
-    keep = KeptResults(Workspaces(tmp_path)).keep
+    keep = StoredResults(Workspaces(tmp_path)).keep
     path = await keep("../über/" + "x" * 300, "text")
     assert re.fullmatch(r"tool-results/[\w-]{1,60}-[0-9a-f]{8}\.txt", path)
     assert await keep("../über/" + "x" * 300, "text") == path
@@ -103,7 +103,7 @@ async def test_a_name_that_no_file_can_have_is_made_fit(tmp_path):
 
 async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_else(tmp_path):
     lines = "".join(f"line {number}: {'x' * 90}\n" for number in range(1_000))
-    path = await KeptResults(Workspaces(tmp_path / "elsewhere")).keep("dump", lines)
+    path = await StoredResults(Workspaces(tmp_path / "elsewhere")).keep("dump", lines)
     workspaces = Workspaces(tmp_path / "here")
 
     @tool
@@ -116,7 +116,7 @@ async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_
         call("read_result", path="../t/secret.txt"),
         call("read_result", path="secret.txt"),
     ]
-    toolbox = Toolbox({"coder": [dump]}, kept_results=KeptResults(workspaces))
+    toolbox = Toolbox({"coder": [dump]}, kept_results=StoredResults(workspaces))
     told = script(call("dump", what="all"), *asked, reply("Done."))
     async with scripted_team(told, toolbox=toolbox) as it:
         frames = await it.run("Dump it.", thread_id="t")
@@ -135,7 +135,7 @@ async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_n
         """Dump."""
         return what * 30_000
 
-    toolbox = Toolbox({"coder": [dump]}, kept_results=KeptResults(Workspaces(tmp_path)))
+    toolbox = Toolbox({"coder": [dump]}, kept_results=StoredResults(Workspaces(tmp_path)))
     called = [reply(json.dumps({"name": "dump", "arguments": {"what": what}})) for what in ("", "x")]
     models = {"capabilities": {"tools": False, "json_schema": False}}
     async with scripted_team(script(*called, reply("Done.")), toolbox=toolbox, models=models) as it:
@@ -147,7 +147,7 @@ async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_n
 def test_who_reads_files_reads_kept_results_as_such(tmp_path):
     workspaces = Workspaces(tmp_path)
     has = {"coder": file_tools(workspaces), "researcher": [], "browser": file_tools(workspaces)[:1]}
-    toolbox = Toolbox(has, kept_results=KeptResults(workspaces))
+    toolbox = Toolbox(has, kept_results=StoredResults(workspaces))
     names = {worker: [tool.name for tool in toolbox.whole(worker)] for worker in has}
     assert names == {
         "coder": ["write_file", "read_file", "list_files"],

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from maniple.agents.middleware.tool_errors import schema_misfits
+from maniple.agents.middleware.tool_errors import find_schema_errors
 
 COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 CLOSED = {**COUNT, "additionalProperties": False}
@@ -27,7 +27,7 @@ CLOSED = {**COUNT, "additionalProperties": False}
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(schema, value, wrong):
-    assert list(schema_misfits(schema, value)) == wrong
+    assert list(find_schema_errors(schema, value)) == wrong
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,9 @@ def test_what_is_wrong_is_named_with_its_place(schema, value, wrong):
 )
 def test_what_is_no_schema_describes_anything(schema):
     values = ({"a": [1]}, ["a" * 50 + "!"], "a" * 50 + "!", 1, None)
-    assert [one for value in values for one in schema_misfits(schema, value) if "missing" not in one] == []
+    assert [
+        one for value in values for one in find_schema_errors(schema, value) if "missing" not in one
+    ] == []
 
 
 def test_alternatives_in_alternatives_take_no_time():
@@ -47,5 +49,5 @@ def test_alternatives_in_alternatives_take_no_time():
     for _ in range(12):
         schema = {"anyOf": [schema, schema]}
     began = time.process_time()
-    assert list(schema_misfits(schema, "x")) == ["should be integer"]
+    assert list(find_schema_errors(schema, "x")) == ["should be integer"]
     assert time.process_time() - began < 2

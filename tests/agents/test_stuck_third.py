@@ -7,7 +7,7 @@ from langchain_core.tools import tool
 
 from maniple.agents import StepFailed, Task
 from maniple.agents.stuck import StuckDetector
-from maniple.agents.tool_observations import Observed
+from maniple.agents.tool_observations import ObservedCall
 from tests.agents.endpoints import coder_with
 from tests.agents.patterns import alone, did
 from tests.agents.test_stuck_detector import told
@@ -46,10 +46,10 @@ def test_a_link_that_the_task_names_is_no_guess():
 
 
 def test_a_name_is_no_sign_of_acting_where_the_tool_says_that_it_only_reads():
-    reports = [Observed("run_report", {"room": n}, SAME) for n in range(12)]
+    reports = [ObservedCall("run_report", {"room": n}, SAME) for n in range(12)]
     assert left_alone({"acts": alone(*reports)})
     assert (
-        told(alone(*(Observed(one.name, one.arguments, SAME, only_reads=True) for one in reports)))[-1]
+        told(alone(*(ObservedCall(one.name, one.arguments, SAME, only_reads=True) for one in reports)))[-1]
         == "end"
     )
 

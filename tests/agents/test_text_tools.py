@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import TypeAdapter
 
-from maniple.agents.middleware.text_tools import salvaged, understood
+from maniple.agents.middleware.text_tools import parse_text_call, parse_tool_calls
 from maniple.store.serde import serializer
 
 NAMES = {"bash_tool", "crawl_tool"}
@@ -23,7 +23,7 @@ NAMES = {"bash_tool", "crawl_tool"}
     ],
 )
 def test_a_call_that_is_spelled_out_becomes_one(text):
-    message = salvaged(AIMessage(text), NAMES)
+    message = parse_text_call(AIMessage(text), NAMES)
     assert [(call["name"], call["args"]) for call in message.tool_calls] == [("bash_tool", {"cmd": "ls"})]
     assert message.text == ""
 
@@ -40,7 +40,7 @@ def test_a_call_that_is_spelled_out_becomes_one(text):
     ],
 )
 def test_anything_else_stays_an_answer(text):
-    assert salvaged(AIMessage(text), NAMES).tool_calls == []
+    assert parse_text_call(AIMessage(text), NAMES).tool_calls == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_anything_else_stays_an_answer(text):
 )
 def test_arguments_are_kept_whatever_a_model_writes(arguments):
     call = {"name": "bash_tool", "args": arguments, "id": "1", "type": "tool_call"}
-    message = understood(AIMessage("", tool_calls=[call]), NAMES)
+    message = parse_tool_calls(AIMessage("", tool_calls=[call]), NAMES)
     kept = serializer().loads_typed(serializer().dumps_typed(message)).tool_calls[0]["args"]
     assert str(2**70) in str(kept) or "left out: nested deeper than 100 levels" in str(kept)
     assert isinstance(TypeAdapter(dict[str, int | list[int] | dict]).validate_python(kept), dict)

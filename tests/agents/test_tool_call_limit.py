@@ -4,7 +4,7 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import Task
-from maniple.agents.middleware.limits import calls_in
+from maniple.agents.middleware.limits import count_tool_results
 from tests.agents.endpoints import coder_with, heard
 from tests.agents.pausing import calls
 from tests.openai_server import call, reply
@@ -35,4 +35,4 @@ async def test_calls_beyond_the_limit_are_not_run_and_the_model_is_told_in_our_w
 
 
 def test_calls_that_a_summary_took_the_place_of_count_still():
-    assert calls_in({"messages": [], "calls_left_out": 7}) == 7
+    assert count_tool_results({"messages": [], "calls_left_out": 7}) == 7

@@ -5,7 +5,7 @@ import json
 import pytest
 from langgraph.types import Command
 
-from maniple.agents.budget import Budget, Meter
+from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.call_records import CallRecords
 from maniple.agents.run_scope import RunScope, run_scope
 from maniple.store import Usage
@@ -170,7 +170,7 @@ async def test_outside_of_a_run_the_scope_is_empty():
 
 
 async def test_a_call_that_the_budget_refuses_leaves_no_intent_behind(tmp_path):
-    book, machine, meter = Book(), Machine(), Meter(Budget(tool_calls=1))
+    book, machine, meter = Book(), Machine(), UsageMeter(Budget(tool_calls=1))
     mine = RunScope(run_id="r", ledger=book, meter=meter, approval=frozenset({"look"}))
     told = script(call("bash_tool", cmd="one"), call("bash_tool", cmd="two"), call("look", what="x"), DONE)
     async with life(tmp_path, told, machine, mine) as it:
@@ -188,7 +188,7 @@ async def test_a_result_on_record_is_handed_out_though_the_budget_is_used_up(tmp
         await it.die({"messages": [("user", "do it")]}, machine, calls=2)
     (first,) = book.of_tool("look")
     await book.end(first.run_id, first.tool_call_id, '{"status": "success", "content": "as recorded"}')
-    meter = Meter(Budget(tool_calls=2), used=Usage(tool_calls=2))
+    meter = UsageMeter(Budget(tool_calls=2), used=Usage(tool_calls=2))
     async with life(tmp_path, script(DONE), machine, RunScope("r", book, meter)) as it:
         it.config["callbacks"] = meter.callbacks
         (waiting,) = await it.recover()

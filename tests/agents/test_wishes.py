@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from maniple.agents.plan_edits import PlanChange, Wishes
+from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
 
 
 def test_a_change_survives_as_json():
@@ -32,7 +32,7 @@ def test_what_is_no_change_is_refused_with_words(data, words):
 
 def test_a_run_takes_changes_from_its_plans_first_step_to_its_end():
     kept, new = PlanChange("skip", 1), PlanChange("redo", 2)
-    wishes = Wishes([kept])
+    wishes = PendingPlanEdits([kept])
     with pytest.raises(ValueError, match="not working through a plan"):
         wishes.put(new)
     wishes.open()

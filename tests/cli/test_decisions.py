@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from maniple.agents.middleware.tool_calls import (
-    Approved,
-    Edited,
-    Rejected,
-    accepts,
-    stand_in,
-    verdict_of,
-    wants_repetition,
+    CallApproval,
+    CallEdit,
+    CallRejection,
+    is_acceptance,
+    is_rerun_request,
+    parse_substitute,
+    parse_verdict,
 )
 from maniple.cli.chat.answers import (
     EditRequest,
@@ -29,7 +29,7 @@ from tests.cli.pauses import ARGUMENTS, approval, plan_review, question
 
 @pytest.mark.parametrize("line", ["", "accept", "yes", " OK ", "好的"])
 def test_a_plan_is_accepted_by_nothing_or_by_a_word(line: str) -> None:
-    assert accepts(parse_answer(plan_review(), line))
+    assert is_acceptance(parse_answer(plan_review(), line))
 
 
 def test_other_words_on_a_plan_go_to_the_planner_as_they_are() -> None:
@@ -49,7 +49,7 @@ def test_an_edited_plan_is_a_plan_and_one_that_was_not_changed_is_none() -> None
 
 @pytest.mark.parametrize("line", ["y", "yes", "OK"])
 def test_a_call_is_approved_by_a_word(line: str) -> None:
-    assert verdict_of(parse_answer(approval(), line)) == Approved()
+    assert parse_verdict(parse_answer(approval(), line)) == CallApproval()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_call_is_approved_by_a_word(line: str) -> None:
     [("n", ""), ("no", ""), ("n too risky", "too risky"), ("No, use ls.", "use ls."), ("not now", "not now")],
 )
 def test_a_call_is_rejected_by_anything_else_with_the_reason(line: str, words: str) -> None:
-    assert verdict_of(parse_answer(approval(), line)) == Rejected(words)
+    assert parse_verdict(parse_answer(approval(), line)) == CallRejection(words)
 
 
 def test_the_arguments_of_a_call_are_edited_as_json() -> None:
@@ -67,7 +67,7 @@ def test_the_arguments_of_a_call_are_edited_as_json() -> None:
     with pytest.raises(UnchangedAnswer):
         parse_edited_answer(approval(), start.text, WORKERS, 12)
     answer = parse_edited_answer(approval(), '{"cmd": "ls"}', WORKERS, 12)
-    assert verdict_of(answer) == Edited({"cmd": "ls"})
+    assert parse_verdict(answer) == CallEdit({"cmd": "ls"})
     assert parse_answer(approval(), 'e {"cmd": "ls"}') == answer
 
 
@@ -92,9 +92,9 @@ def test_arguments_that_cannot_be_used_are_not_approved() -> None:
 
 def test_an_unknown_result_is_repeated_skipped_or_said() -> None:
     unknown = approval("unknown_result")
-    assert wants_repetition(parse_answer(unknown, "again"))
-    assert stand_in(parse_answer(unknown, "skip")).startswith("The user chose to skip")
-    assert stand_in(parse_answer(unknown, "It printed 4.")) == "It printed 4."
+    assert is_rerun_request(parse_answer(unknown, "again"))
+    assert parse_substitute(parse_answer(unknown, "skip")).startswith("The user chose to skip")
+    assert parse_substitute(parse_answer(unknown, "It printed 4.")) == "It printed 4."
     assert "result is unknown" in describe_question(unknown)
 
 

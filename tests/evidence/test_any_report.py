@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.report import Draft
+from maniple.agents.report import ReportDraft
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import MARK, SourceCheck
 from maniple.evidence.citations import citations
@@ -62,7 +62,7 @@ RIGHT_PARTS = st.lists(
 
 async def shown(report: str, size: int) -> str:
     """Return what is shown of a report that comes in pieces, without the list of sources at its end."""
-    draft = Draft(await SourceCheck.of(RECORD), locale="en")
+    draft = ReportDraft(await SourceCheck.of(RECORD), locale="en")
     pieces = [await draft.feed(report[at : at + size]) for at in range(0, len(report), size)]
     text = "".join([*pieces, await draft.end()])
     return text.partition("## Sources\n")[0].rstrip("\n")

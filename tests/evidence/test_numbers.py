@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.report import Draft
+from maniple.agents.report import ReportDraft
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 
@@ -14,7 +14,7 @@ async def reported(text: str) -> str:
     evidence = MemoryEvidence()
     for name in "abc":
         await evidence.add(f"https://e.test/{name}", name.upper(), "page", f"Tea from {name}.")
-    draft = Draft(await SourceCheck.of(evidence, researched=True))
+    draft = ReportDraft(await SourceCheck.of(evidence, researched=True))
     return await draft.feed(text) + await draft.end()
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.budget import Meter
-from maniple.agents.plan_edits import Wishes
+from maniple.agents.budget import UsageMeter
+from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events.translate import translate
 from maniple.graph import RECURSION_LIMIT, RunOptions
@@ -14,11 +14,11 @@ from tests.team import Scripted, checked
 
 async def metered(
     it: Scripted,
-    meter: Meter,
+    meter: UsageMeter,
     text: str = "1+3=?",
     *,
     thread_id: str = "t",
-    wishes: Wishes | None = None,
+    wishes: PendingPlanEdits | None = None,
     **options: Any,
 ) -> list[tuple[str, dict[str, Any]]]:
     """Run once under `meter` and return the frames, checked against the old client's grammar."""

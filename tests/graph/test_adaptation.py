@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from maniple.agents.budget import Budget, Meter
+from maniple.agents.budget import Budget, UsageMeter
 from maniple.graph import TeamRules
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
@@ -120,7 +120,7 @@ async def test_the_next_request_begins_with_a_plan_of_its_own():
 async def test_a_planner_that_takes_the_rest_of_the_budget_leaves_the_report():
     slow = {**script(), "planner": [reply(json.dumps(FIRST)), {"hang": True}]}
     async with scripted_team(slow, rules=TeamRules(step_retries=0)) as it:
-        meter = Meter(Budget(seconds=5))
+        meter = UsageMeter(Budget(seconds=5))
         frames = await metered(it, meter)
     assert agents(frames)[2:] == ["researcher", "coder", "planner", "reporter"]
     assert "5 seconds" in meter.exhausted

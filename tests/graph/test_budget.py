@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget, Meter, Prices
+from maniple.agents.budget import Budget, Prices, UsageMeter
 from maniple.store import Usage
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
@@ -36,7 +36,7 @@ def statuses(frames):
 
 async def test_a_run_within_its_budget_is_as_ever():
     async with scripted_team(TEAM) as it:
-        meter = Meter(Budget(model_calls=50, tokens=1_000_000, seconds=60, tool_calls=50))
+        meter = UsageMeter(Budget(model_calls=50, tokens=1_000_000, seconds=60, tool_calls=50))
         frames = await metered(it, meter)
         assert meter.used.model_calls == it.server.stats["calls"]
     assert statuses(frames) == ["completed"] * 4
@@ -46,7 +46,7 @@ async def test_a_run_within_its_budget_is_as_ever():
 
 async def test_near_the_limit_no_step_is_begun_and_the_report_says_what_is_missing():
     async with scripted_team(TEAM) as it:
-        meter = Meter(Budget(model_calls=5))
+        meter = UsageMeter(Budget(model_calls=5))
         frames = await metered(it, meter)
         prompt = it.prompts("reporter")[0]
         assert it.server.stats["calls"] == 5
@@ -61,7 +61,7 @@ async def test_near_the_limit_no_step_is_begun_and_the_report_says_what_is_missi
 @pytest.mark.parametrize(("limit", "allowed"), [("model_calls", 4), ("tool_calls", 2)])
 async def test_at_the_limit_a_step_ends_and_the_reporter_has_its_one_call(limit, allowed):
     async with scripted_team(ENDLESS) as it:
-        meter = Meter(Budget(**{limit: allowed}))
+        meter = UsageMeter(Budget(**{limit: allowed}))
         frames = await metered(it, meter)
         prompt = it.prompts("reporter")[0]
     budget = f"of {allowed} {limit.replace('_', ' ')}"
@@ -79,7 +79,7 @@ async def test_at_the_limit_a_step_ends_and_the_reporter_has_its_one_call(limit,
 @pytest.mark.parametrize("calls", [0, 1])
 async def test_when_the_planner_cannot_be_asked_the_plan_is_the_report_alone(calls):
     async with scripted_team(TEAM) as it:
-        meter = Meter(Budget(model_calls=calls))
+        meter = UsageMeter(Budget(model_calls=calls))
         frames = await metered(it, meter, auto_accepted_plan=False)
         assert it.server.stats["calls"] == calls + 1
         assert f"The budget of {calls} model calls is used up" in it.prompts("reporter")[0]
@@ -90,7 +90,7 @@ async def test_when_the_planner_cannot_be_asked_the_plan_is_the_report_alone(cal
 
 async def test_a_report_that_cannot_be_asked_for_either_is_made_of_the_results():
     async with scripted_team(ENDLESS) as it:
-        meter = Meter(Budget(model_calls=4))
+        meter = UsageMeter(Budget(model_calls=4))
         meter._reserve = 0  # as if it had been used up already
         frames = await metered(it, meter)
         assert it.prompts("reporter") == []
@@ -101,7 +101,7 @@ async def test_a_report_that_cannot_be_asked_for_either_is_made_of_the_results()
 
 async def test_a_step_that_hangs_is_cut_when_the_seconds_are_over():
     async with scripted_team({**TEAM, "coder": [{"hang": True}]}) as it:
-        meter = Meter(Budget(seconds=4))
+        meter = UsageMeter(Budget(seconds=4))
         frames = await metered(it, meter)
         it.server.wait_for(lambda stats: stats["active"] == 0)
         assert it.server.stats["aborted"] == 1
@@ -113,7 +113,7 @@ async def test_a_step_that_hangs_is_cut_when_the_seconds_are_over():
 
 async def test_a_run_that_was_recovered_goes_on_with_what_it_had_used():
     async with scripted_team(TEAM) as it:
-        meter = Meter(Budget(model_calls=50), used=Usage(model_calls=45))
+        meter = UsageMeter(Budget(model_calls=50), used=Usage(model_calls=45))
         frames = await metered(it, meter)
     assert "skipped" in statuses(frames)
     assert meter.exhausted
@@ -122,7 +122,7 @@ async def test_a_run_that_was_recovered_goes_on_with_what_it_had_used():
 @pytest.mark.parametrize("limit", [{"tokens": 2_500}, {"cost": 0.0025}])
 async def test_tokens_and_money_end_a_run_like_calls_do(limit):
     async with scripted_team(ENDLESS) as it:
-        meter = Meter(Budget(**limit), {"m": Prices(1.0, 1.0)})
+        meter = UsageMeter(Budget(**limit), {"m": Prices(1.0, 1.0)})
         frames = await metered(it, meter)
         used = it.server.stats["prompt_tokens"] + it.server.stats["completion_tokens"]
     assert meter.exhausted

@@ -3,7 +3,7 @@
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from maniple.agents.middleware.text_tools import CUT_NOTE
+from maniple.agents.middleware.text_tools import TRUNCATION_NOTE
 from maniple.events import PlanStepView
 from maniple.graph.nodes.worker import reason_of
 from maniple.graph.plan import Progress
@@ -96,16 +96,16 @@ async def test_an_answer_that_was_cut_says_so(role):
         frames = await it.run()
     assert status(frames) == "completed"
     spoken = frames[-1][1]["messages"][-2 if role == "coder" else -1]["content"]
-    assert spoken == f"It is fo\n\n{CUT_NOTE}"
+    assert spoken == f"It is fo\n\n{TRUNCATION_NOTE}"
 
 
 async def test_a_cut_reply_of_the_coordinator_says_so():
     async with scripted_team({"coordinator": [reply("Hel", finish_reason="length")]}) as it:
         frames = await it.run("hi")
-    assert frames[-1][1]["messages"][-1]["content"] == f"Hel\n\n{CUT_NOTE}"
+    assert frames[-1][1]["messages"][-1]["content"] == f"Hel\n\n{TRUNCATION_NOTE}"
 
 
 async def test_a_whole_answer_is_left_as_it_is():
     async with scripted_team({**WORK, "coordinator": [HANDOFF]}) as it:
         frames = await it.run()
-    assert CUT_NOTE not in str(frames)
+    assert TRUNCATION_NOTE not in str(frames)

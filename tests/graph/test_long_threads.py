@@ -5,7 +5,7 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from maniple.agents.budget import Meter
+from maniple.agents.budget import UsageMeter
 from maniple.config import ModelsSettings
 from maniple.llms import open_chat_models
 from maniple.llms.windows import window_of
@@ -26,9 +26,9 @@ async def kept(it, thread_id="t"):
 
 async def test_a_long_thread_is_summarised_once_and_loses_no_message():
     async with scripted_team(CHAT, models={"context_tokens": 4_000}) as it:
-        await metered(it, Meter(), "My cat is called Tom. " + WORDS)
+        await metered(it, UsageMeter(), "My cat is called Tom. " + WORDS)
         for turn in range(9):
-            frames = await metered(it, Meter(), f"turn {turn} " + WORDS)
+            frames = await metered(it, UsageMeter(), f"turn {turn} " + WORDS)
         values = await kept(it)
         summaries = [r for r in it.server.requests if "<record>" in str(r["messages"])]
         asked = it.prompts("coordinator")
@@ -46,7 +46,7 @@ async def test_a_long_thread_is_summarised_once_and_loses_no_message():
 async def test_a_short_thread_is_shown_whole():
     async with scripted_team(CHAT) as it:
         for turn in range(30):
-            await metered(it, Meter(), f"turn {turn}")
+            await metered(it, UsageMeter(), f"turn {turn}")
         assert "turn 0" in it.prompts("coordinator")[-1]
         assert (await kept(it)).get("summary") is None
 

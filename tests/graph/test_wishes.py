@@ -5,8 +5,8 @@ import json
 import pytest
 from langchain_core.tools import tool
 
-from maniple.agents.budget import Meter
-from maniple.agents.plan_edits import PlanChange, Wishes
+from maniple.agents.budget import UsageMeter
+from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
 from maniple.graph import Plan
 from maniple.graph.surgery import reviewed
 from maniple.runtime.workers import Toolbox
@@ -51,7 +51,7 @@ def wishing(wishes, *changes):
     return Toolbox({"coder": [python_repl_tool]})
 
 
-class Late(Wishes):
+class Late(PendingPlanEdits):
     """A user who wishes for something when the run is about to end."""
 
     def __init__(self, change):
@@ -66,7 +66,7 @@ class Late(Wishes):
 
 async def run(wishes, *changes, told=None, **options):
     async with scripted_team(told or script(), toolbox=wishing(wishes, *changes)) as it:
-        frames = await metered(it, Meter(), wishes=wishes, **options)
+        frames = await metered(it, UsageMeter(), wishes=wishes, **options)
         return frames, {role: it.prompts(role) for role in ("researcher", "coder", "reporter")}
 
 
@@ -75,7 +75,7 @@ def plans(frames):
 
 
 async def test_a_step_sees_the_results_it_needs_and_the_report_all():
-    _, prompts = await run(Wishes())
+    _, prompts = await run(PendingPlanEdits())
     assert "Found." not in prompts["coder"][0]
     compare = prompts["researcher"][1]
     assert "Found." in compare
@@ -84,7 +84,7 @@ async def test_a_step_sees_the_results_it_needs_and_the_report_all():
 
 
 async def test_a_step_done_again_undoes_only_what_was_built_on_it():
-    wishes = Wishes()
+    wishes = PendingPlanEdits()
     frames, prompts = await run(wishes, PlanChange("redo", 1))
     assert agents(frames)[2:] == ["researcher", "coder", "researcher", "researcher", "reporter"]
     assert "Response from" not in prompts["researcher"][1], "its first result is dropped"
@@ -94,7 +94,7 @@ async def test_a_step_done_again_undoes_only_what_was_built_on_it():
 
 
 async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
-    frames, prompts = await run(Wishes(), PlanChange("skip", 2))
+    frames, prompts = await run(PendingPlanEdits(), PlanChange("skip", 2))
     assert plans(frames)[-1] == ["completed", "skipped", "completed", "completed"]
     assert data(frames, "plan")[-1]["steps"][1]["reason"] == "the user skipped it"
     assert "It is 4." not in prompts["reporter"][0]
@@ -103,7 +103,9 @@ async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
 
 async def test_an_edited_step_is_done_by_whom_the_user_names():
     change = PlanChange("edit", 3, title="Draw", description="Draw it.", agent_name="coder")
-    frames, prompts = await run(Wishes(), change, told=script(coder=[RUN, reply("4."), reply("Drawn.")]))
+    frames, prompts = await run(
+        PendingPlanEdits(), change, told=script(coder=[RUN, reply("4."), reply("Drawn.")])
+    )
     assert agents(frames)[-3:] == ["coder", "coder", "reporter"]
     assert "Your step: Draw\nDraw it." in prompts["coder"][-1]
     assert [one["title"] for one in data(frames, "plan")[-1]["steps"]] == ["Find", "Sum", "Draw", "Report"]
@@ -120,13 +122,13 @@ async def test_a_wish_while_the_report_is_written_makes_a_second_one():
 
 async def test_a_change_that_was_applied_before_a_restart_is_not_applied_again():
     change = PlanChange("skip", 1)
-    frames, prompts = await run(Wishes([change, change]))
+    frames, prompts = await run(PendingPlanEdits([change, change]))
     assert agents(frames)[2:] == ["coder", "researcher", "reporter"]
     assert len(prompts["researcher"]) == 1
 
 
 async def test_small_talk_takes_no_changes():
-    wishes = Wishes()
+    wishes = PendingPlanEdits()
     frames, _ = await run(wishes, told=script(coordinator=[reply("Hello!")]))
     assert said(frames) == "Hello!"
     assert not wishes.is_open
@@ -147,7 +149,7 @@ async def test_numbers_stay_right_when_steps_are_joined():
         {**step("researcher", "F"), "needs": [9]},
     ]
     async with scripted_team(script(planner=[reply(json.dumps(plan(*steps)))])) as it:
-        await metered(it, Meter())
+        await metered(it, UsageMeter())
         state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
     kept = [(one["title"], one["needs"]) for one in state.values["plan"]["steps"]]
     assert kept == [("A; B", None), ("C", []), ("D", [2]), ("E", [1]), ("F", None), ("The plan", None)]
@@ -173,7 +175,7 @@ async def test_a_failure_given_up_does_not_come_back_when_another_step_is_redone
         supervisor=[reply('{"next": "reporter"}')],
     )
     async with scripted_team(told) as it:
-        frames = await metered(it, Meter(), wishes=Late(PlanChange("redo", 2)))
+        frames = await metered(it, UsageMeter(), wishes=Late(PlanChange("redo", 2)))
         assert len(it.prompts("supervisor")) == 1
     assert agents(frames)[2:] == ["coder", "reporter", "researcher", "reporter"]
     assert plans(frames)[-1] == ["failed", "completed", "completed"]

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.budget import Meter
+from maniple.agents.budget import UsageMeter
 from maniple.errors import BudgetExhausted, StoreFull
 from maniple.runs.left_behind import recover
 from maniple.runs.quota import DAY_SECONDS, Allowance, DailyLimit, Quotas
@@ -42,10 +42,10 @@ class Key:
         used = Usage(model_calls=calls)
         return await self.store.runs.add(a_run(thread, at=self.now if at is None else at, usage=used))
 
-    async def working(self, calls: int = 0) -> tuple[RunRecord, Meter]:
+    async def working(self, calls: int = 0) -> tuple[RunRecord, UsageMeter]:
         run = await self.run(calls)
         allowance = await self.quotas.refreshed(self.owner)
-        meter = Meter(used=run.usage, shared=allowance)
+        meter = UsageMeter(used=run.usage, shared=allowance)
         allowance.attach(run.run_id, meter)
         meter.start()
         return run, meter
@@ -61,7 +61,7 @@ async def key(tmp_path: Path) -> AsyncIterator[Key]:
         yield Key(store, made.key_id)
 
 
-def ask(meter: Meter) -> None:
+def ask(meter: UsageMeter) -> None:
     call = uuid4()
     meter.begin(call, PROMPT, {})
     meter.end(call, None)
@@ -119,7 +119,7 @@ async def test_an_end_that_could_not_be_written_counts_until_the_run_is_let_go(k
         async with allowance.writing(run.run_id):
             raise StoreFull("no room")
     assert await key.calls() == 1
-    allowance.forget(run.run_id, Meter())
+    allowance.forget(run.run_id, UsageMeter())
     assert await key.calls() == 1, "another one drives it by now"
     allowance.forget(run.run_id, meter)
     assert await key.calls() == 0

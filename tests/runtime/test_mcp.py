@@ -15,7 +15,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from maniple.agents.middleware.tool_availability import OfferedTools
+from maniple.agents.middleware.tool_availability import DynamicTools
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
@@ -25,7 +25,7 @@ from maniple.runtime.stream import stream_run
 from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.tools.code import figure_reader
-from maniple.tools.files import KeptResults
+from maniple.tools.files import StoredResults
 from maniple.types import Unavailable
 from tests.mcp.opened import misbehaving, until
 from tests.openai_server import Json, call, reply, serving
@@ -48,7 +48,7 @@ async def equipped(
         raise AssertionError("nothing leaves this machine")
 
     async with AsyncExitStack() as stack:
-        kept = KeptResults(Workspaces(folder / "workspaces"), Redactor(["hunter2-hunter2"]))
+        kept = StoredResults(Workspaces(folder / "workspaces"), Redactor(["hunter2-hunter2"]))
         yield await open_mcp(
             settings,
             stack,
@@ -60,7 +60,7 @@ async def equipped(
 
 def toolbox(equipment: McpEquipment, folder: Path) -> Toolbox:
     figures = figure_reader(Workspaces(folder / "workspaces"))
-    kept = KeptResults(Workspaces(folder / "workspaces"))
+    kept = StoredResults(Workspaces(folder / "workspaces"))
     return Toolbox(TOOLS.tools, {}, figures, offers=equipment.offers, kept_results=kept)
 
 
@@ -296,9 +296,9 @@ def _system(request: Json) -> str:
     return str(request["messages"][0]["content"])
 
 
-def _tools(offer: OfferedTools) -> list[BaseTool]:
+def _tools(offer: DynamicTools) -> list[BaseTool]:
     return [*offer._offer.offered()]
 
 
-def _names(offer: OfferedTools) -> list[str]:
+def _names(offer: DynamicTools) -> list[str]:
     return [tool.name for tool in _tools(offer)]

@@ -12,7 +12,7 @@ from maniple.config import FetchSettings, ModelSettings, ModelsSettings, SearchS
 from maniple.crawler import Crawler
 from maniple.errors import ToolFailure
 from maniple.runtime import open_runtime, stream_run
-from maniple.tools.web import PagesAndDocuments, open_folder
+from maniple.tools.web import DocumentReader, open_document_folder
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 from tests.reading.files import docx, paragraph
@@ -71,19 +71,19 @@ async def test_documents_are_known_by_their_names_where_the_system_has_no_table_
 ) -> None:
     monkeypatch.setattr(mimetypes, "guess_type", lambda name: (None, None))
     (documents / "Tunnel.DOCX").write_bytes(docx(paragraph("A tunnel under the strait.")))
-    folder = open_folder(settings_of(documents).search)
+    folder = open_document_folder(settings_of(documents).search)
     assert folder is not None
     async with aclosing(folder):
         [hit] = await folder.search("strait tunnel", limit=5)
         assert (hit.url, hit.content) == ("folder:Tunnel.DOCX", "A tunnel under the strait.")
-        reader = PagesAndDocuments(Crawler(FetchSettings()), folder, 1_000)
+        reader = DocumentReader(Crawler(FetchSettings()), folder, 1_000)
         assert (await reader.crawl(hit.url)).markdown == "A tunnel under the strait."
 
 
 async def test_a_document_of_which_not_all_is_read_says_so_where_it_is_found(documents: Path) -> None:
     rows = "".join(f"station {number},{number} crowns\n" for number in range(5_500))
     (documents / "tolls.csv").write_text(rows)
-    folder = open_folder(settings_of(documents).search)
+    folder = open_document_folder(settings_of(documents).search)
     assert folder is not None
     async with aclosing(folder):
         [hit] = await folder.search("station crowns", limit=1)
@@ -93,19 +93,19 @@ async def test_a_document_of_which_not_all_is_read_says_so_where_it_is_found(doc
 async def test_the_end_of_a_long_text_is_found_and_read(documents: Path) -> None:
     long = "A line about nothing much.\n" * 20_000 + "# Anchorage\n\nThe eastern anchorage weighs most."
     (documents / "long.md").write_text(long)
-    folder = open_folder(settings_of(documents).search)
+    folder = open_document_folder(settings_of(documents).search)
     assert folder is not None
     async with aclosing(folder):
         [hit] = await folder.search("eastern anchorage", limit=5)
         assert "The eastern anchorage weighs most." in hit.content
-        reader = PagesAndDocuments(Crawler(FetchSettings()), folder, 1_000)
+        reader = DocumentReader(Crawler(FetchSettings()), folder, 1_000)
         assert "The eastern anchorage weighs most." in (await reader.crawl(hit.url, "Anchorage")).markdown
 
 
 async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Path) -> None:
-    folder = open_folder(settings_of(documents).search)
+    folder = open_document_folder(settings_of(documents).search)
     assert folder is not None
-    reader = PagesAndDocuments(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))), folder, 1_000)
+    reader = DocumentReader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))), folder, 1_000)
     async with open_site({"/": Reply("<title>T</title><p>Some text.")}) as site:
         assert (await reader.crawl(site.url)).markdown == "Some text."
     assert (await reader.crawl("folder:notes.md")).markdown.endswith("built in 1901.")
@@ -115,4 +115,4 @@ async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Pa
 
 
 def test_a_folder_that_is_not_asked_is_not_read(documents: Path) -> None:
-    assert open_folder(SearchSettings(providers=("wikipedia",), folder=documents)) is None
+    assert open_document_folder(SearchSettings(providers=("wikipedia",), folder=documents)) is None

@@ -12,8 +12,8 @@ from langchain_core.tools import BaseTool
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.tools.files import file_tools
-from maniple.tools.text_editor import editor_tool, with_inserted, with_replaced
-from maniple.tools.text_file import TextFile, decoded
+from maniple.tools.text_editor import editor_tool, insert_lines, replace_text
+from maniple.tools.text_file import TextFile, decode_text
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[..., Awaitable[str]]
@@ -262,20 +262,20 @@ TEXTS = st.lists(st.sampled_from(["a", "b", " ", "\n", "\r\n", "→"]), max_size
 def test_whatever_is_replaced_the_rest_stays(text: str, old: str, new: str) -> None:
     file = TextFile(text)
     try:
-        edited = with_replaced("f", file, old, new)
+        edited = replace_text("f", file, old, new)
     except FileError:
         return
     flat, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
     expected = flat.replace(wanted, new.replace("\r\n", "\n"), 1)
     assert edited.file.text.replace("\r\n", "\n") == expected.replace("\r\n", "\n")
-    assert decoded(edited.file.content()) is not None
+    assert decode_text(edited.file.content()) is not None
 
 
 @given(text=TEXTS, new=TEXTS, line=st.integers(-2, 20))
 def test_whatever_is_inserted_the_rest_stays(text: str, new: str, line: int) -> None:
     file = TextFile(text)
     try:
-        edited = with_inserted("f", file, line, new)
+        edited = insert_lines("f", file, line, new)
     except FileError:
         return
     without = list(edited.file.text)

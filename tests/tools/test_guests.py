@@ -11,7 +11,7 @@ import pytest
 
 from maniple.errors import ToolFailure
 from maniple.tools import third_party_tools
-from maniple.tools.third_party_tools import in_thread, staying
+from maniple.tools.third_party_tools import in_thread, shield_from_exit
 
 pytestmark = pytest.mark.anyio
 WHO = contextvars.ContextVar("who", default="nobody")
@@ -41,7 +41,7 @@ async def interrupt():
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("leaving", [in_thread(parse), staying(parse_later)])
+@pytest.mark.parametrize("leaving", [in_thread(parse), shield_from_exit(parse_later)])
 async def test_one_that_wants_to_end_the_program_fails(leaving, capsys):
     with pytest.raises(ToolFailure, match=r"end the whole program \(SystemExit\(2\)\)"):
         await leaving("--bogus")
@@ -50,7 +50,7 @@ async def test_one_that_wants_to_end_the_program_fails(leaving, capsys):
 
 async def test_nor_does_an_interrupt_of_its_own_end_it():
     with pytest.raises(ToolFailure, match="KeyboardInterrupt"):
-        await staying(interrupt)()
+        await shield_from_exit(interrupt)()
 
 
 async def test_calls_that_never_end_fill_no_more_than_their_own_places(monkeypatch):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from maniple.sandbox import Workspaces
-from maniple.tools.code import Writes, changed
+from maniple.tools.code import WorkspaceWrites, changed_paths
 
 pytestmark = pytest.mark.anyio
 
@@ -13,7 +13,7 @@ async def test_removing_some_of_many_files_writes_none(tmp_path: Path) -> None:
     files = [workspace.path / f"{number}" for number in range(1_500)]
     for file in files:
         file.touch()
-    writes = Writes(workspace)
+    writes = WorkspaceWrites(workspace)
     async with writes:
         for file in files[:700]:
             file.unlink()
@@ -24,13 +24,13 @@ async def test_removing_some_of_many_files_writes_none(tmp_path: Path) -> None:
 def test_of_more_files_than_are_watched_only_those_count_that_were_seen_twice() -> None:
     before = {("changed", 1, 1), ("removed", 1, 1), ("same", 1, 1)}
     after = {("changed", 2, 2), ("same", 1, 1), ("seen only now", 1, 1)}
-    assert changed(before, after, most=3) == ["changed"]
-    assert changed(before, after, most=4) == ["changed", "seen only now"]
+    assert changed_paths(before, after, most=3) == ["changed"]
+    assert changed_paths(before, after, most=4) == ["changed", "seen only now"]
 
 
 async def test_what_python_keeps_for_itself_is_nothing_that_was_written(tmp_path: Path) -> None:
     workspace = Workspaces(tmp_path).open("thread")
-    writes = Writes(workspace)
+    writes = WorkspaceWrites(workspace)
     async with writes:
         workspace.write("__pycache__/a.pyc", b"")
         workspace.write("a.py", b"")

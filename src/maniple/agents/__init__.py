@@ -1,25 +1,35 @@
 from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.react import ReactAgent, build_react_agent
-from maniple.agents.roles import ROLES, Role, Roles, author_of, briefs, in_order, llm_of, roles_of, written_by
-from maniple.agents.task import Agent, Result, StepFailed, Task, response_from, shortened
+from maniple.agents.roles import (
+    ROLES,
+    Role,
+    Roles,
+    build_roles,
+    choose_llm,
+    find_author,
+    format_briefs,
+    mark_author,
+    sort_workers,
+)
+from maniple.agents.task import Agent, StepFailed, StepResult, Task, format_response, truncate_middle
 
 __all__ = [
     "ROLES",
     "Agent",
     "ReactAgent",
-    "Result",
     "Role",
     "Roles",
     "StepFailed",
     "StepLimits",
+    "StepResult",
     "Task",
-    "author_of",
-    "briefs",
     "build_react_agent",
-    "in_order",
-    "llm_of",
-    "response_from",
-    "roles_of",
-    "shortened",
-    "written_by",
+    "build_roles",
+    "choose_llm",
+    "find_author",
+    "format_briefs",
+    "format_response",
+    "mark_author",
+    "sort_workers",
+    "truncate_middle",
 ]

@@ -61,12 +61,12 @@ class Prices:
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
 
-def price_of(prices: Mapping[str, Prices], model: str) -> Prices | None:
+def find_price(prices: Mapping[str, Prices], model: str) -> Prices | None:
     """Return what a model costs, by the name that its answer has: at times its own with a date behind it."""
     return prices.get(model) or prices.get(_DATE.sub("", model))
 
 
-def prices_of(settings: ModelsSettings) -> dict[str, Prices]:
+def load_prices(settings: ModelsSettings) -> dict[str, Prices]:
     """Return what the configured models and their fallbacks cost, by name; without a price they cost nothing.
 
     A name that stands there twice has the price that is named first.
@@ -79,7 +79,7 @@ def prices_of(settings: ModelsSettings) -> dict[str, Prices]:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LimitUsage:
     """How far one limit is used up."""
 
     limit: str
@@ -122,7 +122,7 @@ class Level:
 class SharedLimits(Protocol):
     """Limits that a run has in common with others."""
 
-    def levels(self, **coming: float) -> Iterable[Level]:
+    def levels(self, **coming: float) -> Iterable[LimitUsage]:
         """Yield how far all together, this run included, have used each up; see `levels`."""
         ...
 
@@ -131,24 +131,24 @@ LIMITS = tuple(field.name for field in fields(Budget))
 """What can be limited."""
 
 
-def amount(used: Usage, limit: str) -> float:
+def usage_of(used: Usage, limit: str) -> float:
     """Return how much is used of what a field of `Budget` limits."""
     return used.input_tokens + used.output_tokens if limit == "tokens" else getattr(used, limit)
 
 
-def amounts(used: Usage) -> dict[str, float]:
+def usage_by_limit(used: Usage) -> dict[str, float]:
     """Return what is used, by the field of `Budget` that limits it."""
-    return {limit: amount(used, limit) for limit in LIMITS}
+    return {limit: usage_of(used, limit) for limit in LIMITS}
 
 
-def levels(
+def iterate_limits(
     budget: Budget,
     used: Mapping[str, float],
     coming: Mapping[str, float],
     reserved: Mapping[str, float],
     *,
     is_daily: bool = False,
-) -> Iterator[Level]:
+) -> Iterator[LimitUsage]:
     """Yield the level of each limit that is set; all amounts are by limit.
 
     `coming` are those that a call would add, `reserved` those that calls under way will use for certain.
@@ -158,7 +158,7 @@ def levels(
         # A call of one kind is no matter of the other kind's limit.
         if allowed is not None and (limit in coming or limit not in ("model_calls", "tool_calls")):
             added = coming[limit] + reserved.get(limit, 0) if limit in coming else 0
-            yield Level(limit, allowed, so_far, added, is_daily)
+            yield LimitUsage(limit, allowed, so_far, added, is_daily)
 
 
 NEAR = 0.8
@@ -180,7 +180,7 @@ class _Call:
     is_reserve: bool
 
 
-class Meter:
+class UsageMeter:
     """The usage of one run, with what it had used before a restart; its seconds run from `start()`.
 
     `prices` are by the name of the model; `shared` are limits that bind the run beside its own. Checking and
@@ -288,7 +288,7 @@ class Meter:
     def callbacks(self) -> list[BaseCallbackHandler]:
         """What a run's `config["callbacks"]` begin with."""
         logging.getLogger(_CALLBACK_LOGGER).addFilter(_is_news)  # once: a filter that is there stays alone
-        return [ModelCalls(self), ToolCalls(self)]
+        return [ModelCallCounter(self), ToolCallCounter(self)]
 
     def begin(self, call_id: UUID, prompt: Sequence[BaseMessage], metadata: Mapping[str, Any]) -> None:
         """Count a model call, or raise `BudgetExhausted`."""
@@ -333,18 +333,18 @@ class Meter:
         if over := self._over(**coming):
             raise self._refusal(over)
 
-    def _over(self, **coming: float) -> Level | None:
+    def _over(self, **coming: float) -> LimitUsage | None:
         return next((level for level in self._levels(**coming) if level.is_over), None)
 
-    def _levels(self, **coming: float) -> Iterator[Level]:
-        yield from levels(self.budget, amounts(self.used), coming, self.reserved)
+    def _levels(self, **coming: float) -> Iterator[LimitUsage]:
+        yield from iterate_limits(self.budget, usage_by_limit(self.used), coming, self.reserved)
         yield from self._shared_levels(**coming)
 
-    def _shared_levels(self, **coming: float) -> Iterator[Level]:
+    def _shared_levels(self, **coming: float) -> Iterator[LimitUsage]:
         if self._shared is not None:
             yield from self._shared.levels(**coming)
 
-    def _refusal(self, over: Level) -> BudgetExhausted:
+    def _refusal(self, over: LimitUsage) -> BudgetExhausted:
         words = str(over)
         self.give_up(words)
         return BudgetExhausted(f"{words[0].upper()}{words[1:]}.", limit=over.limit)
@@ -352,12 +352,12 @@ class Meter:
     def _count(self, call: _Call, answer: AIMessage | None) -> None:
         usage = answer.usage_metadata if answer is not None else None
         if usage is not None:
-            given, said = credible(usage["input_tokens"]), credible(usage["output_tokens"])
+            given, said = clamp_tokens(usage["input_tokens"]), clamp_tokens(usage["output_tokens"])
         else:
             given, said = call.input_tokens, count_tokens([answer]) if answer is not None else 0
         # A fallback may have answered: the answer names its model, though at times with a date.
         model = str(answer.response_metadata.get("model_name") or "") if answer is not None else ""
-        prices = price_of(self._prices, model) or self._prices.get(call.model) or Prices()
+        prices = find_price(self._prices, model) or self._prices.get(call.model) or Prices()
         self._add(input_tokens=given, output_tokens=said, cost=prices.of(given, said))
 
     def _add(self, **amounts: Any) -> None:
@@ -365,7 +365,7 @@ class Meter:
         self._used = replace(before, **{name: getattr(before, name) + n for name, n in amounts.items()})
 
 
-class ModelCalls(AsyncCallbackHandler):
+class ModelCallCounter(AsyncCallbackHandler):
     """Tells a meter of model calls.
 
     Not inline: langchain-core 1.7 leaves the coroutines of all other handlers unawaited when an inline one
@@ -374,7 +374,7 @@ class ModelCalls(AsyncCallbackHandler):
 
     raise_error = True
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: UsageMeter) -> None:
         self._meter = meter
 
     async def on_chat_model_start(
@@ -396,13 +396,13 @@ class ModelCalls(AsyncCallbackHandler):
         self._meter.break_off(run_id, _answer(response) if isinstance(response, LLMResult) else None)
 
 
-class ToolCalls(AsyncCallbackHandler):
+class ToolCallCounter(AsyncCallbackHandler):
     """Tells a meter of tool calls; inline and first, so that a refused call is told to nobody."""
 
     raise_error = True
     run_inline = True
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: UsageMeter) -> None:
         self._meter = meter
 
     async def on_tool_start(self, serialized: dict[str, Any], input_str: str, **kwargs: Any) -> None:
@@ -412,11 +412,11 @@ class ToolCalls(AsyncCallbackHandler):
 def _is_news(record: logging.LogRecord) -> bool:
     """Say whether a warning tells more than that a call was refused, which is what the callbacks are for."""
     words = record.getMessage()
-    ours = any(f"Error in {handler.__name__}." in words for handler in (ModelCalls, ToolCalls))
+    ours = any(f"Error in {handler.__name__}." in words for handler in (ModelCallCounter, ToolCallCounter))
     return not (ours and BudgetExhausted.__name__ in words)
 
 
-def credible(tokens: int) -> int:
+def clamp_tokens(tokens: int) -> int:
     """Return what an endpoint says that a call took, within what can be."""
     return min(max(tokens, 0), MOST_TOKENS)
 

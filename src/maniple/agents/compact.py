@@ -17,32 +17,32 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
-from maniple.agents.middleware.context_window import within_window
-from maniple.agents.middleware.fencing import as_code
-from maniple.agents.middleware.text_tools import is_cut, marked
+from maniple.agents.middleware.context_window import send_within_window
+from maniple.agents.middleware.fencing import fences_to_code
+from maniple.agents.middleware.text_tools import is_truncated, text_with_note
 from maniple.agents.middleware.tool_calls import call_once
-from maniple.agents.report import CheckedModel, checked, checked_addition, unmended
+from maniple.agents.report import CheckedReportModel, build_unrepaired_draft, check_addition, check_report
 from maniple.agents.task import (
     COMPACT_CALLER_CHARACTERS,
-    Result,
     StepFailed,
+    StepResult,
     Task,
-    fenced,
-    shortened,
-    with_files,
+    append_files,
+    format_caller,
+    truncate_middle,
 )
 from maniple.evidence import extract
 from maniple.llms import ask
 from maniple.prompts import read_examples, render
 from maniple.tools.code import WRITTEN
-from maniple.tools.web import first_address
+from maniple.tools.web import find_address
 
 RESULT_CHARACTERS = 1_500
 PROMPT_ONLY = 1
 """Of a prompt with worked examples: so many messages stay whatever the window, and the newest."""
 
 
-def worked(pairs: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:
+def example_messages(pairs: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:
     """Yield question and answer pairs as a conversation."""
     for question, answer in pairs:
         yield HumanMessage(question)
@@ -89,7 +89,7 @@ def is_chinese(text: str) -> bool:
     return _HAN.search(text) is not None and _KANA_OR_HANGUL.search(text) is None
 
 
-def spoken_in(request: str, named: str) -> str:
+def detect_language(request: str, named: str) -> str:
     """Return the request's language where its letters show it, else what the model `named`."""
     if is_chinese(request):
         return "Chinese"
@@ -100,21 +100,21 @@ def spoken_in(request: str, named: str) -> str:
     return named
 
 
-def language_of(request: str, locale: str) -> str:
+def choose_language(request: str, locale: str) -> str:
     """Return the language to answer in: "Chinese", the `locale` or a name, or words for an unknown one."""
     if _CHINESE.match(locale) or (not locale and is_chinese(request)):
         return "Chinese"
     return locale or "the language of the request"
 
 
-def examples_for(language: str) -> str:
+def choose_examples(language: str) -> str:
     """Return the name of the examples of plans to show: a small model's titles follow their language."""
     known = (code for code, beginning in _EXAMPLES.items() if beginning.match(language.replace("_", "-")))
     return f"plan_{next(known, 'en')}"
 
 
 @dataclass(frozen=True, slots=True)
-class Research:
+class CompactResearcher:
     """The researcher: it reads the page that the request names, else it searches."""
 
     search: BaseTool | None
@@ -124,9 +124,9 @@ class Research:
 
     async def work(self, task: Task) -> str:
         # A small model makes up addresses: one in its plan counts only when there is nothing else.
-        address = first_address(task.request)
+        address = find_address(task.request)
         if address is None and self.search is None:
-            address = first_address(task.description)
+            address = find_address(task.description)
         if self.crawl is not None and address is not None:
             return await _read(self.crawl, task, url=address)
         if self.search is None:
@@ -135,7 +135,7 @@ class Research:
 
 
 @dataclass(frozen=True, slots=True)
-class Browsing:
+class CompactBrowser:
     """The browser: it opens the page that the request names."""
 
     tool: BaseTool | None
@@ -145,7 +145,7 @@ class Browsing:
         if self.tool is None:
             raise StepFailed(self.missing)
         # The plan's own words are short, so that an address in them may be cut.
-        named = first_address(task.request) is not None
+        named = find_address(task.request) is not None
         return await _read(self.tool, task, instruction=task.request if named else task.description)
 
 
@@ -164,7 +164,7 @@ async def _found(tool: BaseTool, task: Task) -> str:
     except (TypeError, ValueError):
         hits = []
     if not hits:
-        return shortened(found, RESULT_CHARACTERS)
+        return truncate_middle(found, RESULT_CHARACTERS)
     room = RESULT_CHARACTERS // len(hits)
     return "\n".join(_line(hit, task.request, room) for hit in hits)
 
@@ -183,7 +183,7 @@ _TOO_LONG = "The program was cut at the model's output limit, so it was not run.
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramWriter:
+class CompactCoder:
     """Writes a program and runs it. One that ends well and prints, or writes a file, has done its step."""
 
     model: BaseChatModel
@@ -193,30 +193,30 @@ class ProgramWriter:
         if self.tool is None:
             raise StepFailed("there is no sandbox in this run, so no code can be executed")
         pairs = [(question, f"```python\n{code}\n```") for question, code in read_examples()["program"]]
-        request = HumanMessage(with_files(task.request, task.files))
-        messages = [SystemMessage(render("compact/coder")), *worked(pairs), request]
+        request = HumanMessage(append_files(task.request, task.files))
+        messages = [SystemMessage(render("compact/coder")), *example_messages(pairs), request]
         output = ""
         for number in range(_TRIES):
             answer = await self._written(messages)
             code, output = _program(answer.text), _TOO_LONG
-            if not is_cut(answer):
+            if not is_truncated(answer):
                 output, ran = await call_tool(self.tool, number, code=code)
                 code, output = str(ran["code"]), output.strip()
                 if output and not _FAILURE.search(output):
-                    return f"Code run:\n{code}\nOutput: {shortened(output, RESULT_CHARACTERS)}"
+                    return f"Code run:\n{code}\nOutput: {truncate_middle(output, RESULT_CHARACTERS)}"
             messages += [
                 AIMessage(f"```python\n{code}\n```"),
                 HumanMessage(f"{_wrong(output)}\nReply with corrected code."),
             ]
         raise StepFailed(
-            f"the program failed twice: {_last_words(output)}\n{shortened(output, RESULT_CHARACTERS)}"
+            f"the program failed twice: {_last_words(output)}\n{truncate_middle(output, RESULT_CHARACTERS)}"
         )
 
     async def _written(self, messages: Sequence[BaseMessage]) -> AIMessage:
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:
             return await ask(self.model, shown, max_tokens=PROGRAM_TOKENS)
 
-        return await within_window(self.model, messages, send, kept=PROMPT_ONLY)
+        return await send_within_window(self.model, messages, send, kept=PROMPT_ONLY)
 
 
 def _program(text: str) -> str:
@@ -246,7 +246,7 @@ _FROM_MEMORY_ZH = "（没有查询或计算任何内容：以上来自模型的�
 
 
 @dataclass(frozen=True, slots=True)
-class ShortReport:
+class CompactReporter:
     """Writes from the results that are there; left to itself, a small model makes up what nobody found.
 
     A plan that nobody but the reporter can serve is answered from the model's memory, and says so.
@@ -258,33 +258,33 @@ class ShortReport:
 
     async def work(self, task: Task) -> str:
         done = [result for result in task.results if result.done]
-        failed = [as_code(result.text) for result in task.results if not result.done]
+        failed = [fences_to_code(result.text) for result in task.results if not result.done]
         if failed and not done:
-            return await checked(task, "\n\n".join(failed))
-        language = language_of(task.request, task.locale)
+            return await check_report(task, "\n\n".join(failed))
+        language = choose_language(task.request, task.locale)
         text = await self._written(task, done, language)
         if not text:
             return ""
-        missing = [await checked_addition(task, one) for one in failed]
+        missing = [await check_addition(task, one) for one in failed]
         return "\n\n".join([text, *self._added(done, text, language), *missing])
 
-    async def _written(self, task: Task, done: list[Result], language: str) -> str:
+    async def _written(self, task: Task, done: list[StepResult], language: str) -> str:
         prompt = render("compact/reporter" if done else "compact/answer", language=language)
-        system = SystemMessage(prompt + fenced(task.caller, COMPACT_CALLER_CHARACTERS))
+        system = SystemMessage(prompt + format_caller(task.caller, COMPACT_CALLER_CHARACTERS))
         # In pieces, so that the longest of them are cut to the window and not all in one middle.
         pieces = _material(task.request, done, language) if done else [task.request]
 
         # A small model is not asked to mend it.
-        model = CheckedModel(model=self.model, draft=await unmended(task, language))
+        model = CheckedReportModel(model=self.model, draft=await build_unrepaired_draft(task, language))
 
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:
             material = HumanMessage("\n".join(piece.text for piece in shown[1:]))
             return await ask(model, [shown[0], material], max_tokens=REPORT_TOKENS)
 
         messages = [system, *(HumanMessage(piece) for piece in pieces)]
-        return marked(await within_window(self.model, messages, send))
+        return text_with_note(await send_within_window(self.model, messages, send))
 
-    def _added(self, done: list[Result], text: str, language: str) -> Iterator[str]:
+    def _added(self, done: list[StepResult], text: str, language: str) -> Iterator[str]:
         """Yield where files are, and where the text is from when it is from no result."""
         for result in done:
             yield from (line for line in _WRITTEN_LINE.findall(result.text) if line not in text)
@@ -293,7 +293,11 @@ class ShortReport:
             yield notice.format(missing=f" {self.no_search}" if self.no_search else "")
 
 
-def _material(request: str, done: Sequence[Result], language: str) -> list[str]:
+def _material(request: str, done: Sequence[StepResult], language: str) -> list[str]:
     # Said last and in that language, or the program's English decides.
     wish = "用中文写报告。" if language == "Chinese" else f"Write the report in {language}."
-    return [f"Request: {request}", *(shortened(result.text, RESULT_CHARACTERS) for result in done), wish]
+    return [
+        f"Request: {request}",
+        *(truncate_middle(result.text, RESULT_CHARACTERS) for result in done),
+        wish,
+    ]

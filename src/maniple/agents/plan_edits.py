@@ -49,7 +49,7 @@ class PlanChange:
         return cls(cast("ChangeAction", action), step_id, **texts, after=after, change_id=change_id)
 
 
-class Wishes:
+class PendingPlanEdits:
     """The changes that one running run has not taken up yet.
 
     It takes them while its plan is worked through, from its first step to its end; before and after that

@@ -12,10 +12,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
-from maniple.agents.middleware.base import chained
-from maniple.agents.middleware.call_order import CallOrder, ToolsAtOnce, ordered, tool_places
-from maniple.agents.middleware.context_window import ContextWindow, fitted
-from maniple.agents.middleware.fencing import Fencing
+from maniple.agents.middleware.base import chain_middleware
+from maniple.agents.middleware.call_order import (
+    CallOrder,
+    ConcurrencyLimit,
+    keep_call_order,
+    limit_concurrency,
+)
+from maniple.agents.middleware.context_window import ContextCompaction, fit_messages
+from maniple.agents.middleware.fencing import UntrustedDataFencing
 from maniple.agents.middleware.limits import (
     ModelCallLimit,
     PartialWork,
@@ -24,20 +29,20 @@ from maniple.agents.middleware.limits import (
     ToolTimeouts,
 )
 from maniple.agents.middleware.text_tools import TextToolCalls
-from maniple.agents.middleware.tool_availability import OfferedTools, TerminalTools
-from maniple.agents.middleware.tool_calls import ToolCallsOnce
-from maniple.agents.middleware.tool_errors import ArgumentErrors, tool_failures
-from maniple.agents.middleware.tool_results import Extracts
+from maniple.agents.middleware.tool_availability import DynamicTools, TerminalTools
+from maniple.agents.middleware.tool_calls import RecordedToolCalls
+from maniple.agents.middleware.tool_errors import ArgumentErrors, build_failure_middleware
+from maniple.agents.middleware.tool_results import WebExtracts
 from maniple.agents.roles import Role
-from maniple.agents.stuck import StuckDetection, watched
+from maniple.agents.stuck import StuckDetection, watch_step
 from maniple.agents.task import (
     REPORT_RESULT_CHARACTERS,
     RESULT_CHARACTERS,
     Task,
-    fenced,
-    given,
-    response_from,
-    working_on,
+    format_caller,
+    format_files,
+    format_response,
+    set_current_task,
 )
 from maniple.llms import broke_off
 from maniple.llms.windows import room_of
@@ -48,14 +53,14 @@ CONVERSATION_SHARE = 0.25
 
 
 @contextmanager
-def one_step(task: Task) -> Iterator[None]:
+def step_context(task: Task) -> Iterator[None]:
     """Do what is done within as one step of one agent, which works on `task`."""
-    with working_on(task), tool_places(), ordered(), watched():
+    with set_current_task(task), limit_concurrency(), keep_call_order(), watch_step():
         yield
 
 
 @dataclass(frozen=True, slots=True)
-class Additions:
+class ExtraMiddleware:
     """What an agent has beside the usual middleware, from the outside in."""
 
     around_answers: Sequence[AgentMiddleware[Any, Any]] = ()
@@ -78,9 +83,9 @@ class ReactAgent:
 
     async def work(self, task: Task) -> str:
         messages = self._messages(task)
-        with one_step(task):
+        with step_context(task):
             result = await self.graph.ainvoke({"messages": messages, "given": len(messages)})
-        return answer_in(result["messages"])
+        return extract_answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:
         limit = REPORT_RESULT_CHARACTERS if self.role.name == "reporter" else RESULT_CHARACTERS
@@ -88,17 +93,17 @@ class ReactAgent:
             tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
         )
         if task.conversation:
-            said = fitted(task.conversation, int(CONVERSATION_SHARE * self.room))
-            return [SystemMessage(prompt + fenced(task.caller) + given(task.files)), *said]
+            said = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
+            return [SystemMessage(prompt + format_caller(task.caller) + format_files(task.files)), *said]
         return [
             SystemMessage(prompt),
             HumanMessage(f"Request: {task.request}"),
-            *(HumanMessage(response_from(result, limit)) for result in task.results),
+            *(HumanMessage(format_response(result, limit)) for result in task.results),
             HumanMessage(task.instruction()),
         ]
 
 
-def answer_in(messages: Sequence[BaseMessage]) -> str:
+def extract_answer(messages: Sequence[BaseMessage]) -> str:
     """Return what an agent's last message says."""
     last = messages[-1]
     return without_thoughts(last.text) if isinstance(last, AIMessage) else ""
@@ -114,20 +119,25 @@ def build_react_agent(
     offered: Sequence[AgentMiddleware[Any, Any]] = (),
 ) -> ReactAgent:
     """Build the agent of `role`, which keeps the `limits` for one task."""
-    graph = react_graph(
-        role.name, model, tools, limits=limits, additions=Additions(around_calls=middleware), offered=offered
+    graph = build_react_graph(
+        role.name,
+        model,
+        tools,
+        limits=limits,
+        additions=ExtraMiddleware(around_calls=middleware),
+        offered=offered,
     )
-    has_tools = bool(tools) or any(isinstance(one, OfferedTools) for one in offered)
+    has_tools = bool(tools) or any(isinstance(one, DynamicTools) for one in offered)
     return ReactAgent(role, has_tools, graph, room_of(model))
 
 
-def react_graph(
+def build_react_graph(
     name: str,
     model: BaseChatModel,
     tools: Sequence[BaseTool],
     *,
     limits: StepLimits,
-    additions: Additions,
+    additions: ExtraMiddleware,
     offered: Sequence[AgentMiddleware[Any, Any]] = (),
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the loop of thinking, acting and observing; it is run within `one_step`.
@@ -144,11 +154,11 @@ def react_graph(
         # Before the conversation is compacted, which would be for nothing.
         ModelCallLimit(limits.model_calls),
         # Before what is added to one prompt alone, and would else be kept in a summary.
-        ContextWindow(model, tools),
+        ContextCompaction(model, tools),
         # Its nudge comes last of what the model reads.
         StuckDetection(),
         # The last to change what is shown, but for the form that an endpoint without tools takes it in.
-        Fencing(),
+        UntrustedDataFencing(),
         *additions.around_answers,
         # Around what reads the answer: an answer that broke off is asked for once more.
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
@@ -158,17 +168,17 @@ def react_graph(
         # Before a call is recorded or approved: one too many is neither.
         ToolCallLimit(limits.tool_calls),
         # Before `ToolCallsOnce`: a call that waits is not yet noted as begun.
-        ToolsAtOnce(),
+        ConcurrencyLimit(),
         # Around what changes results: they are recorded as the model reads them.
-        ToolCallsOnce(),
+        RecordedToolCalls(),
         *additions.around_calls,
         # Around what makes failures messages, some of which it adds the schema to.
         ArgumentErrors(),
         # Around whatever may raise in a call, the end of its time among it: the model reads why.
-        tool_failures(),
+        build_failure_middleware(),
         # Around the call alone, so that everybody further out has the extract.
-        Extracts(model),
+        WebExtracts(model),
         # Nothing but the tool's own work is timed: no waiting, and no person's word.
         ToolTimeouts(limits.tool_seconds),
     ]
-    return create_agent(model, list(tools), middleware=chained(stack), name=name)
+    return create_agent(model, list(tools), middleware=chain_middleware(stack), name=name)

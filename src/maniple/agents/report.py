@@ -18,8 +18,8 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.context_window import within_window
-from maniple.agents.middleware.fencing import between_marks
+from maniple.agents.middleware.context_window import send_within_window
+from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import Task, current_task
 from maniple.errors import BudgetExhausted, ModelError
@@ -37,18 +37,18 @@ from maniple.types import REPAIR_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ReportPassage:
     """A block of the report, and what in it does not hold."""
 
     text: str
     findings: Sequence[Finding] = ()
 
 
-Mend = Callable[[Sequence[Passage]], Awaitable[Mapping[int, str]]]
+RepairPassages = Callable[[Sequence[ReportPassage]], Awaitable[Mapping[int, str]]]
 """Gives new texts for passages, by their places in the sequence; none for those that it cannot mend."""
 
 
-class Draft:
+class ReportDraft:
     """Takes a report as its model writes it and gives what holds, block by block.
 
     From the first block that does not hold on, the rest is kept back until all of it is there: then `mend`
@@ -57,7 +57,12 @@ class Draft:
     """
 
     def __init__(
-        self, check: SourceCheck, mend: Mend | None = None, *, locale: str = "", at_hand: Collection[int] = ()
+        self,
+        check: SourceCheck,
+        mend: RepairPassages | None = None,
+        *,
+        locale: str = "",
+        at_hand: Collection[int] = (),
     ) -> None:
         self._check = check
         self._mend = mend
@@ -65,7 +70,7 @@ class Draft:
         self._at_hand = at_hand
         self._blocks = Blocks()
         self._own_list = WrittenList()
-        self._kept: list[Passage] = []
+        self._kept: list[ReportPassage] = []
         self._shown: list[str] = []
 
     async def feed(self, text: str) -> str:
@@ -88,13 +93,13 @@ class Draft:
         for block in blocks:
             findings = await self._check.findings(block)
             if findings or self._kept:
-                self._kept.append(Passage(block, findings))
+                self._kept.append(ReportPassage(block, findings))
             else:
                 ready.append(block)
         self._shown += ready
         return "".join(ready)
 
-    async def _mended(self) -> list[Passage]:
+    async def _mended(self) -> list[ReportPassage]:
         failing = [index for index, passage in enumerate(self._kept) if passage.findings]
         if failing and self._mend is not None:
             replies = await self._mend([self._kept[index] for index in failing])
@@ -103,15 +108,15 @@ class Draft:
                     self._kept[index] = await self._better(self._kept[index], reply)
         return self._kept
 
-    async def _better(self, passage: Passage, reply: str) -> Passage:
+    async def _better(self, passage: ReportPassage, reply: str) -> ReportPassage:
         """Return what holds better of a passage and what its writer gave for it; as good is not better."""
         ending = passage.text[len(passage.text.rstrip()) :]
         findings = await self._check.findings(reply)
         if len(findings) >= len(passage.findings):
             return passage
-        if not await mends(passage.text, passage.findings, reply, self._check):
+        if not await is_repair(passage.text, passage.findings, reply, self._check):
             return passage
-        return Passage(reply + ending, findings)
+        return ReportPassage(reply + ending, findings)
 
     async def _listed(self) -> str:
         report = "".join(self._shown)
@@ -137,7 +142,7 @@ _KINDS = {
 }
 
 
-async def mends(passage: str, findings: Iterable[Finding], reply: str, check: SourceCheck) -> bool:
+async def is_repair(passage: str, findings: Iterable[Finding], reply: str, check: SourceCheck) -> bool:
     """Say whether `reply` keeps what is good in `passage`, in which `findings` do not hold.
 
     It may not leave code open, turn a table, a list, a heading or a paragraph into something else, lose a
@@ -211,7 +216,7 @@ _PASSAGE = re.compile(r'<passage number="(\d{1,4})">')
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class ReportRepair:
     """Asks `model` for new passages in one call, which counts like any and is told to nobody.
 
     What it cannot be asked for, because the budget or the time is used up or the model fails, stays as it is.
@@ -220,7 +225,7 @@ class Repair:
     model: BaseChatModel
     check: SourceCheck
 
-    async def __call__(self, passages: Sequence[Passage]) -> Mapping[int, str]:
+    async def __call__(self, passages: Sequence[ReportPassage]) -> Mapping[int, str]:
         meter = run_scope().meter
         left = meter.seconds_left if meter else REPAIR_SECONDS
         if left <= 0:
@@ -229,7 +234,7 @@ class Repair:
             async with asyncio.timeout(min(REPAIR_SECONDS, SHARE_OF_TIME * left)):
                 asked = await self._asked(passages[:MOST_PASSAGES])
                 prompt = [SystemMessage(render("repair")), HumanMessage(asked)]
-                answer = await within_window(self.model, prompt, self._send)
+                answer = await send_within_window(self.model, prompt, self._send)
         except (ModelError, BudgetExhausted, TimeoutError):
             return {}
         return _read(without_thoughts(answer.text))
@@ -239,9 +244,9 @@ class Repair:
         config: RunnableConfig = {"metadata": {"lc_source": REPAIR_SOURCE}, "tags": ["nostream"]}
         return await self.model.ainvoke(list(messages), config=config)
 
-    async def _asked(self, passages: Sequence[Passage]) -> str:
+    async def _asked(self, passages: Sequence[ReportPassage]) -> str:
         sources = list(self.check.sources.values())[:MOST_SOURCES]
-        parts = [f"The sources:\n{between_marks(listed(sources))}"]
+        parts = [f"The sources:\n{fence_untrusted(listed(sources))}"]
         for number, passage in enumerate(passages, start=1):
             parts.append(f'<passage number="{number}">\n{passage.text.strip()}\n</passage>')
             parts += [await self._objection(finding) for finding in passage.findings[:MOST_OBJECTIONS]]
@@ -253,7 +258,7 @@ class Repair:
             return line
         texts = await self.check.texts(finding.citation)
         near = await asyncio.to_thread(excerpt_near, finding.citation.text, texts)
-        return f"{line}\nWhat stands there:\n{between_marks(near)}" if near else line
+        return f"{line}\nWhat stands there:\n{fence_untrusted(near)}" if near else line
 
 
 def _read(answer: str) -> dict[int, str]:
@@ -266,7 +271,7 @@ def _read(answer: str) -> dict[int, str]:
     }
 
 
-class CheckedModel(BaseChatModel):
+class CheckedReportModel(BaseChatModel):
     """Asks `model` and passes its answer through a draft, a new one for each call.
 
     Callbacks, events and the answer have the checked text alone; thoughts pass at once, usage and the reason
@@ -274,7 +279,7 @@ class CheckedModel(BaseChatModel):
     """
 
     model: BaseChatModel = Field(exclude=True)
-    draft: Callable[[], Draft | UncitedDraft] = Field(exclude=True)
+    draft: Callable[[], ReportDraft | UncitedDraft] = Field(exclude=True)
     cache: Any = Field(default=False, exclude=True)
     """Not from a cache: what holds is another matter in each run."""
 
@@ -378,17 +383,17 @@ class CheckedReport(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         task = current_task()
-        check = await check_for(task)
+        check = await build_source_check(task)
         messages = [*request.messages]
-        draft: Callable[[], Draft | UncitedDraft] = partial(UncitedDraft, check)
+        draft: Callable[[], ReportDraft | UncitedDraft] = partial(UncitedDraft, check)
         if check.sources:
-            draft = partial(Draft, check, Repair(request.model, check), locale=task.locale)
+            draft = partial(ReportDraft, check, ReportRepair(request.model, check), locale=task.locale)
             messages.insert(-1, HumanMessage(await _shown(check, task)))
-        model = CheckedModel(model=request.model, draft=draft)
+        model = CheckedReportModel(model=request.model, draft=draft)
         return await handler(request.override(model=model, messages=messages))
 
 
-async def check_for(task: Task) -> SourceCheck:
+async def build_source_check(task: Task) -> SourceCheck:
     """Return the check of the report that `task` asks for."""
     said = (task.request, task.caller, *task.said)
     given = [result.text for result in task.results if result.agent not in _READ_HERE]
@@ -398,7 +403,7 @@ async def check_for(task: Task) -> SourceCheck:
     return await SourceCheck.of(record, said, given, researched=researched)
 
 
-async def at_hand(check: SourceCheck, task: Task) -> list[int]:
+async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
     """Return the sources that the results of `task` name, by number."""
     numbers: set[int] = set()
     for result in task.results:
@@ -408,28 +413,28 @@ async def at_hand(check: SourceCheck, task: Task) -> list[int]:
 
 async def _shown(check: SourceCheck, task: Task) -> str:
     """Return the sources as the reporter sees them: those that the results name, then pages, then finds."""
-    named = await at_hand(check, task)
+    named = await find_result_sources(check, task)
     order = sorted(check.sources.values(), key=lambda one: (one.number not in named, one.kind != "page"))
-    return f"The sources, to be cited by number:\n{between_marks(listed(order[:MOST_LISTED]))}"
+    return f"The sources, to be cited by number:\n{fence_untrusted(listed(order[:MOST_LISTED]))}"
 
 
-async def unmended(task: Task, locale: str) -> Callable[[], Draft | UncitedDraft]:
+async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], ReportDraft | UncitedDraft]:
     """Return what checks the report that `task` asks for, and lists its sources as `locale` calls them."""
-    check = await check_for(task)
+    check = await build_source_check(task)
     if not check.sources:
         return partial(UncitedDraft, check)
-    return partial(Draft, check, locale=locale, at_hand=await at_hand(check, task))
+    return partial(ReportDraft, check, locale=locale, at_hand=await find_result_sources(check, task))
 
 
-async def checked(task: Task, report: str) -> str:
+async def check_report(task: Task, report: str) -> str:
     """Return a report that is there already, marked, with its sources."""
-    return await _through((await unmended(task, task.locale))(), report)
+    return await _through((await build_unrepaired_draft(task, task.locale))(), report)
 
 
-async def checked_addition(task: Task, text: str) -> str:
+async def check_addition(task: Task, text: str) -> str:
     """Return what is added behind a report and its sources, marked."""
-    return await _through(UncitedDraft(await check_for(task)), text)
+    return await _through(UncitedDraft(await build_source_check(task)), text)
 
 
-async def _through(draft: Draft | UncitedDraft, text: str) -> str:
+async def _through(draft: ReportDraft | UncitedDraft, text: str) -> str:
     return await draft.feed(text) + await draft.end()

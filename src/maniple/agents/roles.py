@@ -97,7 +97,7 @@ _MANUS = Role(
 )
 
 
-def roles_of(team: TeamSettings) -> Roles:
+def build_roles(team: TeamSettings) -> Roles:
     """Return the built-in roles and those of the settings; raises `ConfigError` for a wrong prompt."""
     roles = {**ROLES, GENERAL: _MANUS, **{role.name: _own(role) for role in team.roles}}
     return {name: roles[name] for name in team.workers}
@@ -117,20 +117,20 @@ def _own(settings: RoleSettings) -> Role:
     )
 
 
-def llm_of(agent: AgentName, roles: Roles, chosen: Mapping[AgentName, LLMType]) -> LLMType:
+def choose_llm(agent: AgentName, roles: Roles, chosen: Mapping[AgentName, LLMType]) -> LLMType:
     """Return the model type that an agent uses: the one that was `chosen` for it, else its role's."""
     role = roles.get(agent)
     return chosen.get(agent) or (role.llm if role else "basic")
 
 
-def in_order(names: Collection[Worker], roles: Roles) -> list[Worker]:
+def sort_workers(names: Collection[Worker], roles: Roles) -> list[Worker]:
     """Return `names` in the order of the roles; raises `ValueError` for one that has none."""
     if strangers := set(names) - set(roles):
         raise ValueError(f"no role is given for {', '.join(sorted(strangers))}; there are {', '.join(roles)}")
     return [name for name in roles if name in names]
 
 
-def briefs(
+def format_briefs(
     members: Iterable[Worker], roles: Roles, abilities: Mapping[Worker, str] = MappingProxyType({})
 ) -> list[dict[str, str]]:
     """Return what a prompt says of each member: its name, its brief, and what it can do beside its role."""
@@ -142,13 +142,13 @@ def briefs(
 M = TypeVar("M", bound=BaseMessage)
 
 
-def written_by(author: AgentName, message: M) -> M:
+def mark_author(author: AgentName, message: M) -> M:
     """Return `message` as the author's: by its name alone it could be a user's who is called so."""
     mark = {**message.additional_kwargs, AGENT_MARK: author}
     return message.model_copy(update={"name": author, "additional_kwargs": mark})
 
 
-def author_of(message: BaseMessage) -> AgentName | None:
+def find_author(message: BaseMessage) -> AgentName | None:
     """Return which agent wrote a message; `None` for the user's. Built-in names need no mark."""
     name = message.name
     return name if name in AGENTS or message.additional_kwargs.get(AGENT_MARK, "") == name else None

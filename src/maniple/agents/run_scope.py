@@ -10,8 +10,8 @@ from maniple.tools.evidence import ThreadEvidence
 from maniple.tools.run_context import SCOPE_KEY, configurable
 
 if TYPE_CHECKING:
-    from maniple.agents.budget import Meter
-    from maniple.agents.plan_edits import Wishes
+    from maniple.agents.budget import UsageMeter
+    from maniple.agents.plan_edits import PendingPlanEdits
     from maniple.evidence import Evidence
     from maniple.store.protocols import Ledger
 
@@ -33,10 +33,10 @@ class RunScope:
     run_id: str = ""
     """The id that the ledger's records belong to. A resumed or recovered run has the same id."""
     ledger: Ledger | None = None
-    meter: Meter | None = None
+    meter: UsageMeter | None = None
     approval: frozenset[str] = frozenset()
     """Names of the tools that run only after the user has approved their exact arguments."""
-    wishes: Wishes | None = None
+    wishes: PendingPlanEdits | None = None
     """The changes of the plan that the user asked for."""
     evidence: Evidence | None = None
     """Where the run's tools record what they read (`maniple.tools.evidence`)."""

@@ -13,15 +13,15 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.tools import BaseTool
 
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.context_window import grouped
-from maniple.agents.task import StepFailed, held
-from maniple.agents.tool_observations import Observed
+from maniple.agents.middleware.context_window import group_messages
+from maniple.agents.task import StepFailed, set_in_context
+from maniple.agents.tool_observations import ObservedCall
 
-Kind = Literal["same", "alternating", "nothing_new", "unchanged"]
+StuckKind = Literal["same", "alternating", "nothing_new", "unchanged"]
 
-NUDGE_AT: dict[Kind, int] = {"same": 3, "alternating": 6, "nothing_new": 5, "unchanged": 15}
+NUDGE_AT: dict[StuckKind, int] = {"same": 3, "alternating": 6, "nothing_new": 5, "unchanged": 15}
 """Answers in a row after which an agent is told."""
-END_AT: dict[Kind, int] = {"same": 5, "alternating": 8, "nothing_new": 10, "unchanged": 22}
+END_AT: dict[StuckKind, int] = {"same": 5, "alternating": 8, "nothing_new": 10, "unchanged": 22}
 """Answers in a row after which its step ends."""
 PATIENCE = 3
 """So many times as long for whoever waits for something: it is expected to stay the same for a while."""
@@ -38,10 +38,10 @@ Signature = frozenset[tuple[str, Things]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class StuckVerdict:
     """How an agent is stuck, in words, and whether it was told in vain."""
 
-    kind: Kind
+    kind: StuckKind
     words: str
     is_final: bool = False
 
@@ -56,19 +56,19 @@ class StuckDetector:
     """
 
     def __init__(self, told: Iterable[str] = ()) -> None:
-        self._leads = Leads()
+        self._leads = KnownAddresses()
         for text in told:
             self._leads.take(text)
         self._gists: set[str] = set()
         self._results: dict[str, Things] = {}
         self._known: set[str] = set()
         self._last: list[Signature] = []
-        self._lasts: dict[Kind, int] = dict.fromkeys(NUDGE_AT, 0)
+        self._lasts: dict[StuckKind, int] = dict.fromkeys(NUDGE_AT, 0)
         self._waited = False
         self._nudges = 0
         self._is_nudged = False
 
-    def see(self, calls: Sequence[Observed]) -> Stuck | None:
+    def see(self, calls: Sequence[ObservedCall]) -> StuckVerdict | None:
         """Take the calls of the next answer; say whether, with it, the agent is stuck."""
         found = [(one, one.call, one.found()) for one in calls]
         is_stale, is_unchanged = self._is_stale(found), self._is_unchanged(calls)
@@ -81,7 +81,7 @@ class StuckDetector:
         self._lasts["alternating"] = self._lasts["alternating"] + 1 if turns else min(len(self._last) + 1, 2)
         self._last = [*self._last[-1:], signature]
         waits = any(one.waits() for one in calls)
-        patience: dict[Kind, int] = dict.fromkeys(NUDGE_AT, PATIENCE if waits or self._waited else 1)
+        patience: dict[StuckKind, int] = dict.fromkeys(NUDGE_AT, PATIENCE if waits or self._waited else 1)
         if calls and all(one.is_blind for one in calls):
             patience |= {"same": BLIND_PATIENCE, "nothing_new": BLIND_PATIENCE, "unchanged": BLIND_PATIENCE}
         self._waited = waits
@@ -90,7 +90,7 @@ class StuckDetector:
                 self._leads.take(one.result)
         return self._verdict(calls, patience)
 
-    def _is_stale(self, found: Sequence[tuple[Observed, str, Things]]) -> bool:
+    def _is_stale(self, found: Sequence[tuple[ObservedCall, str, Things]]) -> bool:
         """Say whether no call of an answer brings anything new, and remember what they bring."""
         stale = bool(found)
         for one, call, things in found:
@@ -102,18 +102,20 @@ class StuckDetector:
             self._known |= things
         return stale
 
-    def _could_be_known(self, one: Observed) -> bool:
+    def _could_be_known(self, one: ObservedCall) -> bool:
         return one.could_be_known() and not (one.failed and self._leads.are_followed_by(one.arguments))
 
-    def _is_unchanged(self, calls: Sequence[Observed]) -> bool:
+    def _is_unchanged(self, calls: Sequence[ObservedCall]) -> bool:
         """Say whether all calls of an answer were told what others were, and remember what they were told."""
         gists = {one.gist() for one in calls if not self._leads.are_followed_by(one.arguments)}
         unchanged = bool(gists) and "" not in gists and gists <= self._gists
         self._gists |= gists
         return unchanged
 
-    def _verdict(self, calls: Sequence[Observed], patience: Mapping[Kind, int]) -> Stuck | None:
-        reached: list[Kind] = [
+    def _verdict(
+        self, calls: Sequence[ObservedCall], patience: Mapping[StuckKind, int]
+    ) -> StuckVerdict | None:
+        reached: list[StuckKind] = [
             kind for kind in NUDGE_AT if self._lasts[kind] >= patience[kind] * NUDGE_AT[kind]
         ]
         if not reached:
@@ -125,10 +127,10 @@ class StuckDetector:
         is_final = self._nudges > MOST_NUDGES or any(
             self._lasts[kind] >= patience[kind] * END_AT[kind] for kind in reached
         )
-        return Stuck(reached[0], _words(reached[0], self._lasts[reached[0]], calls), is_final)
+        return StuckVerdict(reached[0], _words(reached[0], self._lasts[reached[0]], calls), is_final)
 
 
-def _tried(calls: Sequence[Observed]) -> str:
+def _tried(calls: Sequence[ObservedCall]) -> str:
     """Return what the calls were given, in short."""
     return ", ".join(
         json.dumps(dict(one.arguments), ensure_ascii=False, default=str)[:_TRIED_CHARACTERS]
@@ -136,7 +138,7 @@ def _tried(calls: Sequence[Observed]) -> str:
     )
 
 
-def _words(kind: Kind, answers: int, calls: Sequence[Observed]) -> str:
+def _words(kind: StuckKind, answers: int, calls: Sequence[ObservedCall]) -> str:
     names = sorted({one.name[:_NAME_CHARACTERS] for one in calls})
     named = ", ".join(names[:_NAMES]) + (", …" if len(names) > _NAMES else "")
     match kind:
@@ -163,7 +165,7 @@ _TELLING = re.compile(r"[./_@#\d]")
 """https://a.test/x, data/2024.csv, user_7, JIRA-12; no plain word."""
 
 
-class Leads:
+class KnownAddresses:
     """Those of the task and of results so far, `_MOST` at most."""
 
     def __init__(self) -> None:
@@ -195,14 +197,14 @@ class _Watch:
     def __init__(self) -> None:
         self._detector: StuckDetector | None = None
         self._seen: set[str] = set()
-        self._stuck: Stuck | None = None
+        self._stuck: StuckVerdict | None = None
 
-    def after(self, messages: Sequence[AnyMessage], readers: Set[str]) -> Stuck | None:
+    def after(self, messages: Sequence[AnyMessage], readers: Set[str]) -> StuckVerdict | None:
         """Take in what is new of a conversation; `readers` are the tools that only read."""
         if self._detector is None:
             told = (one.text for one in messages if isinstance(one, HumanMessage))
             self._detector = StuckDetector(told)
-        for answer, *results in grouped(messages):
+        for answer, *results in group_messages(messages):
             if not isinstance(answer, AIMessage) or not results or answer.id in self._seen:
                 continue
             self._seen.add(str(answer.id))
@@ -210,7 +212,7 @@ class _Watch:
             calls = [(call, given[call["id"]]) for call in answer.tool_calls if call["id"] in given]
             self._stuck = self._detector.see(
                 [
-                    Observed(
+                    ObservedCall(
                         call["name"],
                         call["args"],
                         _said(result),
@@ -226,9 +228,9 @@ class _Watch:
 _WATCH: ContextVar[_Watch | None] = ContextVar("maniple_stuck_watch", default=None)
 
 
-def watched() -> AbstractContextManager[None]:
+def watch_step() -> AbstractContextManager[None]:
     """Watch what is done within as one step."""
-    return held(_WATCH, _Watch())
+    return set_in_context(_WATCH, _Watch())
 
 
 class StuckDetection(AgentMiddleware[Any, Any]):

@@ -19,7 +19,7 @@ _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class StepResult:
     """What a member answered in an earlier step."""
 
     agent: str
@@ -36,7 +36,7 @@ class Task:
     title: str
     description: str
     note: str | None = None
-    results: Sequence[Result] = ()
+    results: Sequence[StepResult] = ()
     team: Sequence[str] = ()
     locale: str = ""
     caller: str = ""
@@ -54,16 +54,16 @@ class Task:
         lines = [f"Your step: {self.title}", self.description]
         if self.note:
             lines.append(f"Note: {self.note}")
-        return "\n".join(lines) + given(self.files) + fenced(self.caller)
+        return "\n".join(lines) + format_files(self.files) + format_caller(self.caller)
 
 
 # Not the graph's context, which is the run's options: tools look there whether anybody may be asked.
 _CURRENT: ContextVar[Task] = ContextVar("maniple_task")
 
 
-def working_on(task: Task) -> AbstractContextManager[None]:
+def set_current_task(task: Task) -> AbstractContextManager[None]:
     """Make `task` the current one of everything that is done within."""
-    return held(_CURRENT, task)
+    return set_in_context(_CURRENT, task)
 
 
 def current_task() -> Task:
@@ -84,33 +84,33 @@ class StepFailed(Exception):
     """The worker could not do its step; the words say why."""
 
 
-def response_from(result: Result, limit: int = RESULT_CHARACTERS) -> str:
+def format_response(result: StepResult, limit: int = RESULT_CHARACTERS) -> str:
     """Return a member's answer in the form that supervisor and workers are shown (seed 002)."""
     return (
-        f"Response from {result.agent}:\n\n<response>\n{shortened(result.text, limit)}\n</response>\n\n"
+        f"Response from {result.agent}:\n\n<response>\n{truncate_middle(result.text, limit)}\n</response>\n\n"
         "*Please execute the next step.*"
     )
 
 
-def fenced(caller: str, limit: int = CALLER_CHARACTERS) -> str:
+def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:
     """Return the caller's system messages as an addition to a prompt; nothing when there are none."""
     if not caller.strip():
         return ""
     # Whoever could write the closing mark would go on in our voice.
-    return "\n\n" + render("caller", text=shortened(_MARK.sub("", caller.strip()), limit))
+    return "\n\n" + render("caller", text=truncate_middle(_MARK.sub("", caller.strip()), limit))
 
 
-def given(files: Sequence[str]) -> str:
+def format_files(files: Sequence[str]) -> str:
     """Return the user's files as an addition to a prompt; nothing when there are none."""
     return "\n\n" + render("files", files=files) if files else ""
 
 
-def with_files(request: str, files: Sequence[str]) -> str:
+def append_files(request: str, files: Sequence[str]) -> str:
     """Return a request with the user's files in one line, for small models."""
     return f"{request}\nFiles in the current directory: {', '.join(files)}" if files else request
 
 
-def shortened(text: str, limit: int) -> str:
+def truncate_middle(text: str, limit: int) -> str:
     """Return `text` cut in its middle to about `limit` characters, saying so."""
     if len(text) <= limit:
         return text
@@ -122,7 +122,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def held(variable: ContextVar[T], value: T) -> Iterator[None]:
+def set_in_context(variable: ContextVar[T], value: T) -> Iterator[None]:
     """Give `variable` a value in everything that is done within."""
     token = variable.set(value)
     try:

@@ -28,7 +28,7 @@ _WAITING_RESULT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedCall:
     """A tool call, and the text that came of it.
 
     `only_reads` is what the tool, or its server, says of itself; without its word, names are judged by.

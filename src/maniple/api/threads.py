@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from maniple.agents import author_of
+from maniple.agents import find_author
 from maniple.api.schemas import PlanView, RunStub, SaidView, ThreadDetail, ThreadStatus, ThreadView
 from maniple.api.state import Service
 from maniple.events.conversation import as_chat_message
@@ -67,5 +67,5 @@ async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
 def _said(message: BaseMessage) -> SaidView:
     """Return a message under its author's name; the graph keeps what agents write as a human's."""
     told = as_chat_message(message)
-    name = author_of(message)
+    name = find_author(message)
     return SaidView(role="assistant" if name else told.role, name=name, content=told.content)

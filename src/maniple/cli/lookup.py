@@ -74,11 +74,11 @@ async def _search(
 
     from maniple.cli.process import WrongUsage
     from maniple.search import SearchContext, Unavailable, open_chain
-    from maniple.tools.web import open_folder
+    from maniple.tools.web import open_document_folder
 
     # Failures are printed below; without a handler Python would print the log as well.
     logging.getLogger("maniple").addHandler(logging.NullHandler())
-    context = SearchContext(folder=open_folder(settings.search))
+    context = SearchContext(folder=open_document_folder(settings.search))
     async with open_chain(settings.search, context) as chain:
         if isinstance(chain, Unavailable):
             raise WrongUsage(str(chain))
@@ -169,11 +169,11 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
     from maniple.reading.fork_server import ForkServer
     from maniple.runtime.rendering import rendering
     from maniple.search.providers.folder import SCHEME
-    from maniple.tools.web import open_folder, with_documents
+    from maniple.tools.web import add_documents, open_document_folder
 
     # The user may read the folder even if the team does not search it, as with `search --provider folder`.
     fork_server = ForkServer()
-    folder = open_folder(settings.search.model_copy(update={"providers": ("folder",)}), fork_server)
+    folder = open_document_folder(settings.search.model_copy(update={"providers": ("folder",)}), fork_server)
     address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
     async with AsyncExitStack() as stack:
         stack.callback(fork_server.close)
@@ -181,7 +181,7 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
             await stack.enter_async_context(aclosing(folder))
         browser = await stack.enter_async_context(open_browser_if_any(settings.browser))
         crawler = Crawler(settings.fetch, rendering(browser), fork_server)
-        article = await with_documents(settings, crawler, folder, fork_server).crawl(address, section)
+        article = await add_documents(settings, crawler, folder, fork_server).crawl(address, section)
     _print_article(article, consoles, as_json=as_json)
     return 0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from maniple.agents import written_by
+from maniple.agents import mark_author
 from maniple.events.model import ChatMessage
 from maniple.text import whole
 from maniple.types import WORKERS
@@ -34,11 +34,11 @@ def attributed(messages: Sequence[BaseMessage], members: Collection[str] = WORKE
     starts = [at for at, message in enumerate(named[:-1]) if _authors(message, members)]
     for start, end in pairwise([*starts, len(named)]):
         authors = _authors(named[start], members)
-        named[start] = written_by("planner", named[start])
+        named[start] = mark_author("planner", named[start])
         question = _next_question(named, start + 1, end)
         told = [at for at in range(start + 1, question) if isinstance(named[at], HumanMessage)]
         for place, at in enumerate(told):
-            named[at] = written_by(_author(authors, place, len(told)), named[at])
+            named[at] = mark_author(_author(authors, place, len(told)), named[at])
     return named
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from maniple.agents.budget import credible
+from maniple.agents.budget import clamp_tokens
 from maniple.events.base import EVENT_TYPES, Event, read_event
 from maniple.events.model import (
     AgentEnded,
@@ -149,8 +149,8 @@ class ModelTotals:
         return replace(
             self,
             calls=self.calls + 1,
-            input_tokens=self.input_tokens + credible(call.input_tokens),
-            output_tokens=self.output_tokens + credible(call.output_tokens),
+            input_tokens=self.input_tokens + clamp_tokens(call.input_tokens),
+            output_tokens=self.output_tokens + clamp_tokens(call.output_tokens),
             seconds=self.seconds + call.seconds,
         )
 

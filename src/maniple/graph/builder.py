@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from maniple.agents import ROLES, Agent, Roles, in_order, llm_of
+from maniple.agents import ROLES, Agent, Roles, choose_llm, sort_workers
 from maniple.agents.run_scope import RunScope
 from maniple.graph.nodes import (
     ClarifyNode,
@@ -71,11 +71,11 @@ def build_graph(
     the graph it is embedded in.
     """
     rules = rules or TeamRules()
-    everyone = in_order(workers.keys(), rules.roles)
+    everyone = sort_workers(workers.keys(), rules.roles)
     available = [name for name in everyone if name not in rules.on_call]
 
     def model_of(role: AgentName) -> BaseChatModel:
-        return models.get(llm_of(role, rules.roles, rules.llms))
+        return models.get(choose_llm(role, rules.roles, rules.llms))
 
     planner = PlannerNode(
         *(model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, search),

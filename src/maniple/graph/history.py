@@ -4,7 +4,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from maniple.agents.middleware.context_window import newest, summary_of
+from maniple.agents.middleware.context_window import find_newest_start, summarize
 from maniple.graph.state import State, conversation_of
 from maniple.llms.windows import count_tokens, room_of
 
@@ -21,7 +21,7 @@ async def summarised(model: BaseChatModel, state: State) -> dict[str, Any]:
     said, room = conversation_of(state), room_of(model)
     if count_tokens(said) <= HISTORY_SHARE * room:
         return {}
-    start = newest(said, int(NEWEST_SHARE * room))
+    start = find_newest_start(said, int(NEWEST_SHARE * room))
     upto = said[start - 1].id if start > 1 else None
-    text = await summary_of(model, said[:start]) if upto else ""
+    text = await summarize(model, said[:start]) if upto else ""
     return {"summary": {"upto": upto, "text": text}} if text else {}

@@ -1,9 +1,9 @@
 """What the nodes do when the run's budget comes to its end: wrap up, and report what is missing."""
 
 from maniple.agents import Task
-from maniple.agents.budget import Meter
-from maniple.agents.middleware.fencing import as_code
-from maniple.agents.report import checked
+from maniple.agents.budget import UsageMeter
+from maniple.agents.middleware.fencing import fences_to_code
+from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.plan import OPEN, Plan, PlannedStep, Progress
@@ -11,9 +11,9 @@ from maniple.graph.plan import OPEN, Plan, PlannedStep, Progress
 _NOT_BEGUN = "it was not begun: "
 
 
-def current_meter() -> Meter:
+def current_meter() -> UsageMeter:
     """Return the meter of the current run; one without limits outside of our runs."""
-    return run_scope().meter or Meter()
+    return run_scope().meter or UsageMeter()
 
 
 def wrapped_up(progress: Progress, reason: str, *, gives_up: bool = False) -> Progress:
@@ -39,6 +39,6 @@ def report_alone(request: str, error: BudgetExhausted) -> Plan:
 
 async def bare_report(task: Task, error: BudgetExhausted) -> str:
     """Return the report that no model could be asked for: the results, checked as any report is."""
-    results = [f"## {result.title}\n\n{as_code(result.text)}" for result in task.results]
+    results = [f"## {result.title}\n\n{fences_to_code(result.text)}" for result in task.results]
     report = "\n\n".join([f"# {task.title}", f"*No report could be written: {error}*", *results])
-    return await checked(task, report)
+    return await check_report(task, report)

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.graph import MessagesState
 from langgraph.runtime import Runtime
 
-from maniple.agents import author_of
+from maniple.agents import find_author
 from maniple.graph.plan import Progress
 from maniple.types import WORKERS, Worker
 
@@ -84,7 +84,7 @@ class RunOptions:
 
 def is_users(message: BaseMessage) -> bool:
     """Say whether the user wrote the message; what agents tell each other may be a human's by its type."""
-    return isinstance(message, HumanMessage) and author_of(message) is None
+    return isinstance(message, HumanMessage) and find_author(message) is None
 
 
 def request_of(state: State) -> str:
@@ -105,7 +105,7 @@ def conversation_of(state: State) -> list[BaseMessage]:
     said: list[BaseMessage] = []
     summary = state.get("summary") or {}
     for message in state["messages"]:
-        author = author_of(message)
+        author = find_author(message)
         if message.name in ("coordinator", "reporter") or (author and isinstance(message, AIMessage)):
             said.append(AIMessage(message.text, id=message.id))
         elif author is None and message.type != "system":

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from langgraph.runtime import RunControl
 
-from maniple.agents.budget import Meter
-from maniple.agents.plan_edits import Wishes
+from maniple.agents.budget import UsageMeter
+from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.events import ErrorOccurred, Event, EventRedactor, RunStatusChanged, SessionState, StreamState
 from maniple.runs.live import LiveLog
 from maniple.runs.recorder import Recorder
@@ -31,9 +31,9 @@ class ActiveRun:
     record: RunRecord
     request: RunRequest
     log: LiveLog
-    meter: Meter
+    meter: UsageMeter
     redacting: EventRedactor
-    wishes: Wishes
+    wishes: PendingPlanEdits
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
     begun: bool = False

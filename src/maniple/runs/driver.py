@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from maniple.agents.budget import Meter
-from maniple.agents.plan_edits import Wishes
+from maniple.agents.budget import UsageMeter
+from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.run_scope import RunScope
 from maniple.errors import ManipleError, StoreError
 from maniple.events import Event, EventRedactor, RunStatusChanged, StreamState, ToolReturned, Translator
@@ -61,9 +61,9 @@ class Driver:
         request = RunRequest.of(record)
         log = LiveLog(record.run_id, self.store.events, told=told)
         day = self.quotas.of(record.owner)
-        meter = Meter(request.budget, self.rules.prices, record.usage, shared=day)
+        meter = UsageMeter(request.budget, self.rules.prices, record.usage, shared=day)
         redacting = EventRedactor(self.rules.redactor)
-        return ActiveRun(record, request, log, meter, redacting, Wishes(request.wishes))
+        return ActiveRun(record, request, log, meter, redacting, PendingPlanEdits(request.wishes))
 
     async def waiting_for(self, record: RunRecord) -> dict[str, Any]:
         """Return what a run waits for, by interrupt id; nothing when its thread has gone on without it."""

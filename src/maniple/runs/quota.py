@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from maniple.agents.budget import LIMITS, Budget, Level, Meter, amount, amounts, levels
+from maniple.agents.budget import (
+    LIMITS,
+    Budget,
+    LimitUsage,
+    UsageMeter,
+    iterate_limits,
+    usage_by_limit,
+    usage_of,
+)
 from maniple.errors import ManipleError
 from maniple.store import KeyLimits, Store, Usage
 
@@ -25,7 +33,7 @@ class DailyLimit(ManipleError):
 class _Working:
     """A run that works, and what its row says meanwhile, which it had used before."""
 
-    meter: Meter
+    meter: UsageMeter
     row: Mapping[str, float]
 
 
@@ -45,11 +53,11 @@ class Allowance:
         # Rows are not read while one is written: each use is counted once, in its row or here.
         self._rows = asyncio.Lock()
 
-    def levels(self, **coming: float) -> Iterator[Level]:
+    def levels(self, **coming: float) -> Iterator[LimitUsage]:
         """Yield how far the key's limits are used up (see `SharedLimits`)."""
         if self.budget != Budget():
             reserved = self._reserved() if "tokens" in coming else {}
-            yield from levels(self.budget, self.used, coming, reserved, is_daily=True)
+            yield from iterate_limits(self.budget, self.used, coming, reserved, is_daily=True)
 
     @property
     def used(self) -> dict[str, float]:
@@ -69,10 +77,10 @@ class Allowance:
                     f"{level.allowed:.6g} in the last 24 hours. Try again later."
                 )
 
-    def attach(self, run_id: str, meter: Meter) -> None:
+    def attach(self, run_id: str, meter: UsageMeter) -> None:
         """Count a run that begins to work; its meter says what its row does."""
-        self._working[run_id] = _Working(meter, amounts(meter.used))
-        self._kept.subtract(amounts(meter.used))
+        self._working[run_id] = _Working(meter, usage_by_limit(meter.used))
+        self._kept.subtract(usage_by_limit(meter.used))
 
     @asynccontextmanager
     async def writing(self, run_id: str) -> AsyncIterator[None]:
@@ -81,9 +89,9 @@ class Allowance:
             yield
             run = self._working.pop(run_id, None)
             if run is not None:
-                self._kept.update(amounts(run.meter.used))
+                self._kept.update(usage_by_limit(run.meter.used))
 
-    def forget(self, run_id: str, meter: Meter) -> None:
+    def forget(self, run_id: str, meter: UsageMeter) -> None:
         """Let go of a run whose row could not be written: that is done when it is taken up again."""
         if run_id in self._working and self._working[run_id].meter is meter:
             self._kept.update(self._working.pop(run_id).row)
@@ -93,7 +101,7 @@ class Allowance:
         self.limits, self.budget = limits, _daily(limits)
         if self.budget != Budget():
             async with self._rows:
-                self._kept = Counter(amounts(await read()))
+                self._kept = Counter(usage_by_limit(await read()))
                 for run in self._working.values():
                     self._kept.subtract(run.row)
 
@@ -127,9 +135,9 @@ class Quotas:
         return await self._store.runs.used(owner, now - DAY_SECONDS, now)
 
 
-def _used(meter: Meter, limit: str) -> float:
+def _used(meter: UsageMeter, limit: str) -> float:
     # Asked of every run that works, at every call: only seconds need the clock.
-    return amount(meter.used if limit == "seconds" else meter.counted, limit)
+    return usage_of(meter.used if limit == "seconds" else meter.counted, limit)
 
 
 def _daily(limits: KeyLimits) -> Budget:

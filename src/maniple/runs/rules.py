@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from maniple.agents.budget import Budget, Prices, prices_of
+from maniple.agents.budget import Budget, Prices, load_prices
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.events import AgentEnded, Event
@@ -78,7 +78,7 @@ def rules_of(settings: Settings, *, working: int = 100, limits: Limits | None = 
         working=working,
         limits=limits or Limits(),
         budget=Budget(**runs.budget.model_dump()),
-        prices=prices_of(settings.models),
+        prices=load_prices(settings.models),
         approval=runs.approval,
         redactor=redactor_of(settings),
         drain_seconds=runs.drain_seconds,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from maniple.agents.budget import Prices, price_of
+from maniple.agents.budget import Prices, find_price
 from maniple.events import UsageTotals
 from maniple.store import Usage
 
@@ -28,7 +28,7 @@ def usage_by_agent(totals: UsageTotals, prices: Mapping[str, Prices]) -> list[Ag
     """Return the usage of each agent, in the order of their first model calls."""
     agents: dict[str, AgentUsage] = {}
     for one in totals.by_model.values():
-        price = price_of(prices, one.model)
+        price = find_price(prices, one.model)
         before = agents.get(one.agent_name, AgentUsage(one.agent_name))
         agents[one.agent_name] = replace(
             before,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from maniple.agents import ROLES, Roles, roles_of
-from maniple.agents.compact import Browsing as PageReading
+from maniple.agents import ROLES, Roles, build_roles
+from maniple.agents.compact import CompactBrowser as PageReading
 from maniple.browser import Browser
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, build_graph, members_of
@@ -84,7 +84,7 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         team = settings.team
         at_hand = settings.model_copy(update={"team": team.having(*on_call)})
-        roles = await asyncio.to_thread(roles_of, at_hand.team)
+        roles = await asyncio.to_thread(build_roles, at_hand.team)
         roles = {
             name: replace(role, works_alone=role.works_alone or name in on_call)
             for name, role in roles.items()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
 
-from maniple.agents import Roles, llm_of
+from maniple.agents import Roles, choose_llm
 from maniple.llms import ChatModels
 from maniple.types import DIRECTORS, AgentName, LLMType, Worker
 
@@ -30,7 +30,7 @@ def uses_of(
 ) -> tuple[ModelUse, ...]:
     """Return what each role uses; `llms` are the model types that differ from the roles' defaults."""
     uses = [
-        ModelUse(agent, _urls(models.get(llm_of(agent, roles, llms))), vital=agent in IN_EVERY_RUN)
+        ModelUse(agent, _urls(models.get(choose_llm(agent, roles, llms))), vital=agent in IN_EVERY_RUN)
         for agent in (*DIRECTORS, *workers)
     ]
     deep = ModelUse(DEEP_THINKING, _urls(models.get("reasoning")))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maniple.agents import Agent, ReactAgent
-from maniple.agents.middleware.tool_availability import OfferedTools
+from maniple.agents.middleware.tool_availability import DynamicTools
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
 from maniple.egress import AddressGuard, EgressRoute
@@ -19,7 +19,7 @@ from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
-from maniple.tools.files import KeptResults
+from maniple.tools.files import StoredResults
 from maniple.types import GENERAL, Unavailable, Worker, installing
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class McpEquipment:
     """What the workers get of the servers, which are None without any, and what to tell people."""
 
     servers: "McpServers | None" = None
-    offers: Mapping[Worker, OfferedTools] = field(default_factory=dict)
+    offers: Mapping[Worker, DynamicTools] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
 
@@ -59,7 +59,7 @@ async def open_mcp(
     *,
     sandbox: Sandbox | Unavailable,
     egress: EgressRoute,
-    kept: KeptResults | None = None,
+    kept: StoredResults | None = None,
 ) -> McpEquipment:
     """Open the configured servers on `stack`; one that is not there is a notice, and is tried on and on."""
     wanted = {name: one for name, one in settings.mcp.servers.items() if not one.disabled}
@@ -74,8 +74,8 @@ async def open_mcp(
     logins = mcp.Logins(logins_folder(settings))
     opening = mcp.open_servers(settings.mcp, pins, programs.start, logins)
     servers = await stack.enter_async_context(opening)
-    offers: dict[Worker, OfferedTools] = {
-        worker: OfferedTools(tools.ServersTools(servers, names, kept))
+    offers: dict[Worker, DynamicTools] = {
+        worker: DynamicTools(tools.ServersTools(servers, names, kept))
         for worker in settings.team.workers
         if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
     }

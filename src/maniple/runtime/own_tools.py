@@ -19,7 +19,7 @@ from maniple.config import Settings
 from maniple.config.run_settings import TOOLS
 from maniple.config.sources import Keys
 from maniple.errors import ConfigError
-from maniple.tools.third_party_tools import in_thread, staying
+from maniple.tools.third_party_tools import in_thread, shield_from_exit
 from maniple.types import Worker
 
 GROUP = "maniple.tools"
@@ -54,7 +54,7 @@ def as_tool(found: Any, name: str) -> BaseTool:
     if isinstance(found, BaseTool):
         return found if found.name == name else found.model_copy(update={"name": name})
     if inspect.iscoroutinefunction(found):
-        return StructuredTool.from_function(coroutine=staying(found), name=name)
+        return StructuredTool.from_function(coroutine=shield_from_exit(found), name=name)
     if inspect.isfunction(found):
         return StructuredTool.from_function(coroutine=in_thread(found), name=name)
     raise TypeError("it is neither a function nor a LangChain tool")
@@ -62,7 +62,7 @@ def as_tool(found: Any, name: str) -> BaseTool:
 
 def _awaitable(tool: StructuredTool) -> Callable[..., Awaitable[Any]] | None:
     if tool.coroutine is not None:
-        return staying(tool.coroutine)
+        return shield_from_exit(tool.coroutine)
     return in_thread(tool.func) if tool.func is not None else None
 
 

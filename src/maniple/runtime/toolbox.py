@@ -33,17 +33,17 @@ from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.files import (
-    KeptResults,
     NamedFiles,
+    StoredResults,
+    build_file_check,
     file_search_tool,
     file_tools,
-    presence,
     uploaded_files,
 )
 from maniple.tools.interaction import terminate_tool
 from maniple.tools.run_context import locale, run_key
 from maniple.tools.text_editor import editor_tool
-from maniple.tools.web import crawl_tool, open_folder, search_tool, with_documents
+from maniple.tools.web import add_documents, crawl_tool, open_document_folder, search_tool
 from maniple.types import GENERAL, Unavailable, Worker
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
     """Open search, sandbox and browser on `stack`; none of them must be there."""
     fork_server = ForkServer()
     stack.callback(fork_server.close)
-    documents = open_folder(settings.search, fork_server)
+    documents = open_document_folder(settings.search, fork_server)
     context = SearchContext(run_key, locale, documents)
     search = await stack.enter_async_context(open_search(settings.search, context))
     egress = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
@@ -91,7 +91,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
 
     crawler = Crawler(settings.fetch, rendering(browser), fork_server)
     tools: dict[Worker, list[BaseTool]] = {
-        "researcher": [crawl_tool(with_documents(settings, crawler, documents, fork_server))],
+        "researcher": [crawl_tool(add_documents(settings, crawler, documents, fork_server))],
         "coder": [],
         "browser": [],
         "file_manager": [] if unavailable else _for_files(workspaces),
@@ -124,7 +124,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         browsing = Browsing(window, settings.browser.browsing, searches)
     files = None if unavailable else uploaded_files(workspaces)
     redactor = redactor_of(settings)
-    kept = None if unavailable else KeptResults(workspaces, redactor)
+    kept = None if unavailable else StoredResults(workspaces, redactor)
     mcp = await open_mcp(settings, stack, sandbox=sandbox, egress=egress, kept=kept)
     present = [tool for each in tools.values() for tool in each]
     if browsing is not None:
@@ -140,7 +140,7 @@ async def open_equipment(settings: Settings, stack: AsyncExitStack) -> Equipment
         missing,
         figures=figure_reader(workspaces),
         page_pictures=crawler.picture if settings.fetch.images else None,
-        has_files=presence(workspaces),
+        has_files=build_file_check(workspaces),
         offers=mcp.offers,
         kept_results=kept,
         redactor=redactor,

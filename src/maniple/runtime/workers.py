@@ -8,17 +8,17 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from maniple.agents import ROLES, Agent, Role, Roles, StepLimits, build_react_agent, in_order, llm_of
+from maniple.agents import ROLES, Agent, Role, Roles, StepLimits, build_react_agent, choose_llm, sort_workers
 from maniple.agents.browsing import BrowserWorker, Browsing, beside_other_tools, build_loop
-from maniple.agents.compact import Browsing as PageReading
-from maniple.agents.compact import ProgramWriter, Research, ShortReport
-from maniple.agents.middleware.text_tools import CutAnswers
-from maniple.agents.middleware.tool_availability import FileTools, OfferedTools
+from maniple.agents.compact import CompactBrowser as PageReading
+from maniple.agents.compact import CompactCoder, CompactReporter, CompactResearcher
+from maniple.agents.middleware.text_tools import TruncationNotes
+from maniple.agents.middleware.tool_availability import DynamicTools, HiddenTools
 from maniple.agents.middleware.tool_results import (
-    Pictures,
     ReadPicture,
-    ResultCap,
-    SecretResults,
+    ResultLengthLimit,
+    ResultPictures,
+    SecretMasking,
     drawn_figures,
     page_pictures,
     server_pictures,
@@ -28,7 +28,7 @@ from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.redaction import Redactor
 from maniple.tools.browser import browsing_tool
-from maniple.tools.files import READ_RESULT, KeptResults
+from maniple.tools.files import READ_RESULT, StoredResults
 from maniple.tools.interaction import ask_tools
 from maniple.types import Worker
 
@@ -45,9 +45,9 @@ class Toolbox:
     """Reads the pictures of pages that the researcher's tools read."""
     has_files: Callable[[], Awaitable[bool]] | None = None
     """Says whether there is any file in the current thread's workspace."""
-    offers: Mapping[Worker, OfferedTools] = field(default_factory=dict)
+    offers: Mapping[Worker, DynamicTools] = field(default_factory=dict)
     """Tools that come and go beside the others; a small model's workers do without."""
-    kept_results: KeptResults | None = None
+    kept_results: StoredResults | None = None
     """Keeps the whole of results that are too long for a conversation."""
     redactor: Redactor = field(default_factory=Redactor)
     """Masks the secrets of the settings in what tools return."""
@@ -85,8 +85,8 @@ def build_workers(
     model follows no other prompt than ours: it has none of the team's own roles.
     """
     workers: dict[Worker, Agent] = {}
-    for name in in_order(settings.enabled, roles):
-        model = models.get(llm_of(name, roles, settings.llms))
+    for name in sort_workers(settings.enabled, roles):
+        model = models.get(choose_llm(name, roles, settings.llms))
         if name in ("browser", "file_manager") and not toolbox.of(name) and name not in toolbox.offers:
             continue
         if prompting_of(model) == "compact":
@@ -126,7 +126,7 @@ def _for(model: BaseChatModel, tool: BaseTool, toolbox: Toolbox, settings: TeamS
     loop = build_loop(
         toolbox.browsing,
         model,
-        middleware=[CutAnswers(), *_guards(model, toolbox)],
+        middleware=[TruncationNotes(), *_guards(model, toolbox)],
         max_questions=settings.max_questions,
         tool_seconds=settings.tool_timeout_seconds,
     )
@@ -134,20 +134,20 @@ def _for(model: BaseChatModel, tool: BaseTool, toolbox: Toolbox, settings: TeamS
 
 
 def _guards(
-    model: BaseChatModel, toolbox: Toolbox, kept: KeptResults | None = None
+    model: BaseChatModel, toolbox: Toolbox, kept: StoredResults | None = None
 ) -> list[AgentMiddleware[Any, Any]]:
     # In this order: what is kept of a result has no secrets either.
-    return [ResultCap(model, kept), SecretResults(toolbox.redactor)]
+    return [ResultLengthLimit(model, kept), SecretMasking(toolbox.redactor)]
 
 
 def _held_back(name: Worker, toolbox: Toolbox, tools: Sequence[BaseTool]) -> list[AgentMiddleware[Any, Any]]:
     """Return what keeps tools back that are of no use yet."""
     held: list[AgentMiddleware[Any, Any]] = []
     if toolbox.kept_results is not None and any(tool.name == READ_RESULT for tool in tools):
-        held.append(FileTools({READ_RESULT}, toolbox.kept_results.are_there))
+        held.append(HiddenTools({READ_RESULT}, toolbox.kept_results.are_there))
     if name == "coder" and toolbox.has_files is not None:
         names = {tool.name for tool in toolbox.of("file_manager")} - {"str_replace_editor"}
-        held.append(FileTools(names, toolbox.has_files))
+        held.append(HiddenTools(names, toolbox.has_files))
     return held
 
 
@@ -156,18 +156,18 @@ def _middleware(
 ) -> list[AgentMiddleware[Any, Any]]:
     """Return what a worker has beside the usual."""
     if name == "reporter":
-        return [CutAnswers(), CheckedReport()]
-    middleware: list[AgentMiddleware[Any, Any]] = [CutAnswers()]
+        return [TruncationNotes(), CheckedReport()]
+    middleware: list[AgentMiddleware[Any, Any]] = [TruncationNotes()]
     if tools or name in toolbox.offers:
         middleware += _guards(model, toolbox, toolbox.kept_results)
     if toolbox.browsing is not None and any(tool.name == "browser_use" for tool in tools):
         middleware += beside_other_tools(toolbox.browsing, model)
     if toolbox.figures is not None and any(tool.name == "python_repl_tool" for tool in tools):
-        middleware.append(Pictures(drawn_figures(toolbox.figures)))
+        middleware.append(ResultPictures(drawn_figures(toolbox.figures)))
     if toolbox.figures is not None and name in toolbox.offers:
-        middleware.append(Pictures(server_pictures(toolbox.figures)))
+        middleware.append(ResultPictures(server_pictures(toolbox.figures)))
     if name == "researcher" and toolbox.page_pictures is not None:
-        middleware.append(Pictures(page_pictures(toolbox.page_pictures)))
+        middleware.append(ResultPictures(page_pictures(toolbox.page_pictures)))
     return middleware
 
 
@@ -175,13 +175,13 @@ def _compact(name: Worker, model: BaseChatModel, toolbox: Toolbox) -> Agent | No
     missing = toolbox.missing.get(name, "there is no tool for it")
     match name:
         case "coder":
-            return ProgramWriter(model, toolbox.named("coder", "python_repl_tool"))
+            return CompactCoder(model, toolbox.named("coder", "python_repl_tool"))
         case "researcher":
             search, crawl = (toolbox.named("researcher", tool) for tool in ("tavily_search", "crawl_tool"))
-            return Research(search, crawl, missing) if search or crawl else None
+            return CompactResearcher(search, crawl, missing) if search or crawl else None
         case "browser":
             return PageReading(toolbox.named("browser", "browser"), missing)
         case "reporter":
-            return ShortReport(model, toolbox.missing.get("researcher", ""))
+            return CompactReporter(model, toolbox.missing.get("researcher", ""))
         case _:
             return None

@@ -10,7 +10,7 @@ from maniple.browser import Browser, PageText
 from maniple.errors import BrowserError
 from maniple.tools.evidence import source_line
 from maniple.tools.run_context import thread_key
-from maniple.tools.web import first_address
+from maniple.tools.web import find_address
 
 _MAX_CHARACTERS = 12_000
 _MAX_LINKS = 30
@@ -77,7 +77,7 @@ def browser_tool(browser: Browser) -> BaseTool:
 
 
 def _address(instruction: str) -> str:
-    address = first_address(instruction)
+    address = find_address(instruction)
     if address is None:
         raise BrowserError(
             "The instruction names no page; include a full address such as https://example.com."

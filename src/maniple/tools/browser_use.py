@@ -10,7 +10,7 @@ from maniple.browser import ACTIONS, ActionName
 from maniple.browser.masking import masked
 from maniple.errors import BrowserError
 from maniple.tools.browser_window import Window, fingerprint
-from maniple.tools.registry import DiscreetTool
+from maniple.tools.registry import RedactedArgsTool
 
 NAME = "browser_use"
 _DESCRIPTION = """Work in a real browser, one action at a time; then look at what came of it.
@@ -97,7 +97,7 @@ def browser_use_tool(window: Window, actions: Sequence[ActionName] = ACTIONS) ->
         page = fingerprint(seen) if seen is not None else ""
         return result.text, {"changed": result.changed, "page": page}
 
-    return DiscreetTool.from_function(
+    return RedactedArgsTool.from_function(
         coroutine=browser_use,
         told=lambda given: masked(given, window.seen()),
         name=NAME,

@@ -12,7 +12,7 @@ from maniple.reading.pictures import identify_picture
 from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.run_context import thread_key
-from maniple.tools.text_file import printable
+from maniple.tools.text_file import escape_unprintable
 from maniple.types import TOOL_OUTPUT
 
 _MAX_PICTURE_BYTES = 2_000_000
@@ -36,10 +36,10 @@ def code_tools(
     async def run(code: str, call: Callable[..., Awaitable[ExecutionResult]]) -> Result:
         key = thread_key()
         place = await asyncio.to_thread(workspaces.open, key)
-        writes = Writes(place)
+        writes = WorkspaceWrites(place)
         async with LiveOutput(sandbox.output_bytes) as live:
             completed = await call(code, key=key, workspace=place, during=writes, on_output=live)
-        files = written(writes.paths)
+        files = format_written(writes.paths)
         # Whoever wrote a file need not print.
         said = completed.text(silence="" if files else SILENCE)
         figures = await asyncio.to_thread(_drawn, place, completed.images)
@@ -162,7 +162,7 @@ Stamps = set[tuple[str, int, int]]
 """(path, bytes, time of the last change in nanoseconds) of each file."""
 
 
-class Writes:
+class WorkspaceWrites:
     """What is written in a workspace from when this is entered until it is left.
 
     Of more files than are watched, which of them are seen is chance; then only those count that were seen
@@ -180,13 +180,13 @@ class Writes:
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            self.paths = changed(self._before, await self._stamps(), _WATCHED_FILES)
+            self.paths = changed_paths(self._before, await self._stamps(), _WATCHED_FILES)
 
     async def _stamps(self) -> Stamps:
         return await asyncio.to_thread(self._workspace.stamps, _WATCHED_FILES)
 
 
-def changed(before: Stamps, after: Stamps, most: int) -> list[str]:
+def changed_paths(before: Stamps, after: Stamps, most: int) -> list[str]:
     """Return the paths of what was written in between, where at most `most` files were looked at."""
     paths = {path for path, *_ in after - before if "__pycache__" not in path.split("/")}
     if max(len(before), len(after)) >= most:
@@ -194,10 +194,10 @@ def changed(before: Stamps, after: Stamps, most: int) -> list[str]:
     return sorted(paths)
 
 
-def written(paths: Sequence[str]) -> str:
+def format_written(paths: Sequence[str]) -> str:
     """Return the line that names `paths`; "" for none. Where they lie is nobody's business but the host's."""
     if not paths:
         return ""
-    named = ", ".join(printable(path) for path in paths[:_NAMED_FILES])
+    named = ", ".join(escape_unprintable(path) for path in paths[:_NAMED_FILES])
     more = f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
     return f"{WRITTEN}{named}{more}]"

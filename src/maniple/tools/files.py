@@ -15,12 +15,19 @@ from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
 from maniple.sandbox.safe_open import split_path
 from maniple.tools.run_context import thread_key
-from maniple.tools.text_file import PIECE_CHARACTERS, Pieces, Wanted, page, pieces_of, printable
+from maniple.tools.text_file import (
+    PIECE_CHARACTERS,
+    LineRange,
+    TextPieces,
+    escape_unprintable,
+    open_pieces,
+    read_page,
+)
 
 _LISTED_FILES = 200
 
 
-def presence(workspaces: Workspaces) -> Callable[[], Awaitable[bool]]:
+def build_file_check(workspaces: Workspaces) -> Callable[[], Awaitable[bool]]:
     """Return what says whether there is any file in the current thread's workspace."""
 
     async def has_files() -> bool:
@@ -46,8 +53,8 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
         return f"Wrote {len(data)} bytes to {path}."
 
     async def read_file(path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1) -> str:
-        wanted = Wanted(start_line, end_line, start_character)
-        return await asyncio.to_thread(page, await workspace(), path, wanted)
+        wanted = LineRange(start_line, end_line, start_character)
+        return await asyncio.to_thread(read_page, await workspace(), path, wanted)
 
     async def list_files(path: str = "") -> str:
         return await asyncio.to_thread(listing, await workspace(), path)
@@ -77,7 +84,7 @@ def listing(workspace: Workspace, path: str) -> str:
     if not workspace.is_directory(path):
         raise FileError(f"{path!r} is no directory in the workspace.")
     files = workspace.files(_LISTED_FILES, path)
-    lines = [f"{printable(name)} ({size} bytes)" for name, size in files]
+    lines = [f"{escape_unprintable(name)} ({size} bytes)" for name, size in files]
     if len(files) == _LISTED_FILES:
         lines.append(f"[only the first {_LISTED_FILES} files are listed]")
     empty = "[no files]" if path else "[the workspace is empty]"
@@ -131,18 +138,18 @@ class _Search:
         """Note the file's name and lines that fit."""
         self.files += 1
         if self.place(path) is not None:
-            self._note(printable(path))
+            self._note(escape_unprintable(path))
         try:
             with workspace.open(path) as source:
-                pieces = pieces_of(source)
+                pieces = open_pieces(source)
                 if pieces is None:
                     self.binary += 1
                 else:
-                    self._read(printable(path), pieces)
+                    self._read(escape_unprintable(path), pieces)
         except FileError:
             return  # it has gone, or cannot be read, and then nothing is found in it
 
-    def _read(self, name: str, pieces: Pieces) -> None:
+    def _read(self, name: str, pieces: TextPieces) -> None:
         before, found_in = "", 0
         for piece in pieces:
             self._check_time()
@@ -206,9 +213,9 @@ def _around(line: str, at: int, place: int) -> str:
     """Return as much of a line as is shown: its beginning, or what stands around a place far in it."""
     shown = line.strip()[:_LINE_CHARACTERS]
     if place < _LINE_CHARACTERS:
-        return printable(shown)
+        return escape_unprintable(shown)
     first = max(0, at - _LINE_CHARACTERS // 4)
-    return f"[at character {place + 1}] {printable(line[first : first + _LINE_CHARACTERS].strip())}"
+    return f"[at character {place + 1}] {escape_unprintable(line[first : first + _LINE_CHARACTERS].strip())}"
 
 
 def _compiled(pattern: str) -> Place:
@@ -250,7 +257,7 @@ def uploaded_files(workspaces: Workspaces) -> NamedFiles:
 
     def read(key: str) -> list[str]:
         known = workspaces.uploads(key).list_uploads()
-        named = [f"{printable(one.path)} ({one.size} bytes)" for one in known[-NAMED_FILES:]]
+        named = [f"{escape_unprintable(one.path)} ({one.size} bytes)" for one in known[-NAMED_FILES:]]
         others = len(known) - len(named)
         return [*named, f"and {others} more"] if others else named
 
@@ -269,7 +276,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptResults:
+class StoredResults:
     """Those of the current thread; what `redactor` masks is not in them."""
 
     workspaces: Workspaces
@@ -312,8 +319,8 @@ class KeptResults:
             if len(parts) != 2 or parts[0] != FOLDER:
                 raise FileError(f"{path!r} is no kept result; name a file of {FOLDER}, as it was told.")
             place = self.workspaces.locate(thread_key())
-            wanted = Wanted(start_line, end_line, start_character)
-            return await asyncio.to_thread(page, place, path, wanted)
+            wanted = LineRange(start_line, end_line, start_character)
+            return await asyncio.to_thread(read_page, place, path, wanted)
 
         return StructuredTool.from_function(
             coroutine=read_result,

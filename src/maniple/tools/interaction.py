@@ -57,7 +57,7 @@ def _answered(question: str, options: list[str]) -> str:
     if not _may_ask():
         return _NOBODY
     answer = interrupt({"kind": "question", "question": question, "options": options})
-    return answer_words(answer) or _NOTHING_SAID
+    return answer_text(answer) or _NOTHING_SAID
 
 
 def _tools(
@@ -90,7 +90,7 @@ def _may_ask() -> bool:
     return bool(getattr(context, "may_ask", True))
 
 
-def answer_words(answer: Any) -> str:
+def answer_text(answer: Any) -> str:
     """Return what the user said: an answer is a text, or a mapping that holds one; "" for nothing."""
     if isinstance(answer, Mapping):
         answer = next((answer[key] for key in ("answer", "message", "text") if answer.get(key)), "")

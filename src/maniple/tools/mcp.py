@@ -12,7 +12,7 @@ from maniple.errors import FileError, McpError
 from maniple.mcp import McpServers, Outcome, RemoteTool, cut
 from maniple.mcp.results import MOST_CHARACTERS
 from maniple.reading.pictures import identify_picture
-from maniple.tools.files import WHOLE, KeptResults
+from maniple.tools.files import WHOLE, StoredResults
 from maniple.tools.run_context import thread_key
 
 _NOTHING = "[no output]"
@@ -23,14 +23,14 @@ Result = tuple[str, dict[str, Any]]
 model can be shown; and of a text that was cut, `WHOLE`."""
 
 
-class ServersTools:
+class McpToolSource:
     """What workers may call of some servers; tools come and go while the program runs.
 
     Pictures and the whole of long texts are kept as files of the thread's workspace, without one they are
     left out.
     """
 
-    def __init__(self, servers: McpServers, names: Sequence[str], kept: KeptResults | None) -> None:
+    def __init__(self, servers: McpServers, names: Sequence[str], kept: StoredResults | None) -> None:
         self._servers = servers
         self._names = tuple(names)
         self._kept = kept
@@ -60,7 +60,7 @@ class McpTool(BaseTool):
 
     remote: RemoteTool
     servers: McpServers
-    kept: KeptResults | None
+    kept: StoredResults | None
 
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None
@@ -119,7 +119,7 @@ class McpTool(BaseTool):
         return path
 
 
-def _made(remote: RemoteTool, servers: McpServers, kept: KeptResults | None) -> BaseTool:
+def _made(remote: RemoteTool, servers: McpServers, kept: StoredResults | None) -> BaseTool:
     return McpTool(
         name=remote.name,
         description=remote.definition.description or f"{remote.definition.name} of {remote.server}.",

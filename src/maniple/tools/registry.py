@@ -9,7 +9,7 @@ from pydantic import Field
 Arguments = Mapping[str, Any]
 
 
-class DiscreetTool(StructuredTool):
+class RedactedArgsTool(StructuredTool):
     """A tool that says what of its arguments may be told: callbacks, so events and traces, get only that."""
 
     told: Callable[[Arguments], dict[str, Any]] = Field(exclude=True)
@@ -19,6 +19,6 @@ class DiscreetTool(StructuredTool):
         return self.told(super()._filter_injected_args(tool_input))
 
 
-def told_arguments(tool: BaseTool | None, arguments: Arguments) -> dict[str, Any]:
+def redact_arguments(tool: BaseTool | None, arguments: Arguments) -> dict[str, Any]:
     """Return the arguments of a call as they may be told and recorded."""
-    return tool.told(arguments) if isinstance(tool, DiscreetTool) else dict(arguments)
+    return tool.told(arguments) if isinstance(tool, RedactedArgsTool) else dict(arguments)

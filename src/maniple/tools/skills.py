@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 from maniple.errors import ConfigError, FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.tools.run_context import thread_key
-from maniple.tools.text_file import printable
+from maniple.tools.text_file import escape_unprintable
 
 MAX_SKILLS = 50
 MAX_FILES = 50
@@ -154,4 +154,4 @@ def _files(skill: Skill) -> tuple[list[str], list[str]]:
 
 
 def _listed(title: str, names: Sequence[str]) -> str:
-    return "\n".join([title, *(f"- {printable(name)}" for name in names)])
+    return "\n".join([title, *(f"- {escape_unprintable(name)}" for name in names)])

@@ -13,7 +13,7 @@ from maniple.errors import FileError
 from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.tools.files import listing
 from maniple.tools.run_context import thread_key
-from maniple.tools.text_file import TextFile, decoded, numbered
+from maniple.tools.text_file import TextFile, decode_text, number_lines
 
 _CONTEXT_LINES = 3
 _NAMED_LINES = 10
@@ -51,7 +51,7 @@ def editor_tool(workspaces: Workspaces) -> BaseTool:
                 case "create":
                     return editor.create(file_text)
                 case "str_replace":
-                    return editor.edit(lambda file: with_replaced(path, file, old_str, new_str))
+                    return editor.edit(lambda file: replace_text(path, file, old_str, new_str))
                 case "insert":
                     return editor.insert(insert_line, new_str)
                 case "undo_edit":
@@ -65,7 +65,7 @@ def editor_tool(workspaces: Workspaces) -> BaseTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class FileEdit:
     """The file after an edit, and which of its lines are new: from `first`, `count` of them."""
 
     file: TextFile
@@ -76,10 +76,10 @@ class Edited:
         """Return the new lines with those around them, numbered."""
         start = max(1, self.first - _CONTEXT_LINES)
         end = self.first + self.count - 1 + _CONTEXT_LINES
-        return numbered(self.file.lines[start - 1 : end], start, 4_000)
+        return number_lines(self.file.lines[start - 1 : end], start, 4_000)
 
 
-def with_replaced(path: str, file: TextFile, old: str, new: str) -> Edited:
+def replace_text(path: str, file: TextFile, old: str, new: str) -> FileEdit:
     """Replace the one place where `old` stands; raises `FileError` for none, several, or no change.
 
     A line end in `old` stands for whichever the file has there.
@@ -103,7 +103,7 @@ def with_replaced(path: str, file: TextFile, old: str, new: str) -> Edited:
         )
     place, put = places[0], file.ended_alike(new)
     text = file.text[: place.start()] + put + file.text[place.end() :]
-    return Edited(file.saying(text), first_lines[0], put.count("\n") + 1)
+    return FileEdit(file.saying(text), first_lines[0], put.count("\n") + 1)
 
 
 def _pattern(old: str) -> str:
@@ -114,7 +114,7 @@ def _pattern(old: str) -> str:
     return "".join(ended) + re.escape(last) + ("(?!\n)" if last.endswith("\r") else "")
 
 
-def with_inserted(path: str, file: TextFile, after_line: int, new: str) -> Edited:
+def insert_lines(path: str, file: TextFile, after_line: int, new: str) -> FileEdit:
     """Put lines after a line, 0 for the beginning; raises `FileError` for a line that is not there."""
     lines = _LINE.findall(file.text)
     if not 0 <= after_line <= len(lines):
@@ -128,15 +128,15 @@ def with_inserted(path: str, file: TextFile, after_line: int, new: str) -> Edite
     if above and not above.endswith("\n"):
         above, put = above + file.newline, put.removesuffix(file.newline)
     text = above + put + "".join(lines[after_line:])
-    return Edited(file.saying(text), after_line + 1, new.removesuffix("\n").count("\n") + 1)
+    return FileEdit(file.saying(text), after_line + 1, new.removesuffix("\n").count("\n") + 1)
 
 
-def first_difference(before: TextFile, after: TextFile) -> Edited:
+def find_first_difference(before: TextFile, after: TextFile) -> FileEdit:
     """Return where `after` first differs from `before`, as one line that is new."""
     old, new = before.lines, after.lines
     pairs = zip(old, new, strict=False)
     same = next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(old), len(new)))
-    return Edited(after, min(same + 1, max(1, len(new))), 1)
+    return FileEdit(after, min(same + 1, max(1, len(new))), 1)
 
 
 def _near(file: TextFile, old: str) -> str:
@@ -156,7 +156,7 @@ def _near(file: TextFile, old: str) -> str:
 
 def _around(file: TextFile, line: int) -> str:
     start = max(1, line - 1)
-    return numbered(file.lines[start - 1 : line + _CONTEXT_LINES], start, 2_000)
+    return number_lines(file.lines[start - 1 : line + _CONTEXT_LINES], start, 2_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class _Editor:
         file = self._text(head.content, is_cut=head.size > len(head.content))
         lines = file.lines
         first, last = _range(wanted, len(lines))
-        return numbered(lines[first - 1 : last], first) or f"[{self.path} is empty]"
+        return number_lines(lines[first - 1 : last], first) or f"[{self.path} is empty]"
 
     def create(self, text: str) -> str:
         def made(before: bytes | None) -> bytes:
@@ -190,10 +190,10 @@ class _Editor:
             raise FileError(
                 "insert needs insert_line: the line after which new_str goes, 0 for the beginning."
             )
-        return self.edit(lambda file: with_inserted(self.path, file, after_line, text))
+        return self.edit(lambda file: insert_lines(self.path, file, after_line, text))
 
-    def edit(self, change: Callable[[TextFile], Edited]) -> str:
-        edited: list[Edited] = []
+    def edit(self, change: Callable[[TextFile], FileEdit]) -> str:
+        edited: list[FileEdit] = []
 
         def changed(before: bytes | None) -> bytes:
             if before is None:
@@ -208,12 +208,12 @@ class _Editor:
         held, again = self.history.undo(self.workspace, self.path)
         if again is None:
             return f"Undone: {self.path} was new, and is gone again."
-        before, after = decoded(held), decoded(again)
-        shown = first_difference(before, after).shown() if before and after else "[binary]"
+        before, after = decode_text(held), decode_text(again)
+        shown = find_first_difference(before, after).shown() if before and after else "[binary]"
         return f"Undone. {self.path} is as it was:\n{shown or '[empty]'}"
 
     def _text(self, content: bytes, *, is_cut: bool = False) -> TextFile:
-        file = decoded(content, is_cut=is_cut)
+        file = decode_text(content, is_cut=is_cut)
         if file is None:
             raise FileError(f"{self.path!r} is a binary file; work on it with Python instead.")
         return file

@@ -76,7 +76,7 @@ class TextFile:
             ) from None
 
 
-def decoded(content: bytes, *, is_cut: bool = False) -> TextFile | None:
+def decode_text(content: bytes, *, is_cut: bool = False) -> TextFile | None:
     """Return the text of a file, None if it is binary.
 
     It may be UTF-8, UTF-16 with its mark, or what Windows wrote before those in the West and in China. Of a
@@ -96,7 +96,7 @@ def decoded(content: bytes, *, is_cut: bool = False) -> TextFile | None:
     return next((TextFile(text, encoding) for encoding, text in texts if text is not None), None)
 
 
-def numbered(lines: list[str], first: int = 1, most_characters: int = 20_000) -> str:
+def number_lines(lines: list[str], first: int = 1, most_characters: int = 20_000) -> str:
     """Return `lines`, the first of which has number `first`, with their numbers; as many as fit."""
     shown: list[str] = []
     for number, line in enumerate(lines, start=first):
@@ -134,7 +134,7 @@ def _looks_chinese(content: bytes) -> bool:
     return 0 < _LEAST_COMMON * len(pairs) <= common and not is_korean
 
 
-def printable(path: str) -> str:
+def escape_unprintable(path: str) -> str:
     """Return `path` with unprintable characters escaped, so that it cannot pose as a line."""
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in path)
 
@@ -145,7 +145,7 @@ _HEAD_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LinePiece:
     """A line with its end, or, of one that is longer than a piece, the part that begins at `start`.
 
     `line` counts from 1, `start` is the number of characters before the piece in its line.
@@ -157,27 +157,27 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class TextPieces:
     """An open text file, read once from its beginning; what its encoding cannot mean is U+FFFD. Blocks."""
 
     encoding: str
     source: io.TextIOWrapper
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[LinePiece]:
         line, start = 1, 0
         while text := self.source.readline(PIECE_CHARACTERS):
-            yield Piece(line, start, text)
+            yield LinePiece(line, start, text)
             line, start = (line + 1, 0) if text.endswith("\n") else (line, start + len(text))
 
 
-def pieces_of(source: BinaryIO) -> Pieces | None:
+def open_pieces(source: BinaryIO) -> TextPieces | None:
     """Return what is in an open file, which is the caller's to close; None for a binary one."""
     head = source.read(_HEAD_BYTES)
-    file = decoded(head, is_cut=os.fstat(source.fileno()).st_size > len(head))
+    file = decode_text(head, is_cut=os.fstat(source.fileno()).st_size > len(head))
     if file is None:
         return None
     source.seek(len(file.bom))
-    return Pieces(file.encoding, io.TextIOWrapper(source, file.encoding, errors="replace", newline="\n"))
+    return TextPieces(file.encoding, io.TextIOWrapper(source, file.encoding, errors="replace", newline="\n"))
 
 
 PAGE_BYTES = 20_000
@@ -185,18 +185,18 @@ READ_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LineRange:
     """Lines of a file, counted from 1: from a character of the first, to the end if `end_line` is 0."""
 
     start_line: int = 1
     end_line: int = 0
     start_character: int = 1
 
-    def is_over(self, piece: Piece) -> bool:
+    def is_over(self, piece: LinePiece) -> bool:
         """Whether the piece comes after all that is wanted."""
         return 0 < self.end_line < piece.line
 
-    def of(self, piece: Piece) -> str:
+    def of(self, piece: LinePiece) -> str:
         """Return what of the piece is not before the beginning."""
         if piece.line != self.start_line:
             return piece.text if piece.line > self.start_line else ""
@@ -211,7 +211,7 @@ class _Page:
     shown: list[str] = field(default_factory=list)
     cut: str = ""
 
-    def add(self, piece: Piece, text: str) -> None:
+    def add(self, piece: LinePiece, text: str) -> None:
         """Show what has room, whole lines if it is more than one."""
         size = len(text.encode())
         if size <= self.left:
@@ -228,14 +228,14 @@ class _Page:
         self.cut = f"[cut here; read on with {place}]"
 
 
-def page(workspace: Workspace, path: str, wanted: Wanted) -> str:
+def read_page(workspace: Workspace, path: str, wanted: LineRange) -> str:
     """Return what is wanted of a file, or its beginning and how to read on; blocks on disk.
 
     Raises `FileError` if nothing is there, or if it is too far in a large file to be come to in time.
     """
-    wanted = Wanted(max(1, wanted.start_line), wanted.end_line, max(1, wanted.start_character))
+    wanted = LineRange(max(1, wanted.start_line), wanted.end_line, max(1, wanted.start_character))
     with workspace.open(path) as source:
-        pieces = pieces_of(source)
+        pieces = open_pieces(source)
         if pieces is None:
             size = workspace.size(path)
             return f"[{path} is a binary file of {size} bytes; work on it with Python instead]"
@@ -246,7 +246,7 @@ def page(workspace: Workspace, path: str, wanted: Wanted) -> str:
             return f"[{path} is empty]"
         raise FileError(f"{path!r} has {lines} lines; nothing is there from {_named(wanted)}.")
     text = "".join(shown.shown)
-    if wanted != Wanted():
+    if wanted != LineRange():
         text = text.removesuffix("\n").removesuffix("\r")
     notes = [shown.cut] if shown.cut else []
     if encoding != "utf-8" and wanted.start_line == 1:
@@ -254,7 +254,7 @@ def page(workspace: Workspace, path: str, wanted: Wanted) -> str:
     return "\n".join([text, *notes])
 
 
-def _collected(pieces: Pieces, wanted: Wanted, path: str) -> tuple[_Page, int]:
+def _collected(pieces: TextPieces, wanted: LineRange, path: str) -> tuple[_Page, int]:
     """Return the page, and the number of the last line that was looked at for it."""
     shown, deadline, line = _Page(), time.monotonic() + READ_SECONDS, 0
     for piece in pieces:
@@ -269,6 +269,6 @@ def _collected(pieces: Pieces, wanted: Wanted, path: str) -> tuple[_Page, int]:
     return shown, line
 
 
-def _named(wanted: Wanted) -> str:
+def _named(wanted: LineRange) -> str:
     character = f", character {wanted.start_character}," if wanted.start_character > 1 else ""
     return f"line {wanted.start_line}{character} to {wanted.end_line or 'the end'}"

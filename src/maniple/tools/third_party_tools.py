@@ -37,7 +37,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     return awaited
 
 
-def staying(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def shield_from_exit(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """Return an async function that fails with a `ToolFailure` where it wants to end the program."""
 
     @functools.wraps(function)

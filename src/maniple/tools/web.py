@@ -39,13 +39,13 @@ def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
     )
 
 
-class Reads(Protocol):
+class PageReader(Protocol):
     """What reads a page: a `Crawler`, or one that knows documents, too."""
 
     async def crawl(self, url: str, section: str = "") -> Article: ...
 
 
-def crawl_tool(crawler: Reads) -> BaseTool:
+def crawl_tool(crawler: PageReader) -> BaseTool:
     """A call gives the page as Markdown under its title and its address.
 
     Of a long page it gives a part, with an outline to read on by.
@@ -72,7 +72,9 @@ def crawl_tool(crawler: Reads) -> BaseTool:
     )
 
 
-def open_folder(settings: SearchSettings, fork_server: ForkServer | None = None) -> FolderSearch | None:
+def open_document_folder(
+    settings: SearchSettings, fork_server: ForkServer | None = None
+) -> FolderSearch | None:
     """Return the folder that is searched, or None. Nothing is read before the first search.
 
     What is no text is read in the processes of `fork_server`, or of one of its own.
@@ -82,7 +84,7 @@ def open_folder(settings: SearchSettings, fork_server: ForkServer | None = None)
     return FolderSearch(settings.folder, partial(_indexed, fork_server or ForkServer()))
 
 
-class PagesAndDocuments:
+class DocumentReader:
     """Reads what search found: web pages, and the folder's documents by their `folder:` addresses."""
 
     def __init__(
@@ -107,13 +109,13 @@ class PagesAndDocuments:
         )
 
 
-def with_documents(
+def add_documents(
     settings: Settings, crawler: Crawler, folder: FolderSearch | None, fork_server: ForkServer
-) -> Reads:
+) -> PageReader:
     """Return what reads pages and, where there is a `folder`, its documents."""
     if folder is None:
         return crawler
-    return PagesAndDocuments(crawler, folder, settings.fetch.max_characters, fork_server)
+    return DocumentReader(crawler, folder, settings.fetch.max_characters, fork_server)
 
 
 async def _indexed(fork_server: ForkServer, name: str, body: bytes) -> tuple[str, str, str]:
@@ -129,7 +131,7 @@ def _document(url: str, name: str, body: bytes) -> FetchedDocument:
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]，。；：！？、（）【】《》「」“”‘’]+", re.IGNORECASE)
 
 
-def first_address(text: str) -> str | None:
+def find_address(text: str) -> str | None:
     """Return the first http or https address in `text`, without the punctuation that ends the sentence."""
     found = _ADDRESS.search(text)
     if found is None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget, Meter
+from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.run_scope import RunScope
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
 from tests.openai_server import call, reply
@@ -118,7 +118,7 @@ async def test_the_same_action_on_a_page_that_changes_is_progress():
 async def test_the_calls_of_the_loop_count_for_the_budget_of_the_run():
     from tests.agents.browsing.test_pausing import BEGIN
 
-    meter = Meter(Budget(model_calls=5))
+    meter = UsageMeter(Budget(model_calls=5))
     ways = [use("go_to_url", url=HOME), *[use("wait", seconds=n) for n in range(9)]]
     async with shopping(told(*ways)) as (team, shop):
         scope = RunScope(run_id="r", meter=meter)

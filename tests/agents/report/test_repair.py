@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget, Meter
+from maniple.agents.budget import Budget, UsageMeter
 from tests.agents.report.research import research_team
 from tests.graph.metered import metered
 from tests.openai_server import reply
@@ -19,7 +19,7 @@ MARKED = "dared to paint it since” [unverified] [1]."
 
 async def test_its_tokens_are_the_runs():
     async with research_team(DRAFT, MENDED) as it:
-        meter = Meter()
+        meter = UsageMeter()
         frames = await metered(it, meter, thread_id="repair counts")
         stats = it.server.stats
     assert "It is not painted [1]." in said(frames)
@@ -30,7 +30,7 @@ async def test_its_tokens_are_the_runs():
 
 async def test_when_the_budget_ends_before_it_the_report_is_marked_and_the_run_says_so():
     async with research_team(DRAFT, MENDED) as it:
-        meter = Meter(Budget(model_calls=5))
+        meter = UsageMeter(Budget(model_calls=5))
         frames = await metered(it, meter, thread_id="repair budget")
         assert it.server.stats["by_role"]["reporter"] == 1
     assert MARKED in said(frames)
@@ -47,7 +47,7 @@ async def test_it_ends_before_the_runs_time_does(left_seconds, calls):
         def clock() -> float:
             return 500 - left_seconds if it.server.stats["by_role"].get("reporter") else 0
 
-        meter = Meter(Budget(seconds=500), clock=clock)
+        meter = UsageMeter(Budget(seconds=500), clock=clock)
         frames = await metered(it, meter, thread_id="repair time")
         assert it.server.stats["by_role"]["reporter"] == calls
     assert MARKED in said(frames)

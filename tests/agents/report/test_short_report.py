@@ -3,8 +3,8 @@
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from maniple.agents import Result, Task
-from maniple.agents.compact import ShortReport
+from maniple.agents import StepResult, Task
+from maniple.agents.compact import CompactReporter
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.config import ModelsSettings
 from maniple.evidence import MemoryEvidence
@@ -21,11 +21,11 @@ async def report(answer: str) -> tuple[str, int]:
     evidence = MemoryEvidence()
     await evidence.add(URL, "Bridge", "page", PAGE)
     await evidence.add("https://unread.test", "Unread", "result", "c")
-    found = Result("researcher", "Read", f"# Bridge\n\nSource [1]: {URL}\n\n{PAGE}")
+    found = StepResult("researcher", "Read", f"# Bridge\n\nSource [1]: {URL}\n\n{PAGE}")
     with serving({"other": [reply(answer)]}) as server:
         basic = {"model": "m", "base_url": server.base_url, "max_retries": 0}
         async with open_chat_models(ModelsSettings.model_validate({"basic": basic})) as models:
-            agent = ShortReport(models.get("basic"))
+            agent = CompactReporter(models.get("basic"))
             work = RunnableLambda(agent.work)
             task = Task("Who opened the bridge?", "Report", "Report it", results=[found])
             text = await work.ainvoke(task, {"configurable": {SCOPE_KEY: RunScope(evidence=evidence)}})

@@ -20,7 +20,7 @@ from maniple.agents.browsing.reading import Reading
 from maniple.agents.browsing.stepping import Stepping
 from maniple.agents.browsing.view import View
 from maniple.agents.middleware.limits import StepLimits
-from maniple.agents.react import Additions, react_graph
+from maniple.agents.react import ExtraMiddleware, build_react_graph
 from maniple.config import BrowsingSettings
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
@@ -57,7 +57,7 @@ def build_loop(
         *questions,
         terminate_tool(),
     ]
-    additions = Additions(
+    additions = ExtraMiddleware(
         around_answers=[
             BrowsingLimits(settings.max_iterations, settings.max_failures),
             Stepping(),
@@ -71,7 +71,7 @@ def build_loop(
     )
     # One more: the loop's own limit has its own words, and counts over all phases.
     limits = StepLimits(settings.max_iterations + 1, tool_seconds=tool_seconds)
-    agent = react_graph("browsing", model, tools, limits=limits, additions=additions)
+    agent = build_react_graph("browsing", model, tools, limits=limits, additions=additions)
     planner = PhasePlanner(model, policy.most_phases)
     return BrowsingLoop(agent, planner, settings, asks=bool(questions))
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.text_tools import TextToolCalls
-from maniple.agents.middleware.tool_errors import storable
+from maniple.agents.middleware.tool_errors import make_storable
 from maniple.llms import Shape, ShapeError, ask_for
 
 REACT_RESPONSE_SCHEMA: dict[str, Any] = {
@@ -100,7 +100,7 @@ def _as_message(said: _Response, answer: AIMessage) -> AIMessage:
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
         return answer.model_copy(update={"content": text, "tool_calls": [], "invalid_tool_calls": []})
     action = said.action or _Action()
-    arguments = storable(action.parameters)
+    arguments = make_storable(action.parameters)
     call = {"name": action.tool_name, "args": arguments, "id": f"call_{uuid4().hex}", "type": "tool_call"}
     return answer.model_copy(
         update={"content": said.thought.content, "tool_calls": [call], "invalid_tool_calls": []}

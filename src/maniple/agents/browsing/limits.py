@@ -8,7 +8,7 @@ from langchain_core.messages import ToolMessage
 
 from maniple.agents.browsing.course import COURSE
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.limits import answers_in
+from maniple.agents.middleware.limits import count_answers
 from maniple.agents.task import StepFailed
 
 TOO_MANY_FAILURES = "Too many consecutive failures"
@@ -27,7 +27,7 @@ class BrowsingLimits(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         course = COURSE.get()
         before = course.offset if course is not None else 0
-        if before + answers_in(request.state) >= self._max_iterations:
+        if before + count_answers(request.state) >= self._max_iterations:
             raise StepFailed(MOST_REACHED)
         results = (one for one in reversed(request.state["messages"]) if isinstance(one, ToolMessage))
         failed = list(takewhile(lambda one: one.status == "error", results))

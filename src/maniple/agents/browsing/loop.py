@@ -21,10 +21,10 @@ from maniple.agents.browsing.limits import MOST_REACHED
 from maniple.agents.browsing.phases import Phase, PhasePlanner
 from maniple.agents.browsing.policy import policy_of
 from maniple.agents.browsing.recordings import keep_part, keep_recording
-from maniple.agents.middleware.fencing import without_marks
-from maniple.agents.react import answer_in, one_step
+from maniple.agents.middleware.fencing import remove_fences
+from maniple.agents.react import extract_answer, step_context
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import Result, StepFailed, Task, current_task, held, response_from
+from maniple.agents.task import StepFailed, StepResult, Task, current_task, format_response, set_in_context
 from maniple.config import BrowsingSettings
 from maniple.prompts import render
 
@@ -83,7 +83,7 @@ class BrowsingLoop:
         course = Course(self._is_filmed)
         limit = asyncio.timeout(self._settings.max_seconds)
         reached: list[Phase] = []
-        with held(COURSE, course), held(_REACHED, reached):
+        with set_in_context(COURSE, course), set_in_context(_REACHED, reached):
             try:
                 async with limit:
                     done = await self._graph.ainvoke(
@@ -106,7 +106,7 @@ class BrowsingLoop:
             except (Exception, asyncio.CancelledError) as error:
                 await _cut_off(course, error)
                 raise
-            text = without_marks(_told(phases))
+            text = remove_fences(_told(phases))
             await course.end("failed" if text.startswith(FAILED) else "completed")
             return Browsed(text, await keep_recording(course.film.frames))
 
@@ -127,9 +127,9 @@ class BrowsingLoop:
         is_over = False
         try:
             messages = self._messages(task)
-            with one_step(task):
+            with step_context(task):
                 result = await self._agent.ainvoke({"messages": messages, "given": len(messages)})
-            phases[at] = _ended(phases[at], answer_in(result["messages"]))
+            phases[at] = _ended(phases[at], extract_answer(result["messages"]))
         except StepFailed as failure:
             is_over = str(failure).startswith(MOST_REACHED)
             phases[at] = phases[at].ended(str(failure), done=False)
@@ -170,7 +170,7 @@ class BrowsingLoop:
         return [
             SystemMessage(prompt),
             HumanMessage(f"Request: {task.request}"),
-            *(HumanMessage(response_from(result)) for result in task.results),
+            *(HumanMessage(format_response(result)) for result in task.results),
             HumanMessage(task.instruction()),
         ]
 
@@ -197,7 +197,9 @@ def _task_of(instruction: str, phases: Sequence[Phase], at: int) -> Task:
         task = Task(instruction, "", "")
     if len(phases) == 1:
         return replace(task, title="In the browser", description=instruction, note=None, conversation=())
-    results = [Result("browser", one.goal, one.result) for one in phases[:at] if one.status == "completed"]
+    results = [
+        StepResult("browser", one.goal, one.result) for one in phases[:at] if one.status == "completed"
+    ]
     is_last = at + 1 == len(phases)
     description = f"{phases[at].goal}\nThis is phase {at + 1} of {len(phases)} of: {instruction}"
     if is_last:

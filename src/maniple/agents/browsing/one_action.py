@@ -8,8 +8,8 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from maniple.agents.middleware.base import ToolAnswer, ToolHandler
-from maniple.agents.middleware.call_order import calls_before
-from maniple.agents.middleware.call_records import SAID_BY
+from maniple.agents.middleware.call_order import preceding_calls
+from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.tools.browser_use import NAME
 
 _CHANGED = "Not done: the page has changed since this was decided on"
@@ -51,13 +51,13 @@ class OneAction(AgentMiddleware[Any, Any]):
 def _refusal(request: ToolCallRequest, why: str) -> ToolMessage:
     call = request.tool_call
     refusal = ToolMessage(f"{why}. {_ADVICE}", tool_call_id=call["id"], name=call["name"], status="error")
-    refusal.additional_kwargs[SAID_BY] = "maniple"
+    refusal.additional_kwargs[AUTHOR_KEY] = "maniple"
     return refusal
 
 
 def _acts_before(request: ToolCallRequest) -> bool:
     """Say whether the answer that makes a call does something in the browser before it."""
-    before = set(calls_before(request))
+    before = set(preceding_calls(request))
     answers = [one for one in request.state["messages"] if isinstance(one, AIMessage)]
     return any(call["name"] == NAME and call["id"] in before for one in answers for call in one.tool_calls)
 

@@ -9,8 +9,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from maniple.agents.middleware.fencing import between_marks
-from maniple.agents.task import shortened
+from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.task import truncate_middle
 from maniple.llms import Shape, ShapeError, ask_for
 
 PhaseStatus = Literal["not_started", "completed", "failed"]
@@ -127,5 +127,5 @@ class PhasePlanner:
 
 
 def _line(number: int, phase: Phase) -> str:
-    result = f"\n{between_marks(shortened(phase.result, _RESULT_CHARACTERS))}" if phase.result else ""
+    result = f"\n{fence_untrusted(truncate_middle(phase.result, _RESULT_CHARACTERS))}" if phase.result else ""
     return f"{number}. [{phase.status}] {phase.goal}{result}"

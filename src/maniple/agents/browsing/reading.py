@@ -11,8 +11,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from maniple.agents.middleware.base import ToolAnswer, ToolHandler
-from maniple.agents.middleware.fencing import between_marks
-from maniple.agents.task import held
+from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.task import set_in_context
 from maniple.evidence import extract
 from maniple.llms import Shape, ShapeError, ask, ask_for
 from maniple.llms.windows import characters_within, room_of
@@ -64,7 +64,7 @@ class ModelReader:
         return "\n\n".join(filter(None, found))
 
     async def _of_chunk(self, goal: str, chunk: str) -> str:
-        messages = [SystemMessage(_EXTRACT), HumanMessage(f"Goal: {goal}\n\n{between_marks(chunk)}")]
+        messages = [SystemMessage(_EXTRACT), HumanMessage(f"Goal: {goal}\n\n{fence_untrusted(chunk)}")]
         said = without_thoughts((await ask(self._model, messages)).text).strip()
         return "" if said.strip("`.* ").upper() in (_NOTHING, "") else said
 
@@ -72,7 +72,7 @@ class ModelReader:
         """Return the place of a way among `ways`, or None."""
         listed = "\n".join(f"{place}: {way}" for place, way in enumerate(ways))
         content: list[str | dict[str, Any]] = [
-            {"type": "text", "text": between_marks(f"{said}\n\nWays:\n{listed}")}
+            {"type": "text", "text": fence_untrusted(f"{said}\n\nWays:\n{listed}")}
         ]
         if picture is not None:
             url = f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}"
@@ -95,5 +95,5 @@ class Reading(AgentMiddleware[Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         if request.tool_call["name"] != NAME:
             return await handler(request)
-        with held(READER, self._reader):
+        with set_in_context(READER, self._reader):
             return await handler(request)

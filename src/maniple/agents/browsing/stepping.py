@@ -11,11 +11,11 @@ from langgraph.types import Command
 from maniple.agents.browsing.course import COURSE
 from maniple.agents.browsing.steps import Extracted, extracted_in, step_of, steps_in, thought_of, within
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
-from maniple.agents.middleware.call_order import turn_of
-from maniple.agents.middleware.fencing import between_marks
-from maniple.agents.middleware.limits import answers_in
+from maniple.agents.middleware.call_order import wait_for_turn
+from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.middleware.limits import count_answers
 from maniple.tools.browser_use import NAME
-from maniple.tools.registry import told_arguments
+from maniple.tools.registry import redact_arguments
 
 _KEPT = "[From maniple] What you extracted earlier, kept while the conversation was shortened:\n"
 
@@ -31,7 +31,7 @@ class Stepping(AgentMiddleware[Any, Any]):
         course = COURSE.get()
         if course is None:
             return await handler(request)
-        course.answers = answers_in(request.state)
+        course.answers = count_answers(request.state)
         await course.think(steps_in(request.state["messages"], request.state))
         extracted = extracted_in(request.state)
         course.kept = within([*course.kept_before, *extracted])
@@ -49,11 +49,11 @@ class Stepping(AgentMiddleware[Any, Any]):
         course = COURSE.get()
         if course is None:
             return await handler(request)
-        course.answers = answers_in(request.state)
+        course.answers = count_answers(request.state)
         # So that no step is told before the one that it waits for is over.
-        await turn_of(request, is_approved=True)
+        await wait_for_turn(request, is_approved=True)
         name = request.tool_call["name"]
-        given = told_arguments(request.tool, request.tool_call["args"])
+        given = redact_arguments(request.tool, request.tool_call["args"])
         action = str(given.pop("action", "")) if name == NAME else name
         place, thought = step_of(request.state, request.tool_call["id"])
         step = await course.act(place, thought, action, given)
@@ -71,5 +71,5 @@ def _reminded(request: ModelRequest, kept: Sequence[str]) -> ModelRequest:
     lost = [one for one in kept if one not in said]
     if not lost:
         return request
-    reminder = HumanMessage(_KEPT + between_marks("\n".join(lost)))
+    reminder = HumanMessage(_KEPT + fence_untrusted("\n".join(lost)))
     return request.override(messages=[*request.messages, reminder])

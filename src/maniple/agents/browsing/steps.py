@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from maniple.agents.middleware.limits import Answers
+from maniple.agents.middleware.limits import StepState
 from maniple.text import without_thoughts
 from maniple.tools.browser_use import NAME
 
@@ -38,7 +38,7 @@ class ReActStep:
     """The address of the picture that the action was decided on."""
 
 
-class Extracted(Answers):
+class Extracted(StepState):
     """An agent's messages, and what it extracted from pages that is among them no more."""
 
     extracted: NotRequired[Annotated[list[str], PrivateStateAttr]]

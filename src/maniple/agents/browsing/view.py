@@ -17,10 +17,10 @@ from maniple.agents.browsing.course import COURSE
 from maniple.agents.browsing.film import Scene
 from maniple.agents.browsing.policy import Policy, is_blank
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.context_window import grouped
-from maniple.agents.middleware.fencing import between_marks
+from maniple.agents.middleware.context_window import group_messages
+from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import shortened
+from maniple.agents.task import truncate_middle
 from maniple.browser import BrowserState
 from maniple.errors import BrowserError, ModelError
 from maniple.llms import capabilities_of
@@ -107,8 +107,8 @@ class View(AgentMiddleware[Any, Any]):
             lines.append(await source_line(state.url, state.title, state.interactive_elements))
         elif _was_elsewhere(request.state["messages"]):
             lines.append(_NEW)
-        lines += [*state.notices, "", shortened(state.interactive_elements, max(most, 1))]
-        return f"{_INTRODUCED}\n{between_marks(chr(10).join(lines))}"
+        lines += [*state.notices, "", truncate_middle(state.interactive_elements, max(most, 1))]
+        return f"{_INTRODUCED}\n{fence_untrusted(chr(10).join(lines))}"
 
 
 def _header(state: BrowserState) -> list[str]:
@@ -156,7 +156,7 @@ def _with(request: ModelRequest, parts: list[dict[str, Any]]) -> ModelRequest:
 
 def _in_use(messages: Sequence[AnyMessage], turns: int) -> bool:
     """Say whether the browser was called in one of the last `turns` answers."""
-    answers = [group for group in grouped(messages) if isinstance(group[0], AIMessage)]
+    answers = [group for group in group_messages(messages) if isinstance(group[0], AIMessage)]
     recent = answers[-turns:] if turns else []
     return any(isinstance(one, ToolMessage) and one.name == NAME for group in recent for one in group)
 

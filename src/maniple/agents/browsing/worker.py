@@ -8,8 +8,8 @@ from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing.loop import FAILED
 from maniple.agents.compact import call_tool
-from maniple.agents.middleware.fencing import between_marks
-from maniple.agents.task import Task, working_on
+from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.task import Task, set_current_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class BrowserWorker:
     tool: BaseTool
 
     async def work(self, task: Task) -> str:
-        with working_on(task):
+        with set_current_task(task):
             answer, _ = await call_tool(self.tool, 0, instruction=_instruction(task))
         with suppress(ValueError, KeyError, TypeError):
             answer = str(json.loads(answer)["result_content"])
         reason, _, found = answer.partition("\n")
         # What was found until the failure is the pages' word, which others of the team are to read as data.
-        return f"{reason}\n{between_marks(found)}" if reason.startswith(FAILED) and found else answer
+        return f"{reason}\n{fence_untrusted(found)}" if reason.startswith(FAILED) and found else answer
 
 
 def _instruction(task: Task) -> str:

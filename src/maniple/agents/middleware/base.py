@@ -17,7 +17,7 @@ ModelHandler = Callable[[ModelRequest], Awaitable[ModelResponse]]
 ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolAnswer]]
 
 
-class ChangedResults(AgentMiddleware[Any, Any]):
+class ResultMiddleware(AgentMiddleware[Any, Any]):
     """Changes what tools return, before anybody further out sees it."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
@@ -32,7 +32,7 @@ class ChangedResults(AgentMiddleware[Any, Any]):
 _NODES = ("before_agent", "before_model", "after_model", "after_agent")
 
 
-class Chain(AgentMiddleware[Any, Any]):
+class MiddlewareChain(AgentMiddleware[Any, Any]):
     """Middlewares that wrap calls, one around the other: the first is the outermost.
 
     `create_agent` (LangChain 1.4) traces every wrapper of every middleware by itself, with two trips to a
@@ -69,12 +69,12 @@ class Chain(AgentMiddleware[Any, Any]):
         return await handler(request)
 
 
-def chained(middleware: Sequence[AgentMiddleware[Any, Any]]) -> list[AgentMiddleware[Any, Any]]:
+def chain_middleware(middleware: Sequence[AgentMiddleware[Any, Any]]) -> list[AgentMiddleware[Any, Any]]:
     """Return `middleware` with each row of those that only wrap calls as one `Chain`."""
     rows: list[AgentMiddleware[Any, Any]] = []
     for wraps_only, row in groupby(middleware, _wraps_only):
         found = list(row)
-        rows.extend([Chain(found)] if wraps_only and len(found) > 1 else found)
+        rows.extend([MiddlewareChain(found)] if wraps_only and len(found) > 1 else found)
     return rows
 
 

@@ -17,13 +17,13 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
-from maniple.agents.task import held
+from maniple.agents.task import set_in_context
 
 _GATHERING_SECONDS = 0.2
 """How long a call waits for those before it in an answer that is gone through again."""
 
 
-def keeps_order(tool: BaseTool | None) -> bool:
+def is_ordered(tool: BaseTool | None) -> bool:
     """Say whether a tool's calls wait for those before them, by its `metadata`.
 
     `mode` is "ordered" or "parallel". Without it, what is `idempotent` runs in parallel.
@@ -74,19 +74,19 @@ class _Order:
 _ORDER: ContextVar[_Order | None] = ContextVar("maniple_call_order", default=None)
 
 
-def ordered() -> AbstractContextManager[None]:
+def keep_call_order() -> AbstractContextManager[None]:
     """Keep the calls that are made within in order, answer by answer."""
-    return held(_ORDER, _Order())
+    return set_in_context(_ORDER, _Order())
 
 
-async def turn_of(request: ToolCallRequest, is_approved: bool) -> None:
+async def wait_for_turn(request: ToolCallRequest, is_approved: bool) -> None:
     """Wait for the turn of a call; raises `GraphInterrupt` when that does not come before people answer."""
     order = _ORDER.get()
-    if order is not None and keeps_order(request.tool):
-        await order.turn(calls_before(request), is_approved=is_approved)
+    if order is not None and is_ordered(request.tool):
+        await order.turn(preceding_calls(request), is_approved=is_approved)
 
 
-def calls_before(request: ToolCallRequest) -> list[str]:
+def preceding_calls(request: ToolCallRequest) -> list[str]:
     """Return the ids of the calls that come before this one in the answer that makes it."""
     for message in reversed(request.state["messages"]):
         if isinstance(message, AIMessage):
@@ -110,7 +110,7 @@ class CallOrder(AgentMiddleware[Any, Any]):
         if (order := _ORDER.get()) is None:
             return await handler(request)
         call = order.call(str(request.tool_call["id"]))
-        call.keeps_order = keeps_order(request.tool)
+        call.keeps_order = is_ordered(request.tool)
         call.arrived.set()
         try:
             answer = await handler(request)
@@ -122,17 +122,17 @@ class CallOrder(AgentMiddleware[Any, Any]):
         return answer
 
 
-TOOLS_AT_ONCE = 5
+MAX_CONCURRENT_CALLS = 5
 """How many calls of one step are run together; the others wait."""
 _PLACES: ContextVar[asyncio.Semaphore | None] = ContextVar("maniple_tool_places", default=None)
 
 
-def tool_places() -> AbstractContextManager[None]:
+def limit_concurrency() -> AbstractContextManager[None]:
     """Give what is done within its own places for `TOOLS_AT_ONCE` calls."""
-    return held(_PLACES, asyncio.Semaphore(TOOLS_AT_ONCE))
+    return set_in_context(_PLACES, asyncio.Semaphore(MAX_CONCURRENT_CALLS))
 
 
-class ToolsAtOnce(AgentMiddleware[Any, Any]):
+class ConcurrencyLimit(AgentMiddleware[Any, Any]):
     """Let a call wait for one of the `tool_places`; where nobody gave any, it need not wait.
 
     Those that keep their order run one by one anyway.
@@ -142,7 +142,7 @@ class ToolsAtOnce(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
-        if keeps_order(request.tool):
+        if is_ordered(request.tool):
             return await handler(request)
         async with _PLACES.get() or nullcontext():
             return await handler(request)

@@ -20,13 +20,13 @@ from maniple.store.protocols import Ledger
 Answer = ToolAnswer | list[ToolAnswer]
 """What LangGraph takes from a tool."""
 
-SAID_BY = "said_by"
+AUTHOR_KEY = "said_by"
 """Marks a tool's message, or the metadata of a tool, whose words are the user's or ours, no data."""
 
 _NO_WORDS = "{name} did its work before this program was restarted. What it changed in the state is lost."
 
 
-def kept(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any]:
+def encode_answer(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any]:
     """Return `answer` for the ledger.
 
     Of commands that JSON cannot hold, such as those with objects of the tool's own, only the words to the
@@ -34,8 +34,8 @@ def kept(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any]:
     """
     message = _words_of(answer, name, tool_call_id)
     record: dict[str, Any] = {"status": message.status, "content": message.content}
-    if SAID_BY in message.additional_kwargs:
-        record[SAID_BY] = message.additional_kwargs[SAID_BY]
+    if AUTHOR_KEY in message.additional_kwargs:
+        record[AUTHOR_KEY] = message.additional_kwargs[AUTHOR_KEY]
     if isinstance(answer, ToolMessage):
         return record
     try:
@@ -46,13 +46,13 @@ def kept(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any]:
     return {**record, "commands": written} if whole else record
 
 
-def restored(record: Mapping[str, Any], name: str, tool_call_id: str) -> Answer:
+def decode_answer(record: Mapping[str, Any], name: str, tool_call_id: str) -> Answer:
     """Return what a record of the ledger was made from."""
     if "commands" in record:
         return _read(record["commands"])
     message = ToolMessage(record["content"], tool_call_id=tool_call_id, name=name, status=record["status"])
-    if SAID_BY in record:
-        message.additional_kwargs[SAID_BY] = record[SAID_BY]
+    if AUTHOR_KEY in record:
+        message.additional_kwargs[AUTHOR_KEY] = record[AUTHOR_KEY]
     return message
 
 
@@ -115,7 +115,7 @@ _LOST = "!lost"
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class CallAttempt:
     """One try of a call, begun just now or by an earlier execution of its task."""
 
     number: int
@@ -166,15 +166,15 @@ class CallRecords:
         key = self._try_key(number)
         return any(row.tool_call_id == key for row in await self.ledger.of_run(self.run_id))
 
-    async def begin(self, number: int, arguments: Mapping[str, Any]) -> Try:
+    async def begin(self, number: int, arguments: Mapping[str, Any]) -> CallAttempt:
         """Record the intent, or return what is recorded of this try."""
         row = await self._begin(self._try_key(number), self.tool_name, arguments)
         result = json.loads(row.result) if row.result is not None else None
-        return Try(number, json.loads(row.arguments), row.attempts == 1, result)
+        return CallAttempt(number, json.loads(row.arguments), row.attempts == 1, result)
 
     async def end(self, number: int, answer: Answer) -> None:
         """Record the result of a try: what the tool gave, its failure, or the user's words."""
-        result = kept(answer, self.tool_name, self.tool_call_id)
+        result = encode_answer(answer, self.tool_name, self.tool_call_id)
         await self.ledger.end(self.run_id, self._try_key(number), _json(result))
 
     async def pause(self, number: int) -> None:

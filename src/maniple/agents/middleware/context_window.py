@@ -25,8 +25,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.limits import Answers, answers_in, calls_in
-from maniple.agents.task import shortened
+from maniple.agents.middleware.limits import StepState, count_answers, count_tool_results
+from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
 from maniple.llms.overflow import is_overflow, window_told
@@ -56,7 +56,7 @@ _SUMMARY_PROMPT = (
 _SUMMARY_IS = "What was done before, in short (a record, not instructions; none of it need be done again):\n"
 
 
-async def within_window(
+async def send_within_window(
     model: BaseChatModel,
     messages: Sequence[BaseMessage],
     send: Callable[[list[BaseMessage]], Awaitable[T]],
@@ -70,34 +70,34 @@ async def within_window(
     how many messages always stay, if not all that come before the first answer. A second overflow is a
     `ModelError`.
     """
-    kept = task_length(messages) if kept is None else kept
+    kept = count_task_messages(messages) if kept is None else kept
     allowed = room or room_of(model)
-    prompt = fitted(messages, int(TRIGGER_SHARE * allowed), kept=kept)
+    prompt = fit_messages(messages, int(TRIGGER_SHARE * allowed), kept=kept)
 
     def shorter(error: Exception) -> list[BaseMessage]:
         smaller = _smaller(model, allowed, count_tokens(prompt), error)
-        return fitted(prompt, int(TARGET_SHARE * smaller), kept=kept)
+        return fit_messages(prompt, int(TARGET_SHARE * smaller), kept=kept)
 
     return await _sent(model, send(prompt), shorter, send)
 
 
-async def summary_of(
-    model: BaseChatModel, messages: Sequence[BaseMessage], *, room: int | None = None
-) -> str:
+async def summarize(model: BaseChatModel, messages: Sequence[BaseMessage], *, room: int | None = None) -> str:
     """Return what was said in short, or "" when no model would write it: shortening must end no run."""
     room = room or room_of(model)
     left = int(TARGET_SHARE * room) - text_tokens(_SUMMARY_PROMPT)
-    record = get_buffer_string(fitted(messages, left))
+    record = get_buffer_string(fit_messages(messages, left))
     prompt = [SystemMessage(_SUMMARY_PROMPT), HumanMessage(f"<record>\n{record}\n</record>")]
     config: RunnableConfig = {"metadata": {"lc_source": SUMMARY_SOURCE}}
     try:
-        answer = await within_window(model, prompt, lambda shown: ask(model, shown, config=config), room=room)
+        answer = await send_within_window(
+            model, prompt, lambda shown: ask(model, shown, config=config), room=room
+        )
     except (ModelError, BudgetExhausted):
         return ""
     return without_thoughts(answer.text)
 
 
-class ContextWindow(AgentMiddleware[Any, Any]):
+class ContextCompaction(AgentMiddleware[Any, Any]):
     """Compact an agent's conversation before it outgrows the window of its model.
 
     What is older is put into a summary, once, and stays so in the agent's state; the task and the newest
@@ -105,12 +105,12 @@ class ContextWindow(AgentMiddleware[Any, Any]):
     endpoint shows of its true window, by its counts and its refusals, is remembered.
     """
 
-    state_schema = Answers
+    state_schema = StepState
 
     def __init__(self, model: BaseChatModel, tools: Sequence[BaseTool] = ()) -> None:
         super().__init__()
         self._model = model
-        self._tools = ToolTokens(tools)
+        self._tools = ToolTokenCounter(tools)
         self._room = room_of(model)
         self._scale = 1.0
 
@@ -125,25 +125,25 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         response = await self._asked(request.override(messages=short), handler, tools)
         shown = {"messages": short, "given": _given(request)}
         left_out = {
-            "answers_left_out": answers_in(request.state) - answers_in(shown),
-            "calls_left_out": calls_in(request.state) - calls_in(shown),
+            "answers_left_out": count_answers(request.state) - count_answers(shown),
+            "calls_left_out": count_tool_results(request.state) - count_tool_results(shown),
         }
         kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
         return ExtendedModelResponse(response, Command(update={"messages": kept, **left_out}))
 
     async def _compacted(self, request: ModelRequest, tools: int) -> list[Any]:
         messages = request.messages
-        head = task_length(messages, _given(request))
-        start = head + newest(messages[head:], self._left(NEWEST_SHARE, tools), self._count)
+        head = count_task_messages(messages, _given(request))
+        start = head + find_newest_start(messages[head:], self._left(NEWEST_SHARE, tools), self._count)
         short: list[Any] = list(messages)
         if start > head:
             # An earlier summary goes into the new one.
             first = head - 1 if _is_summary(messages[head - 1]) else head
-            if summary := await summary_of(self._model, messages[first:start], room=self._room):
+            if summary := await summarize(self._model, messages[first:start], room=self._room):
                 told = HumanMessage(_SUMMARY_IS + summary, additional_kwargs={"lc_source": SUMMARY_SOURCE})
                 short = [*messages[:first], told, *messages[start:]]
                 head = first + 1
-        return fitted(short, self._left(TARGET_SHARE, tools), kept=head, count=self._count)
+        return fit_messages(short, self._left(TARGET_SHARE, tools), kept=head, count=self._count)
 
     async def _asked(self, request: ModelRequest, handler: ModelHandler, tools: int) -> ModelResponse:
         async def first() -> ModelResponse:
@@ -151,8 +151,11 @@ class ContextWindow(AgentMiddleware[Any, Any]):
 
         def shorter(error: Exception) -> list[Any]:
             self._room = _smaller(self._model, self._room, self._count(request.messages, tools), error)
-            room, kept = self._left(TARGET_SHARE, tools), task_length(request.messages, _given(request))
-            return fitted(request.messages, room, kept=kept, count=self._count)
+            room, kept = (
+                self._left(TARGET_SHARE, tools),
+                count_task_messages(request.messages, _given(request)),
+            )
+            return fit_messages(request.messages, room, kept=kept, count=self._count)
 
         async def send(messages: list[Any]) -> ModelResponse:
             return await handler(request.override(messages=messages))
@@ -229,7 +232,7 @@ SHORTEST_CHARACTERS = 400
 Count = Callable[[Sequence[BaseMessage]], int]
 
 
-def task_length(messages: Sequence[BaseMessage], given: int = 0) -> int:
+def count_task_messages(messages: Sequence[BaseMessage], given: int = 0) -> int:
     """Return how many messages come before the first answer: the prompt and the task, which always stay.
 
     Answers among the first `given` messages are part of the task: a conversation that goes on.
@@ -238,7 +241,7 @@ def task_length(messages: Sequence[BaseMessage], given: int = 0) -> int:
     return next((n for n, one in own if isinstance(one, AIMessage)), len(messages))
 
 
-def grouped(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
+def group_messages(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
     """Return the messages in groups that must stay together: an answer with tool calls and their results."""
     groups: list[list[BaseMessage]] = []
     for message in messages:
@@ -249,10 +252,10 @@ def grouped(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
     return groups
 
 
-def newest(messages: Sequence[BaseMessage], tokens: int, count: Count = count_tokens) -> int:
+def find_newest_start(messages: Sequence[BaseMessage], tokens: int, count: Count = count_tokens) -> int:
     """Return where the newest part begins that has at most `tokens`; the last group is always in it."""
     start, room = len(messages), tokens
-    for group in reversed(grouped(messages)):
+    for group in reversed(group_messages(messages)):
         room -= count(group)
         if room < 0 and start < len(messages):
             break
@@ -260,7 +263,7 @@ def newest(messages: Sequence[BaseMessage], tokens: int, count: Count = count_to
     return start
 
 
-def fitted(
+def fit_messages(
     messages: Sequence[BaseMessage], tokens: int, *, kept: int = 0, count: Count = count_tokens
 ) -> list[BaseMessage]:
     """Return the messages with at most about `tokens`, by `count`.
@@ -286,7 +289,7 @@ def _without_oldest(
     messages: Sequence[BaseMessage], tokens: int, kept: int, count: Count
 ) -> list[BaseMessage]:
     head, rest = list(messages[:kept]), list(messages[kept:])
-    start = newest(rest, tokens - count([*head, _gap(len(rest))]), count)
+    start = find_newest_start(rest, tokens - count([*head, _gap(len(rest))]), count)
     return [*head, _gap(start), *rest[start:]] if start else [*head, *rest]
 
 
@@ -312,7 +315,7 @@ def _shortened(message: BaseMessage, characters: int) -> BaseMessage:
 
 def _content(content: str | list[Any], characters: int) -> str | list[Any]:
     if isinstance(content, str):
-        return shortened(content, characters)
+        return truncate_middle(content, characters)
     return [
         {**part, "text": _text(part["text"], characters)}
         if isinstance(part, dict) and "text" in part
@@ -322,7 +325,7 @@ def _content(content: str | list[Any], characters: int) -> str | list[Any]:
 
 
 def _text(value: Any, characters: int) -> Any:
-    return shortened(value, characters) if isinstance(value, str) else value
+    return truncate_middle(value, characters) if isinstance(value, str) else value
 
 
 def _longest(message: BaseMessage) -> int:
@@ -333,7 +336,7 @@ def _longest(message: BaseMessage) -> int:
     return max((len(text) for text in texts if isinstance(text, str)), default=0)
 
 
-class ToolTokens:
+class ToolTokenCounter:
     """The tokens that descriptions of tools take: an agent's own, and those that come and go beside them."""
 
     def __init__(self, own: Sequence[BaseTool]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, ToolMessage
 
-from maniple.agents.middleware.call_records import SAID_BY
+from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.run_scope import run_scope
 from maniple.tools.run_context import thread_key
 
@@ -23,18 +23,18 @@ _MARK = re.compile(r"<(/?)data ([0-9a-f]{8})>\n?")
 _BACKTICKS = re.compile("`+")
 
 
-def between_marks(text: str) -> str:
+def fence_untrusted(text: str) -> str:
     """Return `text` as what was found outside is shown to a model."""
     opening, closing = _marks()
     return f"{opening}\n{text}\n{closing}"
 
 
-def without_marks(text: str) -> str:
+def remove_fences(text: str) -> str:
     """Return `text` as it was found, for where it is fenced as a whole, or shown to nobody but people."""
     return _MARK.sub("", text)
 
 
-def as_code(text: str) -> str:
+def fences_to_code(text: str) -> str:
     """Return `text` as Markdown for people, what was found outside as code."""
     pieces, drawn, at = list[str](), "", 0
     for mark in _MARK.finditer(text):
@@ -59,7 +59,7 @@ def _marks() -> tuple[str, str]:
     return f"<data {drawn}>", f"</data {drawn}>"
 
 
-class Fencing(AgentMiddleware[Any, Any]):
+class UntrustedDataFencing(AgentMiddleware[Any, Any]):
     """Fences the results of tools in what a model is sent, but those that are the user's words or ours."""
 
     async def awrap_model_call(
@@ -71,7 +71,7 @@ class Fencing(AgentMiddleware[Any, Any]):
         trusted = {
             tool.name
             for tool in request.tools
-            if not isinstance(tool, dict) and SAID_BY in (tool.metadata or {})
+            if not isinstance(tool, dict) and AUTHOR_KEY in (tool.metadata or {})
         }
         messages = [_fenced(message, trusted) for message in request.messages]
         return await handler(request.override(messages=messages))
@@ -80,9 +80,9 @@ class Fencing(AgentMiddleware[Any, Any]):
 def _fenced(message: AnyMessage, trusted: set[str]) -> AnyMessage:
     if not isinstance(message, ToolMessage) or not message.content:
         return message
-    if message.name in trusted or SAID_BY in message.additional_kwargs:
+    if message.name in trusted or AUTHOR_KEY in message.additional_kwargs:
         return message
     if isinstance(message.content, str):
-        return message.model_copy(update={"content": between_marks(message.content)})
+        return message.model_copy(update={"content": fence_untrusted(message.content)})
     opening, closing = ({"type": "text", "text": text} for text in _marks())
     return message.model_copy(update={"content": [opening, *message.content, closing]})

@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
-from maniple.agents.middleware.call_order import calls_before
-from maniple.agents.middleware.call_records import SAID_BY
-from maniple.agents.middleware.fencing import between_marks
-from maniple.agents.task import RESULT_CHARACTERS, StepFailed, shortened
+from maniple.agents.middleware.call_order import preceding_calls
+from maniple.agents.middleware.call_records import AUTHOR_KEY
+from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.task import RESULT_CHARACTERS, StepFailed, truncate_middle
 from maniple.errors import BudgetExhausted, ToolFailure
 from maniple.tools.third_party_tools import in_thread
 from maniple.types import SUMMARY_SOURCE
@@ -32,7 +32,7 @@ class StepLimits:
     """Of one call of a tool that does not say its own `timeout_seconds`."""
 
 
-class Answers(AgentState[Any]):
+class StepState(AgentState[Any]):
     """An agent's messages, and how many answers and results of calls are not among them any more."""
 
     given: NotRequired[int]
@@ -41,7 +41,7 @@ class Answers(AgentState[Any]):
     calls_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
 
 
-def answers_in(state: Mapping[str, Any]) -> int:
+def count_answers(state: Mapping[str, Any]) -> int:
     """Return how often the model has answered in this step, shortened records included."""
     own = state["messages"][state.get("given", 0) :]
     kept = sum(isinstance(message, AIMessage) for message in own)
@@ -55,14 +55,14 @@ class ModelCallLimit(AgentMiddleware[Any, Any]):
     of the graph more, each with a checkpoint. The answers are in the agent's state anyway.
     """
 
-    state_schema = Answers
+    state_schema = StepState
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        if answers_in(request.state) >= self._most:
+        if count_answers(request.state) >= self._most:
             raise StepFailed(f"the limit of {self._most} model calls for one step was reached")
         return await handler(request)
 
@@ -73,7 +73,7 @@ _BEYOND = (
 )
 
 
-def calls_in(state: Mapping[str, Any]) -> int:
+def count_tool_results(state: Mapping[str, Any]) -> int:
     """Return how many calls of this step have their results, those of shortened records included."""
     ended = sum(isinstance(message, ToolMessage) for message in state["messages"])
     return ended + state.get("calls_left_out", 0)
@@ -85,19 +85,19 @@ class ToolCallLimit(AgentMiddleware[Any, Any]):
     LangChain's own middleware counts in a node of the graph after each answer; the results are there anyway.
     """
 
-    state_schema = Answers
+    state_schema = StepState
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
-        if calls_in(request.state) + len(calls_before(request)) < self._most:
+        if count_tool_results(request.state) + len(preceding_calls(request)) < self._most:
             return await handler(request)
         call = request.tool_call
         words = _BEYOND.format(most=self._most)
         refusal = ToolMessage(words, tool_call_id=call["id"], name=call["name"], status="error")
-        refusal.additional_kwargs[SAID_BY] = "maniple"
+        refusal.additional_kwargs[AUTHOR_KEY] = "maniple"
         return refusal
 
 
@@ -164,17 +164,17 @@ class PartialWork(AgentMiddleware[Any, Any]):
         try:
             return await handler(request)
         except BudgetExhausted as error:
-            error.done_before = found_in(_own(request.messages, request.state))
+            error.done_before = collect_partial_work(_own(request.messages, request.state))
             raise
         except StepFailed as failure:
-            found = found_in(_own(request.messages, request.state))
+            found = collect_partial_work(_own(request.messages, request.state))
             raise StepFailed(f"{failure}\nUntil then:\n{found}" if found else str(failure)) from None
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         try:
             return await handler(request)
         except BudgetExhausted as error:
-            error.done_before = found_in(_own(request.state["messages"], request.state))
+            error.done_before = collect_partial_work(_own(request.state["messages"], request.state))
             raise
 
 
@@ -182,7 +182,7 @@ def _own(messages: Sequence[BaseMessage], state: Mapping[str, Any]) -> Sequence[
     return messages[state.get("given", 0) :]
 
 
-def found_in(messages: Sequence[BaseMessage]) -> str:
+def collect_partial_work(messages: Sequence[BaseMessage]) -> str:
     """Return an agent's words and its tools' results so far, these between the marks of the run.
 
     A summary that took the place of older ones is among them.
@@ -191,8 +191,8 @@ def found_in(messages: Sequence[BaseMessage]) -> str:
     each = RESULT_CHARACTERS // max(len(told), 1)
     lines = []
     for message in told:
-        text = shortened(message.text, each)
-        lines.append(f"{message.name}: {between_marks(text)}" if message.type == "tool" else text)
+        text = truncate_middle(message.text, each)
+        lines.append(f"{message.name}: {fence_untrusted(text)}" if message.type == "tool" else text)
     return "\n".join(lines)
 
 

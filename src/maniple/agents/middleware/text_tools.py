@@ -25,7 +25,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.tool_errors import storable
+from maniple.agents.middleware.tool_errors import make_storable
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 from maniple.text import without_thoughts
@@ -98,22 +98,22 @@ async def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[s
     names = {tool.name if isinstance(tool, BaseTool) else tool.get("name", "") for tool in tools}
     # In a thread: what a model wrote may take its time to be repaired.
     result = [
-        await asyncio.to_thread(understood, m, names) if isinstance(m, AIMessage) else m
+        await asyncio.to_thread(parse_tool_calls, m, names) if isinstance(m, AIMessage) else m
         for m in response.result
     ]
     return ModelResponse(result=result, structured_response=response.structured_response)
 
 
-def understood(message: AIMessage, names: set[str]) -> AIMessage:
+def parse_tool_calls(message: AIMessage, names: set[str]) -> AIMessage:
     """Return `message` with the tool calls it meant: spelled out, broken or without an id."""
-    if is_cut(message) and (message.tool_calls or message.invalid_tool_calls):
+    if is_truncated(message) and (message.tool_calls or message.invalid_tool_calls):
         # What is left of the arguments may parse, and would be half a program or half a file.
         return message.model_copy(update={"content": _CUT_CALL, "tool_calls": [], "invalid_tool_calls": []})
     mended = [call for one in message.invalid_tool_calls if (call := _mended(one, names)) is not None]
     calls = [_kept(call) for call in (*message.tool_calls, *mended)]
     if calls:
         return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
-    return salvaged(message, names)
+    return parse_text_call(message, names)
 
 
 def _mended(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
@@ -127,14 +127,14 @@ def _mended(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
 
 
 def _kept(call: Mapping[str, Any]) -> dict[str, Any]:
-    return {**call, "args": storable(call["args"]), "id": call.get("id") or _new_id()}
+    return {**call, "args": make_storable(call["args"]), "id": call.get("id") or _new_id()}
 
 
 def _new_id() -> str:
     return f"call_{uuid4().hex}"
 
 
-def salvaged(message: AIMessage, names: set[str]) -> AIMessage:
+def parse_text_call(message: AIMessage, names: set[str]) -> AIMessage:
     """Return `message` with the tool call that its text spells out, if it does name one of `names`."""
     text = _unfenced(message.text)
     if message.tool_calls or not (text.startswith("{") and text.endswith("}")):
@@ -160,21 +160,21 @@ def _unfenced(text: str) -> str:
     return text
 
 
-CUT_NOTE = "[This answer was cut at the model's output limit.]"
+TRUNCATION_NOTE = "[This answer was cut at the model's output limit.]"
 
 
-def is_cut(answer: BaseMessage) -> bool:
+def is_truncated(answer: BaseMessage) -> bool:
     """Say whether the model would have said more."""
     return answer.response_metadata.get("finish_reason") == "length"
 
 
-def marked(answer: AIMessage) -> str:
+def text_with_note(answer: AIMessage) -> str:
     """Return the answer's text without thoughts, and with the note when it was cut."""
     text = without_thoughts(answer.text)
-    return f"{text}\n\n{CUT_NOTE}" if text and is_cut(answer) else text
+    return f"{text}\n\n{TRUNCATION_NOTE}" if text and is_truncated(answer) else text
 
 
-class CutAnswers(AgentMiddleware[Any, Any]):
+class TruncationNotes(AgentMiddleware[Any, Any]):
     """Mark answers in words; a tool call that was cut is the affair of `TextToolCalls`."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
@@ -186,5 +186,5 @@ class CutAnswers(AgentMiddleware[Any, Any]):
 def _noted(message: BaseMessage) -> Any:
     if not isinstance(message, AIMessage) or message.tool_calls or message.invalid_tool_calls:
         return message
-    text = marked(message) if is_cut(message) else ""
+    text = text_with_note(message) if is_truncated(message) else ""
     return message.model_copy(update={"content": text}) if text else message

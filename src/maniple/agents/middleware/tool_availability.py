@@ -13,12 +13,12 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
-from maniple.agents.middleware.call_records import SAID_BY
-from maniple.agents.middleware.fencing import between_marks
+from maniple.agents.middleware.call_records import AUTHOR_KEY
+from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.text import without_thoughts
 
 
-class Offer(Protocol):
+class ToolSource(Protocol):
     """Where the tools come from."""
 
     def offered(self) -> Sequence[BaseTool]:
@@ -30,10 +30,10 @@ class Offer(Protocol):
         ...
 
 
-class OfferedTools(AgentMiddleware[Any, Any]):
+class DynamicTools(AgentMiddleware[Any, Any]):
     """Adds what is on `offer` to each request; the outermost, so that all others see those tools, too."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ToolSource) -> None:
         super().__init__()
         self._offer = offer
 
@@ -48,7 +48,7 @@ class OfferedTools(AgentMiddleware[Any, Any]):
         return await handler(request)
 
 
-class FileTools(AgentMiddleware[Any, Any]):
+class HiddenTools(AgentMiddleware[Any, Any]):
     """Keeps the tools of these `names` back while the current thread's workspace is empty."""
 
     def __init__(self, names: Collection[str], has_files: Callable[[], Awaitable[bool]]) -> None:
@@ -83,11 +83,11 @@ class TerminalTools(AgentMiddleware[Any, Any]):
         for result in _latest(request.messages) if terminal else ():
             tool = terminal.get(result.name or "")
             if tool is not None and result.status != "error":
-                ours = SAID_BY in result.additional_kwargs or SAID_BY in (tool.metadata or {})
+                ours = AUTHOR_KEY in result.additional_kwargs or AUTHOR_KEY in (tool.metadata or {})
                 words = result.text
                 if ours and words in _BARE:
                     words = f"{words} {_last_words(request.messages)}".strip()
-                answer = AIMessage(words if ours else between_marks(words))
+                answer = AIMessage(words if ours else fence_untrusted(words))
                 return ModelResponse(result=[answer])
         return await handler(request)
 

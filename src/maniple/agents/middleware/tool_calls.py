@@ -13,12 +13,12 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import interrupt
 
 from maniple.agents.middleware.base import ToolHandler
-from maniple.agents.middleware.call_order import turn_of
-from maniple.agents.middleware.call_records import SAID_BY, Answer, CallRecords, restored
-from maniple.agents.middleware.tool_errors import failed, in_words, wrong_arguments
+from maniple.agents.middleware.call_order import wait_for_turn
+from maniple.agents.middleware.call_records import AUTHOR_KEY, Answer, CallRecords, decode_answer
+from maniple.agents.middleware.tool_errors import check_arguments, describe_argument_errors, describe_failure
 from maniple.agents.run_scope import run_scope
 from maniple.errors import ToolFailure
-from maniple.tools.registry import told_arguments
+from maniple.tools.registry import redact_arguments
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
@@ -26,7 +26,7 @@ Turn = Callable[[bool], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CompletedCall:
     """What a call gave, and the arguments that it really ran with: those on record, or the user's."""
 
     answer: Answer
@@ -39,7 +39,7 @@ async def _at_once(is_approved: bool) -> None:
 
 async def call_once(
     tool: BaseTool, tool_call_id: str, arguments: Arguments, run: Run, turn: Turn = _at_once
-) -> Done:
+) -> CompletedCall:
     """Call `tool` by `run` unless the ledger of the run has its result.
 
     What the tool's `metadata` may say: `idempotent`, it may run again when nobody knows whether it did its
@@ -55,14 +55,14 @@ async def call_once(
     ledger = scope.ledger
     records = CallRecords(ledger, scope.run_id, tool.name, tool_call_id) if ledger is not None else None
     if records is not None and (words := await call.beyond(records)):
-        await records.begin(1, told_arguments(tool, arguments))
+        await records.begin(1, redact_arguments(tool, arguments))
         return await call.instead(records, 1, words, arguments)
     needs_approval = bool(tool.name in scope.approval or call.says("approval"))
     if needs_approval:
         await call.affordable(records, 1)
         allowed = await call.approved(records, arguments)
         if isinstance(allowed, ToolMessage):
-            return Done(allowed, arguments)
+            return CompletedCall(allowed, arguments)
         arguments = allowed
     await turn(needs_approval)
     return await call.finished(arguments) if records is None else await call.recorded(records, arguments)
@@ -82,7 +82,7 @@ class _Call:
         message = ToolMessage(words, tool_call_id=self.id, name=self.tool.name)
         message.status = "error" if error else "success"
         if ours:
-            message.additional_kwargs[SAID_BY] = "maniple"
+            message.additional_kwargs[AUTHOR_KEY] = "maniple"
         return message
 
     def _question(self, reason: str, arguments: Arguments, **more: Any) -> dict[str, Any]:
@@ -118,20 +118,20 @@ class _Call:
 
     async def approved(self, records: CallRecords | None, arguments: Arguments) -> Arguments | ToolMessage:
         """Ask until the user has approved arguments that the tool takes, or rejected the call."""
-        if wrong := wrong_arguments(self.tool, arguments):
-            words = in_words(self.tool, wrong, told_arguments(self.tool, arguments))
+        if wrong := check_arguments(self.tool, arguments):
+            words = describe_argument_errors(self.tool, wrong, redact_arguments(self.tool, arguments))
             return self.message(f"{self.tool.name} was not run.\n{words}", error=True, ours=False)
         question = self._question("approval", arguments)
         while True:
             answer, shown = await records.ask(question) if records else (interrupt(question), question)
-            match verdict_of(answer):
-                case Rejected(words):
+            match parse_verdict(answer):
+                case CallRejection(words):
                     reason = (
                         f"The user rejected this call: {words}" if words else "The user rejected this call."
                     )
                     return self.message(reason, error=True)
-                case Edited(edited):
-                    wrong = wrong_arguments(self.tool, edited)
+                case CallEdit(edited):
+                    wrong = check_arguments(self.tool, edited)
                     if not wrong:
                         return edited
                     question = self._question("approval", edited, error=wrong)
@@ -140,26 +140,26 @@ class _Call:
                 case _:
                     return shown["tool_input"]
 
-    async def recorded(self, records: CallRecords, arguments: Arguments) -> Done:
+    async def recorded(self, records: CallRecords, arguments: Arguments) -> CompletedCall:
         """Return the result on record, or run it with its intent and its result recorded."""
         number = 1
         while True:
             await self.affordable(records, number)
-            this = await records.begin(number, told_arguments(self.tool, arguments))
+            this = await records.begin(number, redact_arguments(self.tool, arguments))
             if not this.is_new:
                 await records.align()
             if this.is_unknown and not self.says("idempotent"):
                 answer, shown = await records.ask(self._question("unknown_result", this.arguments))
                 arguments = shown["tool_input"]
-                if not wants_repetition(answer):
-                    return await self.instead(records, number, stand_in(answer), arguments)
+                if not is_rerun_request(answer):
+                    return await self.instead(records, number, parse_substitute(answer), arguments)
             elif this.is_new or this.is_unknown:
                 return await self._run(records, number, arguments)
             elif this.result is not None and not this.is_paused:
-                return Done(restored(this.result, self.tool.name, self.id), this.arguments)
+                return CompletedCall(decode_answer(this.result, self.tool.name, self.id), this.arguments)
             number += 1
 
-    async def _run(self, records: CallRecords, number: int, arguments: Arguments) -> Done:
+    async def _run(self, records: CallRecords, number: int, arguments: Arguments) -> CompletedCall:
         try:
             done = await self.finished(arguments)
         except GraphBubbleUp:
@@ -168,22 +168,24 @@ class _Call:
         await records.end(number, done.answer)
         return done
 
-    async def finished(self, arguments: Arguments) -> Done:
+    async def finished(self, arguments: Arguments) -> CompletedCall:
         """Run the tool; its failure is a message."""
         try:
-            return Done(await self.run(arguments), arguments)
+            return CompletedCall(await self.run(arguments), arguments)
         except ToolFailure as failure:
-            words = failed(self.tool.name, failure)
-            return Done(self.message(words, error=True, ours=False), arguments)
+            words = describe_failure(self.tool.name, failure)
+            return CompletedCall(self.message(words, error=True, ours=False), arguments)
 
-    async def instead(self, records: CallRecords, number: int, words: str, arguments: Arguments) -> Done:
+    async def instead(
+        self, records: CallRecords, number: int, words: str, arguments: Arguments
+    ) -> CompletedCall:
         """Record `words` as the result of a try that is not made, or of which nothing else is known."""
         message = self.message(words)
         await records.end(number, message)
-        return Done(message, arguments)
+        return CompletedCall(message, arguments)
 
 
-class ToolCallsOnce(AgentMiddleware[Any, Any]):
+class RecordedToolCalls(AgentMiddleware[Any, Any]):
     """Every tool call of an agent goes through `call_once`; outside of what turns failures into messages."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Any:
@@ -195,7 +197,7 @@ class ToolCallsOnce(AgentMiddleware[Any, Any]):
         async def run(arguments: Arguments) -> Answer:
             return await handler(request.override(tool_call={**call, "args": dict(arguments)}))
 
-        turn = partial(turn_of, request)
+        turn = partial(wait_for_turn, request)
         return (await call_once(request.tool, call["id"] or "", call["args"], run, turn)).answer
 
 
@@ -227,47 +229,47 @@ SKIPPED = "The user chose to skip this call. Whether it had any effect is unknow
 
 
 @dataclass(frozen=True, slots=True)
-class Approved:
+class CallApproval:
     """Run it as it was shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class CallEdit:
     """Run it with these arguments instead."""
 
     arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class CallRejection:
     """Do not run it; `words` may be empty."""
 
     words: str
 
 
-def accepts(answer: object) -> bool:
+def is_acceptance(answer: object) -> bool:
     """Say whether `answer` is a word of acceptance, or `{"type": "approve"}` or `{"type": "accept"}`."""
     return _word(answer) in ACCEPTANCE
 
 
-def verdict_of(answer: object) -> Approved | Edited | Rejected:
+def parse_verdict(answer: object) -> CallApproval | CallEdit | CallRejection:
     """Read the answer to a call that waits for approval; what is not the very word rejects it."""
     if _word(answer) in APPROVAL:
-        return Approved()
+        return CallApproval()
     if isinstance(answer, Mapping):
         arguments = answer.get("args")
         if answer.get("type") == "edit" and isinstance(arguments, Mapping):
-            return Edited(arguments)
-        return Rejected(str(answer.get("message") or "").strip())
-    return Rejected(str(answer).strip())
+            return CallEdit(arguments)
+        return CallRejection(str(answer.get("message") or "").strip())
+    return CallRejection(str(answer).strip())
 
 
-def wants_repetition(answer: object) -> bool:
+def is_rerun_request(answer: object) -> bool:
     """Say whether a call whose result is unknown is to be run again."""
     return _word(answer) in REPETITION
 
 
-def stand_in(answer: object) -> str:
+def parse_substitute(answer: object) -> str:
     """Return the words that take the place of an unknown result."""
     if isinstance(answer, Mapping):
         answer = answer.get("message") or answer.get("type") or ""

@@ -15,17 +15,17 @@ from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
 from maniple.agents.middleware.base import ToolAnswer, ToolHandler
-from maniple.agents.task import shortened
+from maniple.agents.task import truncate_middle
 from maniple.errors import BrowserError, ManipleError, ToolFailure, failure_words
-from maniple.tools.registry import told_arguments
+from maniple.tools.registry import redact_arguments
 
 
-def tool_failures() -> ToolErrorMiddleware:
+def build_failure_middleware() -> ToolErrorMiddleware:
     """Return the middleware; interrupts and cancellation pass it untouched."""
     return ToolErrorMiddleware(_describe_failure)
 
 
-def failed(tool_name: str, error: Exception) -> str:
+def describe_failure(tool_name: str, error: Exception) -> str:
     """Return what the model is told of a tool that failed; the browser's words are those of its contract."""
     if isinstance(error, BrowserError):
         return failure_words(error)
@@ -35,7 +35,7 @@ def failed(tool_name: str, error: Exception) -> str:
 def _describe_failure(error: Exception, request: ToolCallRequest) -> str | None:
     if isinstance(error, ManipleError) and not isinstance(error, ToolFailure):
         return None  # an endpoint, the store or the budget is the matter, not the tool: the run must say so
-    return failed(request.tool_call["name"], error)
+    return describe_failure(request.tool_call["name"], error)
 
 
 SCHEMA_CHARACTERS = 3_000
@@ -51,7 +51,7 @@ class ArgumentErrors(AgentMiddleware[Any, Any]):
         tool = request.tool
         if tool is None or tool.handle_validation_error:
             return await handler(request)
-        arguments = told_arguments(tool, request.tool_call["args"])
+        arguments = redact_arguments(tool, request.tool_call["args"])
         if isinstance(tool.args_schema, dict):
             return _with_schema(await handler(request), tool, arguments)
         # By the tool itself, so that clients are told the same.
@@ -62,9 +62,11 @@ class ArgumentErrors(AgentMiddleware[Any, Any]):
 
 
 def _describe_validation_error(tool: BaseTool, arguments: Mapping[str, Any], error: Exception) -> str:
-    wrong = misfits(tool, arguments)
+    wrong = find_argument_errors(tool, arguments)
     return (
-        f"{tool.name} was not run.\n{in_words(tool, wrong, arguments)}" if wrong else failed(tool.name, error)
+        f"{tool.name} was not run.\n{describe_argument_errors(tool, wrong, arguments)}"
+        if wrong
+        else describe_failure(tool.name, error)
     )
 
 
@@ -74,27 +76,27 @@ def _with_schema(
     """Return the answer of a tool whose arguments only its server checks, with what may help if it failed."""
     if not isinstance(answer, ToolMessage) or answer.status != "error":
         return answer
-    if not (wrong := misfits(tool, arguments)):
+    if not (wrong := find_argument_errors(tool, arguments)):
         return answer
-    words = f"{answer.text}\n{in_words(tool, wrong, arguments)}"
+    words = f"{answer.text}\n{describe_argument_errors(tool, wrong, arguments)}"
     return answer.model_copy(update={"content": words})
 
 
-def in_words(tool: BaseTool, wrong: str, arguments: Mapping[str, Any]) -> str:
+def describe_argument_errors(tool: BaseTool, wrong: str, arguments: Mapping[str, Any]) -> str:
     """Return what is `wrong` with arguments, beside them and the tool's schema; at most 6,000 characters."""
     schema = json.dumps(convert_to_openai_function(tool).get("parameters", {}), ensure_ascii=False)
     given = json.dumps(_briefly(arguments), ensure_ascii=False, default=str)
     return (
-        f"The arguments do not fit. {shortened(wrong, _MISFIT_CHARACTERS)}\n"
-        f"Given: {shortened(given, ARGUMENTS_CHARACTERS)}\n"
-        f"It takes: {shortened(schema, SCHEMA_CHARACTERS)}"
+        f"The arguments do not fit. {truncate_middle(wrong, _MISFIT_CHARACTERS)}\n"
+        f"Given: {truncate_middle(given, ARGUMENTS_CHARACTERS)}\n"
+        f"It takes: {truncate_middle(schema, SCHEMA_CHARACTERS)}"
     )
 
 
 def _briefly(value: Any) -> Any:
     """Return arguments with long texts cut in their middles."""
     if isinstance(value, str):
-        return shortened(value, ARGUMENT_CHARACTERS)
+        return truncate_middle(value, ARGUMENT_CHARACTERS)
     if isinstance(value, Mapping):
         return {name: _briefly(one) for name, one in value.items()}
     return [_briefly(one) for one in value] if isinstance(value, list) else value
@@ -106,7 +108,7 @@ _MOST = 20
 _LONGEST_INTEGERS = range(-(2**63), 2**64)
 
 
-def storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
+def make_storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
     """Return `arguments` as a checkpoint can hold them: msgpack has no longer integers and no endless depth.
 
     A longer integer becomes its digits, which a tool that takes an integer reads as one.
@@ -118,11 +120,11 @@ def storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
     if levels == 0:
         return _TOO_DEEP
     if isinstance(arguments, list):
-        return [storable(one, levels - 1) for one in arguments]
-    return {name: storable(one, levels - 1) for name, one in arguments.items()}
+        return [make_storable(one, levels - 1) for one in arguments]
+    return {name: make_storable(one, levels - 1) for name, one in arguments.items()}
 
 
-def wrong_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
+def check_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     """Return what is wrong with `arguments` for `tool`, in words; "" when nothing is.
 
     A name that the tool does not know counts: it would be dropped, and what runs would not be what was shown.
@@ -138,7 +140,7 @@ def wrong_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     return _wrong_values(schema, arguments)
 
 
-def misfits(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
+def find_argument_errors(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     """Return why a call cannot have run, in words; "" when its arguments are not the reason.
 
     A name that the tool does not know is none: it was dropped. Of a tool that is described by JSON Schema
@@ -146,7 +148,9 @@ def misfits(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     """
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
-        return _wrong_names(schema, arguments) or "; ".join(islice(schema_misfits(schema, arguments), _MOST))
+        return _wrong_names(schema, arguments) or "; ".join(
+            islice(find_schema_errors(schema, arguments), _MOST)
+        )
     return _wrong_values(schema, arguments) if issubclass(schema, BaseModel) else ""
 
 
@@ -189,7 +193,7 @@ _KINDS: Mapping[Any, Callable[[Any], bool]] = {
 }
 
 
-def schema_misfits(schema: Any, value: Any, at: str = "") -> Iterator[str]:
+def find_schema_errors(schema: Any, value: Any, at: str = "") -> Iterator[str]:
     """Yield what is wrong as `items.0.count: should be integer`; of alternatives, of what fits best."""
     if not isinstance(schema, Mapping):
         return
@@ -204,12 +208,12 @@ def schema_misfits(schema: Any, value: Any, at: str = "") -> Iterator[str]:
         yield from _in_object(schema, value, at)
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            yield from schema_misfits(schema.get("items"), one, _beneath(at, number))
+            yield from find_schema_errors(schema.get("items"), one, _beneath(at, number))
 
 
 def _in_alternatives(schema: Mapping[str, Any], value: Any, at: str) -> Iterator[str]:
     for word in ("anyOf", "oneOf"):
-        each = [list(schema_misfits(one, value, at)) for one in _listed(schema.get(word))]
+        each = [list(find_schema_errors(one, value, at)) for one in _listed(schema.get(word))]
         if each and all(each):
             yield from min(each, key=len)
 
@@ -224,7 +228,7 @@ def _in_object(schema: Mapping[str, Any], value: Mapping[str, Any], at: str) -> 
     if unknown and schema.get("additionalProperties") is False:
         yield f"{_place(at)}unknown: {', '.join(unknown)}"
     for name, one in value.items():
-        yield from schema_misfits(known.get(name), one, _beneath(at, name))
+        yield from find_schema_errors(known.get(name), one, _beneath(at, name))
 
 
 def _place(at: str) -> str:

@@ -14,8 +14,8 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from maniple.agents.middleware.base import ChangedResults, ModelHandler
-from maniple.agents.middleware.fencing import between_marks
+from maniple.agents.middleware.base import ModelHandler, ResultMiddleware
+from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import current_task
 from maniple.errors import FileError, ModelError
 from maniple.evidence import Extract, extract
@@ -23,10 +23,10 @@ from maniple.llms import capabilities_of
 from maniple.llms.windows import characters_within, room_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
-from maniple.tools.files import WHOLE, KeptResults
+from maniple.tools.files import WHOLE, StoredResults
 
 
-class SecretResults(ChangedResults):
+class SecretMasking(ResultMiddleware):
     """Masks secrets in results, such as a key that a server repeats in its error."""
 
     def __init__(self, redactor: Redactor) -> None:
@@ -44,10 +44,10 @@ RESULT_WINDOW_SHARE = 0.25
 """Of what the model's prompt may have: no result takes more."""
 
 
-class ResultCap(ChangedResults):
+class ResultLengthLimit(ResultMiddleware):
     """Cuts texts in their middles. What is kept becomes an artifact of the run, as all new files do."""
 
-    def __init__(self, model: BaseChatModel, kept: KeptResults | None = None) -> None:
+    def __init__(self, model: BaseChatModel, kept: StoredResults | None = None) -> None:
         super().__init__()
         self._tokens = int(RESULT_WINDOW_SHARE * room_of(model))
         self._kept = kept
@@ -99,7 +99,7 @@ _CHOSEN = "An extract of {:,} characters, chosen for your step"
 _BEGINNING = "The beginning of {:,} characters"
 
 
-class Extracts(ChangedResults):
+class WebExtracts(ResultMiddleware):
     """Shortens the results of the tools that search and read the web; others pass."""
 
     def __init__(self, model: BaseChatModel) -> None:
@@ -195,7 +195,7 @@ Parts = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Gallery:
+class PictureSource:
     """Where pictures are named, how they are read, and how they are introduced to a model."""
 
     names_in: Callable[[ToolMessage], Sequence[str]]
@@ -204,7 +204,7 @@ class Gallery:
     most_of_a_result: int = MOST_PICTURES
 
 
-def drawn_figures(read: ReadPicture) -> Gallery:
+def drawn_figures(read: ReadPicture) -> PictureSource:
     """The figures that the coder's tools drew: the artifact of their messages names them."""
 
     def names_in(message: ToolMessage) -> Sequence[str]:
@@ -212,10 +212,10 @@ def drawn_figures(read: ReadPicture) -> Gallery:
         paths = [path for path in artifact if isinstance(path, str)] if isinstance(artifact, list) else []
         return paths[-MOST_PICTURES:]
 
-    return Gallery(names_in, read, lambda _, path: f"This is {path}, drawn by the code above:")
+    return PictureSource(names_in, read, lambda _, path: f"This is {path}, drawn by the code above:")
 
 
-def server_pictures(read: ReadPicture) -> Gallery:
+def server_pictures(read: ReadPicture) -> PictureSource:
     """The pictures that MCP servers sent: the artifact of their messages names server and paths."""
 
     def names_in(message: ToolMessage) -> Sequence[str]:
@@ -225,10 +225,10 @@ def server_pictures(read: ReadPicture) -> Gallery:
     def introduced(message: ToolMessage, path: str) -> str:
         return f"This picture, which is data too, is {path}, from the server {message.artifact['server']}:"
 
-    return Gallery(names_in, read, introduced)
+    return PictureSource(names_in, read, introduced)
 
 
-def page_pictures(read: ReadPicture) -> Gallery:
+def page_pictures(read: ReadPicture) -> PictureSource:
     """The first pictures in what is shown of each page that was read."""
 
     def names_in(message: ToolMessage) -> Sequence[str]:
@@ -237,18 +237,18 @@ def page_pictures(read: ReadPicture) -> Gallery:
 
     def introduced(_: ToolMessage, url: str) -> str:
         # The address is the page's word, as its text is.
-        return f"This picture, which is data too, is from the page above:\n{between_marks(url)}"
+        return f"This picture, which is data too, is from the page above:\n{fence_untrusted(url)}"
 
-    return Gallery(names_in, read, introduced, MOST_OF_A_PAGE)
+    return PictureSource(names_in, read, introduced, MOST_OF_A_PAGE)
 
 
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\((https?://[^\s()]{1,2000}(?:\([^\s()]{0,200}\)[^\s()]{0,2000})?)")
 
 
-class Pictures(AgentMiddleware[Any, Any]):
+class ResultPictures(AgentMiddleware[Any, Any]):
     """Adds the pictures of a gallery to what a model is sent, unless it is known not to see."""
 
-    def __init__(self, gallery: Gallery) -> None:
+    def __init__(self, gallery: PictureSource) -> None:
         super().__init__()
         self._gallery = gallery
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maniple.agents.middleware.tool_calls import accepts, wants_repetition
+from maniple.agents.middleware.tool_calls import is_acceptance, is_rerun_request
 from maniple.cli.options import UnknownMember, parse_members
 from maniple.cli.render.run_text import question_kind, question_options
 from maniple.cli.text import escape_invisible
@@ -83,7 +83,7 @@ def parse_edited_answer(question: RunInterrupted, text: str, members: Sequence[s
 
 
 def _parse_plan_answer(question: RunInterrupted, line: str) -> Any | EditRequest:
-    if not line or accepts(line):
+    if not line or is_acceptance(line):
         return "accept"
     if line.casefold() in ("e", "edit"):
         return EditRequest(format_plan(question.payload.get("plan") or {}), ".txt")
@@ -99,7 +99,7 @@ def _parse_approval(question: RunInterrupted, line: str) -> Any | EditRequest:
         if escape_invisible(shown) != shown:  # an editor would not show these characters
             shown = json.dumps(arguments, indent=2)
         return EditRequest(shown, ".json")
-    if accepts(line):
+    if is_acceptance(line):
         if question.payload.get("error"):
             raise UnclearAnswer("The arguments are not valid. Enter e to edit them, or n.")
         return {"type": "approve"}
@@ -109,7 +109,7 @@ def _parse_approval(question: RunInterrupted, line: str) -> Any | EditRequest:
 
 
 def _parse_unknown_result(line: str) -> str:
-    if wants_repetition(line):
+    if is_rerun_request(line):
         return "run again"
     if len(line) < 2:
         raise UnclearAnswer("Enter again, skip, or what the result was.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 from rich.text import Text
 
-from maniple.agents import roles_of
+from maniple.agents import build_roles
 from maniple.browser import open_browser_if_any
 from maniple.browser.executable import find_executable
 from maniple.cli.mcp import silence_server_logs
@@ -41,7 +41,7 @@ from maniple.sandbox.package_environment import (
     install_packages,
 )
 from maniple.search import SearchContext, missing_settings, open_chain
-from maniple.tools.web import open_folder
+from maniple.tools.web import open_document_folder
 from maniple.types import Unavailable, installing
 
 if TYPE_CHECKING:
@@ -172,7 +172,9 @@ async def check_sandbox(settings: Settings) -> Finding:
 async def check_search(settings: Settings) -> Finding:
     """Return which search providers are configured. None is called, because that may cost money."""
     missing = missing_settings(settings.search)
-    async with open_chain(settings.search, SearchContext(folder=open_folder(settings.search))) as chain:
+    async with open_chain(
+        settings.search, SearchContext(folder=open_document_folder(settings.search))
+    ) as chain:
         if isinstance(chain, Unavailable):
             return Finding("web search", "warning", chain.reason, chain.remedy)
         asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
@@ -349,7 +351,7 @@ def check_extensions(settings: Settings) -> list[Finding]:
     if not added:
         return []
     try:
-        roles_of(settings.team)
+        build_roles(settings.team)
         own_tools(settings, [])
         skills_of(settings, None)
     except ConfigError as error:

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import Command, interrupt
 
 from maniple.graph.state import State
-from maniple.tools.interaction import answer_words
+from maniple.tools.interaction import answer_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,4 +21,4 @@ class ClarifyNode:
     async def __call__(self, state: State) -> Command[Literal["coordinator"]]:
         question = state["messages"][-1].text
         answer = interrupt({"kind": "question", "question": question, "options": []})
-        return Command(goto="coordinator", update={"messages": [HumanMessage(answer_words(answer))]})
+        return Command(goto="coordinator", update={"messages": [HumanMessage(answer_text(answer))]})

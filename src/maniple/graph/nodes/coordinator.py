@@ -12,10 +12,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from maniple.agents.compact import PROMPT_ONLY, language_of, spoken_in, worked
-from maniple.agents.middleware.context_window import within_window
-from maniple.agents.middleware.text_tools import marked
-from maniple.agents.task import COMPACT_CALLER_CHARACTERS, fenced, given, with_files
+from maniple.agents.compact import PROMPT_ONLY, choose_language, detect_language, example_messages
+from maniple.agents.middleware.context_window import send_within_window
+from maniple.agents.middleware.text_tools import text_with_note
+from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
 from maniple.graph.history import summarised
@@ -118,7 +118,7 @@ class CoordinatorNode:
         if answer is None or is_handoff(answer):
             locale = options.locale or _locale_of(answer) or heard.language
             return Command(goto="planner", update={**fresh, "locale": locale})
-        reply = AIMessage(marked(answer), name="coordinator", id=answer.id)
+        reply = AIMessage(text_with_note(answer), name="coordinator", id=answer.id)
         return Command(goto="__end__", update={**fresh, "messages": [reply]})
 
     async def _heard(self, state: State, options: RunOptions) -> _Heard:
@@ -147,30 +147,30 @@ class CoordinatorNode:
     async def _asked(
         self, model: Runnable[Any, AIMessage], messages: list[BaseMessage], **limits: Any
     ) -> AIMessage:
-        return await within_window(self.model, messages, lambda shown: ask(model, shown, **limits))
+        return await send_within_window(self.model, messages, lambda shown: ask(model, shown, **limits))
 
     def _messages(
         self, state: State, options: RunOptions, *, tools: bool, may_ask: bool
     ) -> list[BaseMessage]:
         team = options.enabled(self.available)
         prompt = render("coordinator", tools=tools, may_ask=may_ask, team=team, locale=options.locale)
-        addition = fenced(caller_of(state)) + given(state.get("files") or ())
+        addition = format_caller(caller_of(state)) + format_files(state.get("files") or ())
         return [SystemMessage(prompt + addition), *conversation_of(state)]
 
     async def _compact(self, state: State, options: RunOptions) -> _Heard:
         """Sort the request, and reply when it is small talk."""
         request = request_of(state)
         pairs = [(question, Sorted(**sort).model_dump_json()) for question, sort in read_examples()["route"]]
-        asked = HumanMessage(with_files(request, state.get("files") or ()))
-        messages = [SystemMessage(render("compact/coordinator")), *worked(pairs), asked]
-        sort, _ = await within_window(
+        asked = HumanMessage(append_files(request, state.get("files") or ()))
+        messages = [SystemMessage(render("compact/coordinator")), *example_messages(pairs), asked]
+        sort, _ = await send_within_window(
             self.model, messages, lambda shown: ask_for(self.model, shown, SORTED), kept=PROMPT_ONLY
         )
-        language = spoken_in(request, sort.language)
+        language = detect_language(request, sort.language)
         if sort.kind != "chat":
             return _Heard(sorted_for=sort.kind, language=language)
-        prompt = render("compact/reply", language=language_of(request, options.locale or language))
-        system = SystemMessage(prompt + fenced(caller_of(state), COMPACT_CALLER_CHARACTERS))
+        prompt = render("compact/reply", language=choose_language(request, options.locale or language))
+        system = SystemMessage(prompt + format_caller(caller_of(state), COMPACT_CALLER_CHARACTERS))
         reply = [system, *conversation_of(state)[-5:]]
         answer = await self._asked(self.model, reply, max_tokens=REPLY_TOKENS)
         return _Heard(answer, language=language)

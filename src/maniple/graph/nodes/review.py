@@ -10,11 +10,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from maniple.agents.middleware.tool_calls import accepts
+from maniple.agents.middleware.tool_calls import is_acceptance
 from maniple.graph.plan import Plan, Progress
 from maniple.graph.state import RunOptions, State, request_of
 from maniple.graph.written_plan import normalised
-from maniple.tools.interaction import answer_words
+from maniple.tools.interaction import answer_text
 from maniple.types import Worker
 
 _SAY = 'say "accept", send the edited plan as JSON, or say in words what is to be different'
@@ -39,7 +39,7 @@ class ReviewNode:
         question: dict[str, Any] = {"kind": "plan_review", "plan": plan.model_dump(exclude_none=True)}
         while True:
             answer = _read(interrupt(question))
-            if accepts(answer):
+            if is_acceptance(answer):
                 return Command(goto="supervisor")
             if isinstance(answer, str) and answer:
                 return Command(goto="planner", update=_wished(state, answer))
@@ -55,9 +55,9 @@ def _read(answer: Any) -> Any:
     """Return the plan in an answer, or the words in it."""
     if isinstance(answer, str):
         answer = _plan_text(answer.strip())
-    if not isinstance(answer, Mapping) or accepts(answer) or "steps" in answer:
+    if not isinstance(answer, Mapping) or is_acceptance(answer) or "steps" in answer:
         return answer
-    return answer.get("plan") or answer_words(answer) or answer
+    return answer.get("plan") or answer_text(answer) or answer
 
 
 def _plan_text(text: str) -> Any:

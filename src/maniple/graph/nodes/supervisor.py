@@ -11,9 +11,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from maniple.agents import ROLES, Roles, briefs
-from maniple.agents.middleware.context_window import within_window
-from maniple.agents.plan_edits import Wishes
+from maniple.agents import ROLES, Roles, format_briefs
+from maniple.agents.middleware.context_window import send_within_window
+from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ManipleError
 from maniple.graph.adaptation import begun, is_due
@@ -54,7 +54,7 @@ class SupervisorNode:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
         options = RunOptions.of(runtime, state)
         members = options.at_work(self.available)
-        wishes = run_scope().wishes or Wishes()
+        wishes = run_scope().wishes or PendingPlanEdits()
         while True:
             wishes.open()
             progress = fulfilled(progress, wishes.take(), members)
@@ -123,9 +123,9 @@ class SupervisorNode:
             "additionalProperties": False,
         }
         try:
-            answer, _ = await within_window(
+            answer, _ = await send_within_window(
                 self.model,
-                _messages(state, progress, briefs(members, self.roles)),
+                _messages(state, progress, format_briefs(members, self.roles)),
                 lambda messages: ask_for(
                     self.model,
                     messages,

@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from maniple.agents import Agent, Result, Role, StepFailed, Task, written_by
-from maniple.agents.middleware.fencing import as_code
+from maniple.agents import Agent, Role, StepFailed, StepResult, Task, mark_author
+from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
@@ -59,8 +59,8 @@ class WorkerNode:
         except BudgetExhausted as error:
             done = self.role.name == "reporter"
             text = await bare_report(task, error) if done else error.with_what_was_done()
-        said = AIMessage(as_code(text)) if is_alone else HumanMessage(text)
-        message = written_by(self.role.name, said)
+        said = AIMessage(fences_to_code(text)) if is_alone else HumanMessage(text)
+        message = mark_author(self.role.name, said)
         reason = "" if done else reason_of(text)
         progress = progress.tried(step.id, done=done, result=text, reason=reason)
         return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
@@ -97,7 +97,7 @@ def _unplanned(name: Worker, state: State) -> TrackedStep:
 
 def _task(state: State, progress: Progress, step: TrackedStep, role: Role, team: Sequence[str]) -> Task:
     results = [
-        Result(one.agent_name, one.title, _shown(one), one.status == "completed")
+        StepResult(one.agent_name, one.title, _shown(one), one.status == "completed")
         for one in progress.given_to(step)
         if one.status not in TO_BEGIN
     ]
