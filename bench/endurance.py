@@ -11,11 +11,12 @@ from pathlib import Path
 from langchain_core.messages import HumanMessage
 
 from bench.framework import python_repl_tool
+from maniple.agents.offers import Offer
+from maniple.agents.profiles import build_workers
 from maniple.config import ModelSettings, ModelsSettings, TeamSettings
 from maniple.graph import build_graph
 from maniple.llms import open_chat_models
 from maniple.runs import InProcessEngine, RunRequest, open_engine
-from maniple.runtime.workers import Toolbox, build_workers
 from maniple.store import open_store
 from tests.serving import memory_mb
 
@@ -40,7 +41,7 @@ async def _engine(base_url: str, folder: Path) -> AsyncIterator[InProcessEngine]
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
         open_chat_models(settings) as models,
     ):
-        workers = build_workers(TeamSettings(), models, Toolbox({"coder": [python_repl_tool]}))
+        workers = build_workers(TeamSettings(), models, Offer({"coder": [python_repl_tool]}))
         team = build_graph(models, workers, checkpointer=store.checkpointer)
         async with open_engine(team, store, kind="server") as engine:
             yield engine

@@ -10,11 +10,12 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from bench.bare import open_bare_graph
+from maniple.agents.offers import Offer
+from maniple.agents.profiles import build_workers
 from maniple.config import ModelSettings, ModelsSettings, TeamSettings
 from maniple.graph import build_graph
 from maniple.llms import open_chat_models
 from maniple.runtime import stream_run
-from maniple.runtime.workers import Toolbox, build_workers
 
 ROUNDS = 40
 WARM_UP = 5
@@ -33,7 +34,7 @@ async def measure(base_url: str) -> dict[str, float]:
         open_chat_models(models_settings) as models,
         open_bare_graph(base_url, python_repl_tool) as bare,
     ):
-        workers = build_workers(TeamSettings(), models, Toolbox({"coder": [python_repl_tool]}))
+        workers = build_workers(TeamSettings(), models, Offer({"coder": [python_repl_tool]}))
         team = build_graph(models, workers, checkpointer=InMemorySaver())
         ours: list[float] = []
         theirs: list[float] = []

@@ -34,7 +34,7 @@ __all__ = ["Forked", "forking"]
 ROOT = Path(__file__).parents[1]
 PROGRAMS = {str(ROOT / "main.py"), str(ROOT / "server.py"), str(Path(sys.executable).with_name("maniple"))}
 _ON_TERMINAL = ["setsid", "--ctty"]
-_IMPORTED = ("maniple.cli.app", "maniple.api", "maniple.runtime", "uvicorn", "prompt_toolkit")
+_IMPORTED = ("maniple.cli.app", "maniple.api", "maniple.app", "uvicorn", "prompt_toolkit")
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 _LONGEST = 1 << 17
 

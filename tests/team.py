@@ -11,12 +11,13 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents import ROLES, build_roles
+from maniple.agents.offers import Offer
+from maniple.agents.profiles import build_workers
 from maniple.config import ModelsSettings, TeamSettings
 from maniple.events import Event
 from maniple.graph import RunOptions, Team, TeamRules, build_graph
 from maniple.llms import open_chat_models
-from maniple.runtime.stream import stream_run
-from maniple.runtime.workers import Toolbox, build_workers
+from maniple.runtime.turn import stream_run
 from tests.grammar import Client
 from tests.openai_server import OpenAIServer, serving
 
@@ -49,7 +50,7 @@ async def tavily_search(query: str) -> str:
     return '[{"title": "T", "url": "https://e.test/a", "content": "c"}]'
 
 
-TOOLS = Toolbox({"coder": [python_repl_tool], "researcher": [tavily_search]})
+TOOLS = Offer({"coder": [python_repl_tool], "researcher": [tavily_search]})
 
 
 @dataclass
@@ -77,7 +78,7 @@ async def scripted_team(
     rules: TeamRules | None = None,
     checkpointer: Any = "memory",
     models: dict[str, Any] | None = None,
-    toolbox: Toolbox = TOOLS,
+    toolbox: Offer = TOOLS,
     server: OpenAIServer | None = None,
     **options: Any,
 ) -> AsyncIterator[Scripted]:

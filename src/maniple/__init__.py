@@ -12,15 +12,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maniple.agents.offers import Offer
+    from maniple.app import open_team
     from maniple.browser import Action, ActionResult, Aids, Browser, BrowserState, Page, open_browser
+    from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable
     from maniple.config import Settings, load_settings
     from maniple.errors import BrowserError, ConfigError, ManipleError, ModelError, PlanError, ToolFailure
     from maniple.events import Event, translate
     from maniple.graph import RunOptions, State, Team, build_graph
     from maniple.llms import ChatModels
     from maniple.llms.embedded import Progress
-    from maniple.runtime import open_team, stream_run
-    from maniple.runtime.progress import LineProgress
+    from maniple.runtime import stream_run
+    from maniple.runtime.models import LineProgress
+    from maniple.types import Unavailable
 
 # Resolved at first use: the agent framework takes a second to import, which `maniple --help` need not pay.
 _HOMES = {
@@ -30,13 +34,17 @@ _HOMES = {
     "Browser": "maniple.browser",
     "BrowserError": "maniple.errors",
     "BrowserState": "maniple.browser",
+    "Capability": "maniple.capabilities.base",
+    "CapabilityContext": "maniple.capabilities.base",
+    "CapabilityUnavailable": "maniple.capabilities.base",
     "ChatModels": "maniple.llms",
     "ConfigError": "maniple.errors",
     "Event": "maniple.events",
-    "LineProgress": "maniple.runtime.progress",
+    "LineProgress": "maniple.runtime.models",
     "ManipleError": "maniple.errors",
     "ModelError": "maniple.errors",
     "PlanError": "maniple.errors",
+    "Offer": "maniple.agents.offers",
     "Page": "maniple.browser",
     "Progress": "maniple.llms.embedded",
     "RunOptions": "maniple.graph",
@@ -44,10 +52,11 @@ _HOMES = {
     "State": "maniple.graph",
     "Team": "maniple.graph",
     "ToolFailure": "maniple.errors",
+    "Unavailable": "maniple.types",
     "build_graph": "maniple.graph",
     "load_settings": "maniple.config",
     "open_browser": "maniple.browser",
-    "open_team": "maniple.runtime",
+    "open_team": "maniple.app",
     "stream_run": "maniple.runtime",
     "translate": "maniple.events",
 }
@@ -59,12 +68,16 @@ __all__ = [
     "Browser",
     "BrowserError",
     "BrowserState",
+    "Capability",
+    "CapabilityContext",
+    "CapabilityUnavailable",
     "ChatModels",
     "ConfigError",
     "Event",
     "LineProgress",
     "ManipleError",
     "ModelError",
+    "Offer",
     "Page",
     "PlanError",
     "Progress",
@@ -73,6 +86,7 @@ __all__ = [
     "State",
     "Team",
     "ToolFailure",
+    "Unavailable",
     "build_graph",
     "load_settings",
     "open_browser",

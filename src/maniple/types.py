@@ -35,8 +35,8 @@ BROWSER_STEP = "maniple_browser_step"
 BROWSER_STATE = "maniple_browser_state"
 """The custom event that tells where the browser is: `{url, title, tabs, screenshot}`."""
 
-Profile = Literal["standard", "compact"]
-"""How a model is talked to: `compact` is for models of a few billion parameters at most."""
+ProfileName = Literal["standard", "compact"]
+"""How the team works with a model: `compact` is for models of a few billion parameters at most."""
 
 StepStatus = Literal["not_started", "in_progress", "blocked", "completed", "failed", "skipped"]
 """Of a step of the plan. A blocked one has failed and waits for what it lacks, to be tried again."""

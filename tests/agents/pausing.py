@@ -15,9 +15,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 
+from maniple.agents.offers import Offer
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RECURSION_LIMIT, RunOptions
-from maniple.runtime.workers import Toolbox
 from tests.agents.ledger import Book
 from tests.openai_server import OpenAIServer, call, reply
 from tests.team import plan, scripted_team, step
@@ -119,7 +119,7 @@ class Life:
 async def life(
     folder: Path, told: dict[str, Any], machine: Machine, scope: RunScope | None, **options: Any
 ) -> AsyncIterator[Life]:
-    toolbox = Toolbox({"coder": options.pop("tools", None) or machine.tools()})
+    toolbox = Offer({"coder": options.pop("tools", None) or machine.tools()})
     async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
         async with scripted_team(told, checkpointer=saver, toolbox=toolbox, **options) as it:
             configurable: dict[str, Any] = {"thread_id": "t"} | ({SCOPE_KEY: scope} if scope else {})

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from maniple.agents.middleware.call_order import MAX_CONCURRENT_CALLS
-from maniple.runtime.workers import Toolbox
+from maniple.agents.offers import Offer
 from tests.openai_server import call, reply
 from tests.team import plan, scripted_team, status, step
 
@@ -71,8 +71,8 @@ async def test_a_cancel_leaves_no_coroutine_of_the_calls_that_wait():
     assert [str(one.message) for one in told if "never awaited" in str(one.message)] == []
 
 
-def _reading(read) -> Toolbox:
-    return Toolbox(
+def _reading(read) -> Offer:
+    return Offer(
         {
             "researcher": [
                 StructuredTool.from_function(coroutine=read, name="crawl_tool", metadata={"idempotent": True})

@@ -7,9 +7,9 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents.compact import choose_examples
+from maniple.agents.offers import Offer
 from maniple.config import SandboxSettings
 from maniple.graph import TeamRules
-from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.tools.code import code_tools
 from tests.openai_server import reply
@@ -33,7 +33,7 @@ def sort(kind):
 async def sandboxed(tmp_path):
     async with open_sandbox(SandboxSettings()) as sandbox:
         assert not isinstance(sandbox, Unavailable)
-        yield Toolbox({"coder": code_tools(sandbox, Workspaces(tmp_path))})
+        yield Offer({"coder": code_tools(sandbox, Workspaces(tmp_path))})
 
 
 async def test_a_sum_is_computed_by_one_program_in_the_sandbox(sandboxed):
@@ -121,7 +121,7 @@ async def test_the_coordinators_sorting_decides_who_may_be_planned_with():
 
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
 async def test_without_a_search_nobody_plans_with_the_researcher_and_the_answer_says_its_source(kind):
-    toolbox = Toolbox({"researcher": [crawl_tool], "coder": []}, {"researcher": "Search is turned off."})
+    toolbox = Offer({"researcher": [crawl_tool], "coder": []}, {"researcher": "Search is turned off."})
     script = {**small(sort(kind), reply("Paris.")), "planner": planned("reporter")}
     async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
         frames = await it.run("What is the capital of France?")
@@ -133,7 +133,7 @@ async def test_without_a_search_nobody_plans_with_the_researcher_and_the_answer_
 
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
 async def test_without_a_search_the_researcher_reads_the_page_that_the_request_names(kind):
-    toolbox = Toolbox({"researcher": [crawl_tool]}, {"researcher": "Search is turned off."})
+    toolbox = Offer({"researcher": [crawl_tool]}, {"researcher": "Search is turned off."})
     script = {**small(sort(kind), reply("It says 42.")), "planner": planned("researcher")}
     async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
         frames = await it.run("What does https://e.test/a(b) say?")
@@ -143,7 +143,7 @@ async def test_without_a_search_the_researcher_reads_the_page_that_the_request_n
 
 
 async def test_the_researcher_with_a_search_reads_no_page_that_only_the_plan_names():
-    toolbox = Toolbox({"researcher": [*TOOLS.of("researcher"), crawl_tool]})
+    toolbox = Offer({"researcher": [*TOOLS.tools_of("researcher"), crawl_tool]})
     script = {**small(sort("researcher"), reply("Found.")), "planner": planned("researcher")}
     async with scripted_team(script, models=COMPACT, toolbox=toolbox, search=Search()) as it:
         frames = await it.run("latest news")
@@ -243,6 +243,6 @@ def test_a_locale_is_as_good_as_the_name_of_a_language(locale, name):
 async def test_the_callers_locale_goes_before_the_language_of_the_request():
     script = small(reply('{"kind": "researcher", "language": "German"}'), reply("Hallo."))
     script["planner"] = planned("reporter")
-    async with scripted_team(script, models=COMPACT, toolbox=Toolbox()) as it:
+    async with scripted_team(script, models=COMPACT, toolbox=Offer()) as it:
         await it.run("Wer war Kant?", locale="fr-FR")
         assert "in fr-FR" in it.server.requests[2]["messages"][0]["content"]

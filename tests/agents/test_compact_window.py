@@ -5,8 +5,8 @@ from langchain_core.tools import tool
 
 from maniple.agents import StepResult, Task
 from maniple.agents.compact import CompactCoder, CompactReporter
+from maniple.agents.offers import Offer
 from maniple.errors import ModelError
-from maniple.runtime.workers import Toolbox
 from tests.agents.endpoints import model_at, narrow
 from tests.agents.test_compact import COMPACT, small, sort
 from tests.openai_server import reply
@@ -33,7 +33,7 @@ async def test_a_whole_run_with_a_question_longer_than_the_window_is_never_refus
     script = small(sort("coder"), reply("```python\nprint(4)\n```"), reply("Four."))
     models = {**COMPACT, "context_tokens": WINDOW}
     with narrow(script, CHARACTERS) as server:
-        toolbox = Toolbox({"coder": [python_repl_tool]})
+        toolbox = Offer({"coder": [python_repl_tool]})
         async with scripted_team(script, models=models, toolbox=toolbox, server=server) as it:
             frames = await it.run(LONG)
         assert server.refused == 0

@@ -6,9 +6,9 @@ import re
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
+from maniple.agents.offers import Offer
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
-from maniple.runtime.workers import Toolbox
 from maniple.tools.evidence import cited
 from maniple.tools.web import crawl_tool as reader
 from tests.crawler.web import Reply, open_site
@@ -74,7 +74,7 @@ def results(it: Scripted) -> list[dict]:
 @pytest.mark.parametrize("reads", [crawl_tool, crawl_sections])
 async def test_of_a_page_the_model_reads_what_speaks_of_the_step_and_clients_get_all(reads: BaseTool):
     told = script(call("crawl_tool", url="https://e.test/"))
-    async with scripted_team(told, toolbox=Toolbox({"researcher": [reads]})) as it:
+    async with scripted_team(told, toolbox=Offer({"researcher": [reads]})) as it:
         frames = await it.run("Compare shops.")
         (said,) = shown(it)
     assert status(frames) == "completed"
@@ -90,7 +90,7 @@ async def test_of_a_page_the_model_reads_what_speaks_of_the_step_and_clients_get
 
 async def test_of_a_section_that_is_asked_for_more_is_shown():
     told = script(call("crawl_tool", url="https://e.test/", section="gardens"))
-    async with scripted_team(told, toolbox=Toolbox({"researcher": [crawl_sections]})) as it:
+    async with scripted_team(told, toolbox=Offer({"researcher": [crawl_sections]})) as it:
         await it.run("Compare shops.")
         (said,) = shown(it)
     assert 8_000 < len(said) < 12_500
@@ -106,7 +106,7 @@ async def test_the_sections_of_a_page_without_headings_show_all_of_it():
     crawl = reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
     async with open_site({"/long": page}) as site:
         calls = [call("crawl_tool", url=f"{site.url}/long", section=str(n)) for n in range(1, 6)]
-        async with scripted_team(script(*calls), toolbox=Toolbox({"researcher": [crawl]})) as it:
+        async with scripted_team(script(*calls), toolbox=Offer({"researcher": [crawl]})) as it:
             frames = await it.run("Compare shops.")
             said = "".join(message["content"] for message in results(it))
     assert "Section 5 of 5." in data(frames, "tool_call_result")[-1]["tool_result"]
@@ -115,7 +115,7 @@ async def test_the_sections_of_a_page_without_headings_show_all_of_it():
 
 async def test_of_what_the_browser_shows_an_extract_is_read():
     told = script(call("browser", instruction="open https://e.test/"), worker="browser")
-    async with scripted_team(told, toolbox=Toolbox({"browser": [browser]})) as it:
+    async with scripted_team(told, toolbox=Offer({"browser": [browser]})) as it:
         frames = await it.run("Compare shops.")
         (said,) = shown(it)
     assert json.loads(data(frames, "tool_call_result")[0]["tool_result"])["result_content"] == PAGE
@@ -126,7 +126,7 @@ async def test_of_what_the_browser_shows_an_extract_is_read():
 async def test_a_small_window_gets_smaller_extracts():
     told = script(call("crawl_tool", url="https://e.test/"))
     models = {"context_tokens": 4_096}
-    async with scripted_team(told, toolbox=Toolbox({"researcher": [crawl_tool]}), models=models) as it:
+    async with scripted_team(told, toolbox=Offer({"researcher": [crawl_tool]}), models=models) as it:
         await it.run("Compare shops.")
         (said,) = shown(it)
     assert ANSWER in said
@@ -135,7 +135,7 @@ async def test_a_small_window_gets_smaller_extracts():
 
 async def test_a_search_that_finds_only_what_was_seen_says_so():
     told = script(*[call("tavily_search", query=query) for query in ("first", "other", "first")])
-    async with scripted_team(told, toolbox=Toolbox({"researcher": [tavily_search]})) as it:
+    async with scripted_team(told, toolbox=Offer({"researcher": [tavily_search]})) as it:
         frames = await it.run("Compare shops.")
         first, other, again = shown(it)
     assert [hit["cite"] for hit in json.loads(first)] == [1, 2]
@@ -155,7 +155,7 @@ async def test_what_is_no_list_of_hits_and_what_failed_pass():
 
     odd = StructuredTool.from_function(coroutine=search, name="tavily_search")
     told = script(call("tavily_search", query="odd"), call("tavily_search", query="fail"))
-    async with scripted_team(told, toolbox=Toolbox({"researcher": [odd]})) as it:
+    async with scripted_team(told, toolbox=Offer({"researcher": [odd]})) as it:
         await it.run("Compare shops.")
         text, failure = shown(it)
     assert text == "no JSON " * 1_000

@@ -11,9 +11,10 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 
 from maniple.agents.middleware.tool_results import CAP_CHARACTERS, ResultLengthLimit
+from maniple.agents.offers import Offer
+from maniple.agents.profiles import static_tools
 from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
-from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.tools.files import StoredResults, file_tools
 from tests.agents.pausing import script
@@ -80,8 +81,9 @@ async def test_the_whole_is_a_file_of_the_workspace_without_the_secrets_of_the_s
         """Dump."""
         return f"key: hunter2-hunter2 {what} " * 2_000
 
-    toolbox = Toolbox(
-        {"coder": [dump]}, kept_results=StoredResults(workspaces), redactor=Redactor(["hunter2-hunter2"])
+    toolbox = Offer(
+        {"coder": [dump]},
+        services={StoredResults: StoredResults(workspaces), Redactor: Redactor(["hunter2-hunter2"])},
     )
     async with scripted_team(script(call("dump", what="all"), reply("Done.")), toolbox=toolbox) as it:
         await it.run("Dump it.", thread_id="t")
@@ -116,7 +118,7 @@ async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_
         call("read_result", path="../t/secret.txt"),
         call("read_result", path="secret.txt"),
     ]
-    toolbox = Toolbox({"coder": [dump]}, kept_results=StoredResults(workspaces))
+    toolbox = Offer({"coder": [dump]}, services={StoredResults: StoredResults(workspaces)})
     told = script(call("dump", what="all"), *asked, reply("Done."))
     async with scripted_team(told, toolbox=toolbox) as it:
         frames = await it.run("Dump it.", thread_id="t")
@@ -135,7 +137,7 @@ async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_n
         """Dump."""
         return what * 30_000
 
-    toolbox = Toolbox({"coder": [dump]}, kept_results=StoredResults(Workspaces(tmp_path)))
+    toolbox = Offer({"coder": [dump]}, services={StoredResults: StoredResults(Workspaces(tmp_path))})
     called = [reply(json.dumps({"name": "dump", "arguments": {"what": what}})) for what in ("", "x")]
     models = {"capabilities": {"tools": False, "json_schema": False}}
     async with scripted_team(script(*called, reply("Done.")), toolbox=toolbox, models=models) as it:
@@ -147,8 +149,8 @@ async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_n
 def test_who_reads_files_reads_kept_results_as_such(tmp_path):
     workspaces = Workspaces(tmp_path)
     has = {"coder": file_tools(workspaces), "researcher": [], "browser": file_tools(workspaces)[:1]}
-    toolbox = Toolbox(has, kept_results=StoredResults(workspaces))
-    names = {worker: [tool.name for tool in toolbox.whole(worker)] for worker in has}
+    toolbox = Offer(has, services={StoredResults: StoredResults(workspaces)})
+    names = {worker: [tool.name for tool in static_tools(worker, toolbox)] for worker in has}
     assert names == {
         "coder": ["write_file", "read_file", "list_files"],
         "researcher": [],

@@ -5,7 +5,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
 from maniple.agents import StepFailed, Task
-from maniple.runtime.workers import Toolbox
+from maniple.agents.offers import Offer
 from tests.agents.endpoints import coder_with, heard, shown
 from tests.agents.pausing import calls, script
 from tests.openai_server import call, reply
@@ -80,7 +80,7 @@ async def test_forty_pages_that_only_look_alike_are_read_to_the_end():
 
 async def test_the_reporter_gets_what_a_stuck_step_had_found():
     again = {"supervisor": [reply('{"next": "coder"}')]}
-    async with scripted_team(script(AGAIN, **again), toolbox=Toolbox({"coder": [read]})) as it:
+    async with scripted_team(script(AGAIN, **again), toolbox=Offer({"coder": [read]})) as it:
         frames = await it.run("Read it.")
         (told,) = it.prompts("reporter")
     assert "the agent was stuck" in told

@@ -13,7 +13,7 @@ from maniple.store.open import open_store
 from maniple.store.records import RunRecord, Thread
 from tests.agents.pausing import Life, Machine, script
 from tests.openai_server import call, reply
-from tests.team import Toolbox, scripted_team
+from tests.team import Offer, scripted_team
 
 pytestmark = pytest.mark.anyio
 APPROVAL = frozenset({"bash_tool"})
@@ -27,7 +27,7 @@ async def living(folder: Path, told: dict, machine: Machine, work) -> None:
             await store.threads.create(Thread("t", "", "", 1.0, 1.0))
             await store.runs.add(RunRecord("r", "t", "", "chat", store.process, "running", "{}", 1.0))
         scope = RunScope("r", store.ledger, approval=APPROVAL)
-        toolbox = Toolbox({"coder": machine.tools()})
+        toolbox = Offer({"coder": machine.tools()})
         async with scripted_team(told, checkpointer=store.checkpointer, toolbox=toolbox) as it:
             config = {"configurable": {"thread_id": "t", SCOPE_KEY: scope}, "recursion_limit": 100}
             await work(Life(it.team, it.server, config))

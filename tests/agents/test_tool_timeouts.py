@@ -7,7 +7,7 @@ import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.agents import Task
-from maniple.runtime.workers import Toolbox
+from maniple.agents.offers import Offer
 from tests.agents.endpoints import coder_with, heard
 from tests.agents.pausing import script
 from tests.openai_server import call, reply
@@ -113,7 +113,7 @@ async def test_a_timeout_of_the_tools_own_is_told_as_such():
 
 
 async def test_the_client_is_told_of_the_end_of_the_call_as_well():
-    toolbox = Toolbox({"coder": [Slow().tool(timeout_seconds=0.05)]})
+    toolbox = Offer({"coder": [Slow().tool(timeout_seconds=0.05)]})
     async with scripted_team(script(call("wait"), DONE), toolbox=toolbox) as it:
         frames = await it.run("Wait.")
     (result,) = data(frames, "tool_call_result")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from maniple.browser.storage import Storage
-from maniple.runtime.browser_storage import browser_folder_of
+from maniple.capabilities.browsing import browser_folder_of
 from maniple.sandbox import Workspace
 from tests.api.inside import QUESTION, Inside, inside
 from tests.openai_server import SIMPLE, call, reply, serving

@@ -31,7 +31,7 @@ async def test_without_servers_there_are_none(tmp_path):
 
 
 async def test_without_the_sdk_each_server_says_what_it_takes(tmp_path, monkeypatch):
-    monkeypatch.setattr("maniple.runtime.mcp.find_spec", lambda name: None)
+    monkeypatch.setattr("maniple.capabilities.mcp.find_spec", lambda name: None)
     with serving(SIMPLE) as model:
         async with inside(model.base_url, tmp_path, mcp={"servers": {"bad": misbehaving()}}) as it:
             ready = await it.get("/readyz")

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from maniple.api import readiness
-from maniple.runtime.endpoints import ModelUse
+from maniple.runtime.models import ModelUse
 from maniple.store import faults
 from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, serving

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from maniple.browser import Page, open_browser
+from maniple.capabilities import open_capabilities
+from maniple.capabilities.services import TeamBrowser
 from maniple.config import BrowserSettings, FetchSettings, SandboxSettings, Settings
 from maniple.errors import BrowserError, FetchError
-from maniple.runtime.toolbox import open_equipment
 
 pytestmark = pytest.mark.anyio
 
@@ -40,8 +41,8 @@ async def test_the_team_goes_where_the_settings_of_its_browser_open_a_network(tm
         cache_dir=tmp_path / "cache",
     )
     async with AsyncExitStack() as stack:
-        browser = (await open_equipment(settings, stack)).browser
-        assert browser is not None
-        page = await browser.page("t")
+        found = (await open_capabilities(settings, stack)).service(TeamBrowser)
+        assert found is not None
+        page = await found.browser.page("t")
         assert "cannot be reached" in await refusal(page, "127.0.0.2")
         assert "not public" in await refusal(page, "127.0.0.3")

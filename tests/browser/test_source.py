@@ -4,11 +4,11 @@ from contextlib import suppress
 
 import pytest
 
-from maniple.browser import Browser, Unavailable
+from maniple.browser import Browser
+from maniple.capabilities.research import rendering
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
 from maniple.errors import BrowserError, FetchError
-from maniple.runtime.rendering import rendering
 from tests.browser.conftest import ALLOWED
 from tests.crawler.web import Canary, Reply, Site, redirect
 
@@ -74,7 +74,3 @@ async def test_an_internal_page_is_not_opened(browser: Browser, canary: Canary) 
     with pytest.raises((FetchError, BrowserError)):
         await browser.source(f"http://127.0.0.1:{canary.port}/")
     assert canary.hits == []
-
-
-def test_without_a_browser_nothing_is_rendered() -> None:
-    assert rendering(Unavailable("There is no Chromium.", "install it.")) is None

@@ -6,10 +6,10 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents.budget import UsageMeter
+from maniple.agents.offers import Offer
 from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
 from maniple.graph import Plan
 from maniple.graph.surgery import reviewed
-from maniple.runtime.workers import Toolbox
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
 from tests.team import agents, data, plan, said, scripted_team, status, step
@@ -48,7 +48,7 @@ def wishing(wishes, *changes):
             wishes.put(waiting.pop(0))
         return "4"
 
-    return Toolbox({"coder": [python_repl_tool]})
+    return Offer({"coder": [python_repl_tool]})
 
 
 class Late(PendingPlanEdits):

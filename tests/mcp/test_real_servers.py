@@ -12,8 +12,8 @@ from typing import Any
 import mcp_server_time
 import pytest
 
+from maniple.capabilities.mcp import open_one_by_one
 from maniple.config import Settings
-from maniple.runtime.mcp import open_one_by_one
 from tests.mcp.opened import Opened
 
 pytestmark = pytest.mark.anyio

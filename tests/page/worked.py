@@ -5,7 +5,7 @@ from typing import Any
 
 from langchain_core.tools import tool
 
-from maniple.runtime.workers import Toolbox
+from maniple.agents.offers import Offer
 from maniple.tools.evidence import cited, source_line
 from tests.openai_server import call, reply
 from tests.serving import Frame
@@ -82,7 +82,7 @@ async def python_repl_tool(code: str) -> str:
     return "4.2 days\n"
 
 
-_TOOLS = Toolbox({"researcher": [tavily_search, crawl_tool], "coder": [bash_tool, python_repl_tool]})
+_TOOLS = Offer({"researcher": [tavily_search, crawl_tool], "coder": [bash_tool, python_repl_tool]})
 _SCRIPT: dict[str, Any] = {
     "coordinator": [call("handoff_to_planner", locale="en")],
     "planner": [

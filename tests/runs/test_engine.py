@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
+from maniple.agents.offers import Offer
 from maniple.errors import StoreError
 from maniple.events import Event, read_event
 from maniple.graph import RunOptions
@@ -25,7 +26,6 @@ from maniple.runs import (
     TooManyRuns,
     open_engine,
 )
-from maniple.runtime.workers import Toolbox
 from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import Scripted, checked, data, scripted_team, status
@@ -144,7 +144,7 @@ async def test_a_run_whose_pieces_fail_as_it_is_cancelled_is_cancelled(opening):
         finally:
             raise StoreError("The machine was taken apart.")
 
-    toolbox = Toolbox({"coder": [StructuredTool.from_function(coroutine=python_repl_tool)]})
+    toolbox = Offer({"coder": [StructuredTool.from_function(coroutine=python_repl_tool)]})
     async with opening({**SIMPLE, "coder": [call("python_repl_tool", code="1")]}, toolbox=toolbox) as here:
         run_id = await here.ask()
         async with asyncio.timeout(60):

@@ -12,10 +12,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
+from maniple.agents.offers import Offer
 from maniple.graph import RunOptions
 from maniple.redaction import Redactor
 from maniple.runs import InProcessEngine, Rules, RunRequest, open_engine
-from maniple.runtime.workers import Toolbox
 from maniple.search import SearchHit
 from maniple.store import Store, open_store
 from maniple.tools.evidence import cited, source_line
@@ -58,7 +58,7 @@ def script(*replies: dict) -> dict:
 async def process(
     folder: Path, server: OpenAIServer, **options: Any
 ) -> AsyncIterator[tuple[InProcessEngine, Store]]:
-    toolbox = Toolbox({"researcher": [tavily_search, crawl_tool]})
+    toolbox = Offer({"researcher": [tavily_search, crawl_tool]})
     rules = Rules(drain_seconds=0, redactor=Redactor([KEY]))
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,

@@ -9,10 +9,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
+from maniple.agents.offers import Offer
 from maniple.redaction import Redactor
 from maniple.runs import Rules, RunRequest, Workplace, open_engine
 from maniple.runs.outputs import Outputs, Share
-from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.store import open_store
 from tests.openai_server import SIMPLE, call
@@ -76,7 +76,7 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts
     script = {**SIMPLE, "coder": [*(call("bash_tool", cmd=word) for word in _WORDS), {"hang": True}]}
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
-        scripted_team(script, checkpointer=store.checkpointer, toolbox=Toolbox({"coder": [bash_tool]})) as it,
+        scripted_team(script, checkpointer=store.checkpointer, toolbox=Offer({"coder": [bash_tool]})) as it,
         open_engine(it.team, store, kind="server", workplace=Workplace(workspaces)) as engine,
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id

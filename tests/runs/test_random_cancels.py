@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
+from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runs import InProcessEngine, RunRequest, Workplace, open_engine
-from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.store import open_store
 from maniple.tools.code import code_tools
@@ -96,7 +96,7 @@ async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: P
             open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         ):
             assert not isinstance(sandbox, Unavailable), str(sandbox)
-            toolbox = Toolbox({"coder": code_tools(sandbox, workspaces)})
+            toolbox = Offer({"coder": code_tools(sandbox, workspaces)})
             workplace = Workplace(workspaces, sandbox)
             async with (
                 scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox) as it,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import HumanMessage
 
+from maniple.agents.offers import Offer
 from maniple.runs import RunRequest, Workplace, open_engine
-from maniple.runtime.workers import Toolbox
 from maniple.sandbox import Workspaces
 from maniple.sandbox.sessions import EvictionPolicy
 from maniple.store import open_store
@@ -35,7 +35,7 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
         scripted_team(
             SCRIPT,
             checkpointer=store.checkpointer,
-            toolbox=Toolbox({"coder": code_tools(sandbox, workspaces)}),
+            toolbox=Offer({"coder": code_tools(sandbox, workspaces)}),
         ) as it,
         open_engine(it.team, store, kind="server", workplace=Workplace(workspaces, sandbox)) as engine,
     ):

@@ -5,8 +5,9 @@ from blockbuster import blockbuster_ctx
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from maniple.app import open_runtime
 from maniple.config import ModelSettings, ModelsSettings, Settings
-from maniple.runtime import open_runtime, stream_run
+from maniple.runtime import stream_run
 from tests.openai_server import SIMPLE, serving
 from tests.team import checked, data, status
 

@@ -12,6 +12,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from maniple.app import Runtime, open_runtime
 from maniple.config import (
     BrowserSettings,
     FetchSettings,
@@ -21,7 +22,7 @@ from maniple.config import (
     TeamSettings,
 )
 from maniple.graph import RunOptions
-from maniple.runtime import Runtime, open_runtime, stream_run
+from maniple.runtime import stream_run
 from tests.agents.browsing.shop import done, told, use, views
 from tests.crawler.web import Reply, Site, open_site
 from tests.openai_server import OpenAIServer, call, serving

@@ -10,9 +10,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from maniple.app import Runtime, open_runtime
 from maniple.config import Settings
 from maniple.graph import RunOptions, members_of
-from maniple.runtime import Runtime, open_runtime, stream_run
+from maniple.runtime import stream_run
 from tests.api.inside import QUESTION, inside, settings_of
 from tests.cli.processes import MAIN, environment, run, start
 from tests.openai_server import SIMPLE, call, reply, serving

@@ -16,15 +16,16 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents.middleware.tool_availability import DynamicTools
+from maniple.agents.offers import Offer, merge_offers
+from maniple.app import open_runtime
+from maniple.capabilities.base import CapabilityContext
+from maniple.capabilities.mcp import McpCapability
+from maniple.capabilities.services import McpConnections
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
-from maniple.runtime.compose import open_runtime
-from maniple.runtime.mcp import McpEquipment, open_mcp
-from maniple.runtime.stream import stream_run
-from maniple.runtime.workers import Toolbox
-from maniple.sandbox import Workspaces
-from maniple.tools.code import figure_reader
+from maniple.runtime.turn import stream_run
+from maniple.sandbox import Sandbox, Workspaces
 from maniple.tools.files import StoredResults
 from maniple.types import Unavailable
 from tests.mcp.opened import misbehaving, until
@@ -39,7 +40,7 @@ HANDOFF = call("handoff_to_planner")
 @asynccontextmanager
 async def equipped(
     folder: Path, servers: dict[str, Any], *, runs: Any = None, team: Any = None, **mcp: Any
-) -> AsyncIterator[McpEquipment]:
+) -> AsyncIterator[Offer]:
     mcp = {"servers": servers, "start_seconds": 20, **mcp}
     values = {"data_dir": folder, "mcp": mcp, "runs": runs or {}, "team": team or {}}
     settings = Settings.model_validate(values)
@@ -48,20 +49,20 @@ async def equipped(
         raise AssertionError("nothing leaves this machine")
 
     async with AsyncExitStack() as stack:
-        kept = StoredResults(Workspaces(folder / "workspaces"), Redactor(["hunter2-hunter2"]))
-        yield await open_mcp(
-            settings,
-            stack,
-            sandbox=Unavailable("It is not there.", "none."),
-            egress=EgressRoute(AddressGuard(settings.fetch).resolve, nowhere),
-            kept=kept,
-        )
+        workspaces = Workspaces(folder / "workspaces")
+        services = {
+            Workspaces: workspaces,
+            StoredResults: StoredResults(workspaces, Redactor(["hunter2-hunter2"])),
+            EgressRoute: EgressRoute(AddressGuard(settings.fetch).resolve, nowhere),
+        }
+        context = CapabilityContext(settings, stack, [Offer(services=services)])
+        context.unavailable[Sandbox] = Unavailable("It is not there.", "none.")
+        yield await McpCapability().open(context)
 
 
-def toolbox(equipment: McpEquipment, folder: Path) -> Toolbox:
-    figures = figure_reader(Workspaces(folder / "workspaces"))
-    kept = StoredResults(Workspaces(folder / "workspaces"))
-    return Toolbox(TOOLS.tools, {}, figures, offers=equipment.offers, kept_results=kept)
+def toolbox(equipment: Offer, folder: Path) -> Offer:
+    stored = Offer(services={StoredResults: StoredResults(Workspaces(folder / "workspaces"))})
+    return merge_offers([TOOLS, equipment, stored])
 
 
 def script(*researcher: Json) -> dict[str, Any]:
@@ -218,7 +219,7 @@ async def test_a_general_agent_that_was_given_no_server_is_told_of(tmp_path: Pat
     servers = {"bad": misbehaving()}
     async with equipped(tmp_path, servers, team={"members": ["manus"]}, workers=workers) as equipment:
         told = any(one.startswith("manus has no tools of MCP servers") for one in equipment.notices)
-    assert (told, "manus" in equipment.offers) == (is_told, not is_told)
+    assert (told, "manus" in equipment.dynamic_tools) == (is_told, not is_told)
 
 
 async def test_a_name_to_approve_that_a_server_does_not_have_is_told_of(tmp_path: Path):
@@ -235,7 +236,7 @@ async def test_each_worker_gets_the_servers_that_settings_name(tmp_path: Path):
     servers = {"one": misbehaving(), "two": misbehaving(), "off": misbehaving(disabled=True)}
     workers = {"coder": ["one"], "researcher": ["two", "off"]}
     async with equipped(tmp_path, servers, workers=workers) as equipment:
-        tools = {worker: _names(offer) for worker, offer in equipment.offers.items()}
+        tools = {worker: _names(offer) for worker, offer in equipment.dynamic_tools.items()}
     assert {name.split("__")[0] for name in tools["coder"]} == {"one"}
     assert {name.split("__")[0] for name in tools["researcher"]} == {"two"}
     assert tools.keys() == {"coder", "researcher"}
@@ -260,7 +261,7 @@ async def test_the_planner_is_told_who_has_the_tools_of_which_server(tmp_path: P
 
 async def test_tools_of_a_server_under_approval_say_so(tmp_path: Path):
     async with equipped(tmp_path, {"bad": misbehaving(approval=True)}) as equipment:
-        (echo,) = [tool for tool in _tools(equipment.offers["researcher"]) if tool.name == "bad__echo"]
+        (echo,) = [tool for tool in _tools(equipment.dynamic_tools["researcher"]) if tool.name == "bad__echo"]
     assert (echo.metadata or {})["approval"] is True
 
 
@@ -277,9 +278,10 @@ async def test_a_program_that_may_run_only_in_the_sandbox_does_not_run_without_o
     note = tmp_path / "it ran"
     server = {"command": sys.executable, "args": ["-c", f"open({str(note)!r}, 'w')"]}
     async with equipped(tmp_path, {"confined": server}) as equipment:
-        assert equipment.servers is not None
-        await until(lambda: bool(equipment.servers and equipment.servers.states()[0].obstacle))
-        assert "runs only in the sandbox. It is not there." in equipment.servers.states()[0].obstacle
+        connections = equipment.service(McpConnections)
+        assert connections is not None
+        await until(lambda: bool(connections.servers.states()[0].obstacle))
+        assert "runs only in the sandbox. It is not there." in connections.servers.states()[0].obstacle
     assert not note.exists()
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from maniple.app import open_runtime
+from maniple.capabilities.extensions import as_tool, own_tools
 from maniple.cli.doctor.checks import check_extensions
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
-from maniple.runtime import open_runtime, stream_run
-from maniple.runtime.own_tools import as_tool, own_tools
+from maniple.runtime import stream_run
 from tests.api.inside import QUESTION, inside
 from tests.cli.processes import environment, run
 from tests.grammar import Client

@@ -8,8 +8,8 @@ import pytest
 import maniple
 from maniple.config import Settings
 from maniple.llms.embedded import Endpoint
-from maniple.runtime import answering
-from maniple.runtime.progress import LineProgress
+from maniple.runtime import models
+from maniple.runtime.models import LineProgress
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ def test_work_without_a_measure_is_told_once():
 
 async def test_by_default_the_log_tells_of_the_embedded_models_start(tmp_path, monkeypatch, caplog):
     with serving(SIMPLE) as server:
-        monkeypatch.setattr(answering, "open_embedded", _fetching(server.base_url))
+        monkeypatch.setattr(models, "open_embedded", _fetching(server.base_url))
         caplog.set_level(logging.INFO, "maniple")
         async with maniple.open_team(_nothing_configured(tmp_path)):
             pass
@@ -53,7 +53,7 @@ async def test_by_default_the_log_tells_of_the_embedded_models_start(tmp_path, m
 async def test_a_progress_of_ones_own_hears_instead_of_the_log(tmp_path, monkeypatch, caplog):
     lines: list[str] = []
     with serving(SIMPLE) as server:
-        monkeypatch.setattr(answering, "open_embedded", _fetching(server.base_url))
+        monkeypatch.setattr(models, "open_embedded", _fetching(server.base_url))
         caplog.set_level(logging.INFO, "maniple")
         async with maniple.open_team(_nothing_configured(tmp_path), progress=LineProgress(lines.append)):
             pass

@@ -8,7 +8,7 @@ import pytest
 
 from maniple.errors import ModelError
 from maniple.graph import Team
-from maniple.runtime.studio import SharedTeam
+from maniple.studio import SharedTeam
 from tests.openai_server import SIMPLE
 from tests.team import scripted_team
 

@@ -12,6 +12,9 @@ from langchain_core.tools import tool
 from pydantic import SecretStr
 
 from maniple.agents import StepFailed, Task
+from maniple.agents.offers import Offer
+from maniple.agents.profiles import build_workers
+from maniple.app import Runtime, open_runtime
 from maniple.config import (
     FetchSettings,
     ModelSettings,
@@ -21,8 +24,7 @@ from maniple.config import (
     TeamSettings,
 )
 from maniple.llms import open_chat_models
-from maniple.runtime import Runtime, open_runtime, stream_run
-from maniple.runtime.workers import Toolbox, build_workers
+from maniple.runtime import stream_run
 from tests.crawler.web import Reply, Site, open_site
 from tests.openai_server import OpenAIServer, call, reply, serving
 from tests.team import checked, data, plan, status, step
@@ -173,7 +175,7 @@ async def test_a_small_model_that_a_role_is_given_is_the_one_that_works(role):
         "reasoning": ModelSettings(model="small", base_url="http://127.0.0.1:1/v1", profile="compact"),
     }
     async with open_chat_models(ModelsSettings(**each)) as models:
-        workers = build_workers(TeamSettings(llms={role: "reasoning"}), models, Toolbox())
+        workers = build_workers(TeamSettings(llms={role: "reasoning"}), models, Offer())
         worker = workers[role]
     assert getattr(worker, "model", None) is models.get("reasoning")
 
@@ -189,7 +191,7 @@ async def test_the_settings_say_how_far_a_step_goes():
     with serving({"coder": [call("wait")]}) as server:
         endpoint = ModelSettings(model="m", base_url=server.base_url, max_retries=0)
         async with open_chat_models(ModelsSettings(basic=endpoint)) as models:
-            coder = build_workers(settings, models, Toolbox({"coder": [wait]}))["coder"]
+            coder = build_workers(settings, models, Offer({"coder": [wait]}))["coder"]
             with pytest.raises(StepFailed, match="limit of 3 model calls"):
                 await coder.work(Task(request="wait", title="Wait", description="wait"))
         first, second = [one["content"] for one in server.requests[-1]["messages"] if one["role"] == "tool"]

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings
 from maniple.config.run_settings import StoreSettings
-from maniple.runtime.toolbox import workspaces_of
 from maniple.store import open_store
 from maniple.store.configured import ARTIFACTS, open_configured_store, place_of
 from maniple.store.open import TEMPORARY_PREFIX, open_temporary_store

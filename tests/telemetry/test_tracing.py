@@ -14,12 +14,12 @@ from langchain_core.tools import tool
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from pydantic import ValidationError
 
+from maniple.agents.offers import Offer
 from maniple.config.secrets import secrets_of
 from maniple.config.telemetry_settings import TelemetrySettings
 from maniple.errors import ModelError
 from maniple.graph import RECURSION_LIMIT, RunOptions, TeamRules
 from maniple.redaction import Redactor
-from maniple.runtime.workers import Toolbox
 from maniple.telemetry.tracing import Tracing, open_tracing
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import Scripted, scripted_team
@@ -143,7 +143,7 @@ async def test_failures_say_what_failed_without_secrets() -> None:
     }
     with collecting() as collector:
         async with (
-            scripted_team(script, toolbox=Toolbox({"coder": [leaking_tool]})) as team,
+            scripted_team(script, toolbox=Offer({"coder": [leaking_tool]})) as team,
             open_tracing(settings(otlp_endpoint=collector.url), REDACTOR) as t,
         ):
             with pytest.raises(ModelError):

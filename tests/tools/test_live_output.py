@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
+from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.runtime.stream import stream_run
-from maniple.runtime.workers import Toolbox
+from maniple.runtime.turn import stream_run
 from maniple.sandbox import Sandbox, Unavailable, Workspaces, open_sandbox
 from maniple.sandbox.host import give_away
 from maniple.tools.code import code_tools
@@ -36,7 +36,7 @@ async def _events(sandbox: Sandbox, folder: Path, replies: Sequence[Any], go_on_
     pipe = workspaces.open("t").path / "go"
     os.mkfifo(pipe)
     give_away(pipe)
-    toolbox = Toolbox({"coder": code_tools(sandbox, workspaces)})
+    toolbox = Offer({"coder": code_tools(sandbox, workspaces)})
     told: list[Any] = []
     async with scripted_team({**SIMPLE, "coder": replies}, toolbox=toolbox) as it, asyncio.timeout(60):
         async for event in stream_run(it.team, [HumanMessage("1+3=?")], thread_id="t"):

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import httpx
 
 from maniple.api.schemas import Readiness, Ready
+from maniple.app import Runtime
+from maniple.capabilities.mcp import obstacles_of
 from maniple.errors import StoreError
 from maniple.redaction import Redactor
-from maniple.runtime import Runtime
-from maniple.runtime.endpoints import ModelUse
-from maniple.runtime.mcp import obstacles_of
+from maniple.runtime.models import ModelUse
 from maniple.sandbox.package_environment import find_environment
 from maniple.store import Store
 from maniple.types import Worker

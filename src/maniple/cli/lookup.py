@@ -165,11 +165,12 @@ def crawl(
 
 async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consoles", *, as_json: bool) -> int:
     from maniple.browser import open_browser_if_any
+    from maniple.capabilities.research import rendering
     from maniple.crawler import Crawler
     from maniple.reading.fork_server import ForkServer
-    from maniple.runtime.rendering import rendering
     from maniple.search.providers.folder import SCHEME
     from maniple.tools.web import add_documents, open_document_folder
+    from maniple.types import Unavailable
 
     # The user may read the folder even if the team does not search it, as with `search --provider folder`.
     fork_server = ForkServer()
@@ -180,7 +181,8 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
         if folder:
             await stack.enter_async_context(aclosing(folder))
         browser = await stack.enter_async_context(open_browser_if_any(settings.browser))
-        crawler = Crawler(settings.fetch, rendering(browser), fork_server)
+        render = None if isinstance(browser, Unavailable) else rendering(browser)
+        crawler = Crawler(settings.fetch, render, fork_server)
         article = await add_documents(settings, crawler, folder, fork_server).crawl(address, section)
     _print_article(article, consoles, as_json=as_json)
     return 0

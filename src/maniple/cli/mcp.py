@@ -139,7 +139,7 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
         off = f"All MCP servers are disabled: {disabled}." if disabled else ""
         _print_lines(settings, ["[]" if as_json else off or NO_SERVERS])
         return 0
-    from maniple.runtime.mcp import open_one_by_one, pins_folder
+    from maniple.capabilities.mcp import open_one_by_one, pins_folder
 
     silence_server_logs()
     async with open_one_by_one(settings, names) as servers:
@@ -159,7 +159,7 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
 
 
 async def _test(settings: "Settings", server: str, tool: str, arguments: str) -> int:
-    from maniple.runtime.mcp import open_one_by_one, pins_folder
+    from maniple.capabilities.mcp import open_one_by_one, pins_folder
 
     given = _parse_arguments(arguments)
     _require_enabled(settings, server)
@@ -188,9 +188,9 @@ async def _call_tool(
 
 
 async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
+    from maniple.capabilities.mcp import open_one_by_one, pins_folder
     from maniple.errors import McpError
     from maniple.mcp import Pins
-    from maniple.runtime.mcp import open_one_by_one, pins_folder
 
     _require_enabled(settings, server)
     silence_server_logs()
@@ -306,9 +306,9 @@ async def _login(settings: "Settings", name: str, *, opens: bool) -> int:
         )
     if find_spec("mcp") is None:
         raise McpError(f"MCP servers need a package that is not installed. Run {installing('mcp')}.")
+    from maniple.capabilities.mcp import logins_folder
     from maniple.mcp import Logins
     from maniple.mcp.new_login import log_in
-    from maniple.runtime.mcp import logins_folder
 
     async def show(address: str) -> None:
         print(f"Open this address to log in:\n{escape_invisible(address)}", flush=True)

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from maniple.config.section import Section
 from maniple.config.values import ApiKey, ApiVersion, EndpointUrl, UserPath
-from maniple.types import Profile
+from maniple.types import ProfileName
 
 
 class CapabilityOverrides(Section):
@@ -37,7 +37,7 @@ class ModelSettings(Section):
     """The model's window, prompt and answer together; conversations are shortened to fit into it."""
     timeout_seconds: float = Field(default=120, gt=0)
     max_retries: int = Field(default=3, ge=0, le=10)
-    profile: Profile = "standard"
+    profile: ProfileName = "standard"
     capabilities: CapabilityOverrides = CapabilityOverrides()
     fallbacks: tuple["ModelSettings", ...] = ()
     price_input: float | None = Field(default=None, ge=0)

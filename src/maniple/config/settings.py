@@ -63,6 +63,8 @@ class Settings(Section):
     """Tools of your own."""
     skills: tuple[SkillSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
     """Folders of skills."""
+    capabilities: tuple[str, ...] = ()
+    """Capabilities of installed packages to open, by the names of their entry points."""
     search: SearchSettings = SearchSettings()
     fetch: FetchSettings = FetchSettings()
     sandbox: SandboxSettings = SandboxSettings()

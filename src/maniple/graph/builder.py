@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from maniple.agents import ROLES, Agent, Roles, choose_llm, sort_workers
+from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import RunScope
 from maniple.graph.nodes import (
     ClarifyNode,
@@ -22,7 +23,7 @@ from maniple.graph.nodes import (
     WorkerNode,
 )
 from maniple.graph.state import RunOptions, State
-from maniple.llms import ChatModels, prompting_of
+from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
 from maniple.tools.run_context import SCOPE_KEY
@@ -83,10 +84,10 @@ def build_graph(
         roles=rules.roles,
     )
     # A small model can write a plan by examples, not change one.
-    is_small = "compact" in (prompting_of(planner.model), prompting_of(planner.deep_model))
+    rewrites = all(profile_of(model).rewrites_plans for model in (planner.model, planner.deep_model))
     supervisor = SupervisorNode(
         *(model_of("supervisor"), available, rules.supervisor, rules.step_retries, rules.roles),
-        max_adaptations=0 if is_small else rules.max_plan_adaptations,
+        max_adaptations=rules.max_plan_adaptations if rewrites else 0,
     )
     graph = StateGraph(State, context_schema=RunOptions)
     coordinator = CoordinatorNode(model_of("coordinator"), available, rules.max_clarifications, files)

@@ -25,7 +25,7 @@ from maniple.llms.sdk_streams import ClosedWhole
 from maniple.llms.stream_errors import LONGEST_RETRY_AFTER_SECONDS, status_error, wait_seconds
 from maniple.llms.thoughts import add_reasoning, keep_reasoning, split_thoughts
 from maniple.text import whole
-from maniple.types import Profile
+from maniple.types import ProfileName
 
 # Most refuse a feature with 400 or 422; OpenRouter says 404, llama.cpp without templates 500.
 _REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
@@ -47,7 +47,7 @@ class EndpointModel(BaseChatOpenAI):
 
     endpoint: EndpointName = Field(exclude=True)
     capabilities: Capabilities = Field(default_factory=Capabilities, exclude=True)
-    prompting: Profile = Field(default="standard", exclude=True)
+    prompting: ProfileName = Field(default="standard", exclude=True)
     chunk_seconds: float = Field(default=120, exclude=True)
     """How long the stream may say nothing; comments that keep it alive are nothing."""
     fallback_models: tuple[Any, ...] = Field(default=(), exclude=True)

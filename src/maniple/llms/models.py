@@ -17,7 +17,7 @@ from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, Capabilities, Feature
 from maniple.llms.failures import OPENAI_URL, EndpointName
 from maniple.llms.retry_dates import wait_by_their_clock
-from maniple.types import LLM_TYPES, LLMType, Profile
+from maniple.types import LLM_TYPES, LLMType, ProfileName
 
 AZURE_API_VERSION = "2024-10-21"
 LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50)
@@ -48,7 +48,7 @@ class ChatModels:
         return [kind for kind in LLM_TYPES if kind not in self.by_type]
 
 
-def prompting_of(model: BaseChatModel) -> Profile:
+def prompting_of(model: BaseChatModel) -> ProfileName:
     """Return how `model` is talked to; a model that is not ours is taken for a large one."""
     return getattr(model, "prompting", "standard")
 

@@ -1,10 +1,11 @@
-"""One turn of the team on a thread: from its first or its next event to its last."""
+"""One turn of the team on a thread, from its first event to its last."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
+from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
@@ -210,3 +211,25 @@ async def _recall(thread: _Thread, translator: Translator) -> asyncio.CancelledE
     except Exception:  # noqa: BLE001 - a state that cannot be read leaves what the run was given
         return None
     return None
+
+
+async def stream_run(
+    team: Team,
+    messages: Sequence[BaseMessage],
+    *,
+    thread_id: str | None = None,
+    options: RunOptions | None = None,
+    run_id: str | None = None,
+) -> AsyncIterator[Event]:
+    """Run the team on `messages` and yield typed events, from `run` to `final_session_state`.
+
+    On a thread with a history (the team must have a checkpointer) only the newest message is added; on
+    one that waits for an answer, that message is the answer. The last events hold the whole conversation.
+    Errors of the run are told as events and not raised. When the reading task is cancelled the closing
+    events still come, then the cancellation.
+    """
+    run_id = run_id or str(uuid4())
+    turn = Turn(run_id, thread_id or run_id, messages, options or RunOptions())
+    async with aclosing(drive(team, turn)) as events:
+        async for event in events:
+            yield event

@@ -12,10 +12,11 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents.browsing import Browsing
+from maniple.agents.offers import Offer, merge_offers
 from maniple.browser import Action, ActionResult, Aids, BrowserState, Element, ScrollInfo, Tab
+from maniple.capabilities.browsing import browsing_offer
 from maniple.config import BrowsingSettings, TeamSettings
 from maniple.errors import BrowserError
-from maniple.runtime.workers import Toolbox
 from maniple.tools.browser import browser_tool
 from maniple.tools.browser_use import browser_use_tool
 from maniple.tools.browser_window import Window
@@ -164,10 +165,9 @@ async def shopping(
     """A team whose browser is the shop."""
     shop = shop or Shop()
     window = Window(shop)  # type: ignore[arg-type]
-    toolbox = Toolbox(
-        {"browser": [browser_tool(shop)], "manus": [browser_use_tool(window), look_around, terminate_tool()]},  # type: ignore[arg-type]
-        browsing=Browsing(window, BrowsingSettings.model_validate(browsing or {})),
-    )
+    how = Browsing(window, BrowsingSettings.model_validate(browsing or {}))
+    general = Offer({"manus": [browser_use_tool(window), look_around, terminate_tool()]})
+    toolbox = merge_offers([browsing_offer(how, browser_tool(shop)), general])  # type: ignore[arg-type]
     saver = checkpointer or InMemorySaver()
     async with scripted_team(script, toolbox=toolbox, checkpointer=saver, **options) as team:
         yield team, shop

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.tools import tool
 
-from maniple.runtime.workers import Toolbox
+from maniple.agents.offers import Offer
 from maniple.tools.evidence import current_evidence
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import plan, scripted_team, step
@@ -27,7 +27,7 @@ async def crawl_tool(url: str) -> str:
     return f"[{source.number}] {url}\n{PAGE}"
 
 
-TOOLS = Toolbox({"researcher": [crawl_tool]})
+TOOLS = Offer({"researcher": [crawl_tool]})
 
 
 def script(*reports: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from maniple.api.schemas import (
 )
 from maniple.api.state import ServiceOf
 from maniple.api.threads import detail_of, owned, views_of
+from maniple.capabilities.browsing import forget_in_browser
 from maniple.errors import FileError
-from maniple.runtime.browser_storage import forget_in_browser
 from maniple.store import Thread
 from maniple.text import whole
 

@@ -12,7 +12,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,7 @@ from maniple.cli.render import Consoles
 from maniple.cli.text import clean
 from maniple.config import Settings
 from maniple.errors import BrowserError, ConfigError, FileError, ManipleError
-from maniple.types import GENERAL, Worker
+from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.cli.chat.prompt import Prompt
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from maniple.events import RunView
     from maniple.graph import RunOptions
 
-ALONE: tuple[Worker, ...] = (GENERAL, "browser")
-"""The agents that can answer alone. A stored conversation may continue with one of their runs."""
-_DRAIN_SECONDS = 0.5
-"""How long a cancelled run may take to stop; the user waits for the shell's prompt meanwhile."""
 _PLACEHOLDER = "Ask the team, or /help"
 _LOG_FILE = "chat.log"
 _ONLY_READS = (
@@ -256,35 +252,21 @@ async def open_session(
         progress.step("starting the team")
         # Imports take two seconds; the line above is shown meanwhile.
         with pause_garbage_collection():
+            from maniple.app import open_app
+            from maniple.capabilities.workspace import workspaces_of
             from maniple.cli.chat.attachments import open_attachments
             from maniple.cli.chat.session import Conversations, Session
             from maniple.graph import members_of
-            from maniple.report_files import Press
-            from maniple.runs import Workplace, open_engine, recover_run, rules_of
-            from maniple.runtime import open_runtime
-            from maniple.runtime.toolbox import workspaces_of
-            from maniple.store.configured import open_configured_store
+            from maniple.runs import recover_run
 
         configure_chat_log(settings)
         workspaces = await asyncio.to_thread(workspaces_of, settings)
-        rules = replace(rules_of(settings), drain_seconds=_DRAIN_SECONDS)
+        # Attachments that no run used are discarded last, when every run has ended.
         async with (
             open_attachments(workspaces) as attachments,
-            open_configured_store(settings, server=False) as store,
-            open_runtime(
-                settings,
-                checkpointer=store.checkpointer,
-                progress=progress,
-                on_call=ALONE,
-            ) as runtime,
-            open_engine(
-                runtime.graph,
-                store,
-                kind="chat",
-                rules=rules,
-                workplace=Workplace(workspaces, runtime.sandbox, runtime.warning),
-            ) as engine,
+            open_app(settings, kind="chat", progress=progress) as app,
         ):
+            runtime, engine, store = app.runtime, app.engine, app.store
             progress.close()
             consoles.announce_model(runtime.answering, runtime.notices)
             _require_agent(options.agent, runtime.graph.nodes, runtime.missing)
@@ -299,7 +281,7 @@ async def open_session(
                 options.run_options(),
                 settings.team.max_plan_steps,
                 settings.data_dir / "pages",
-                Press(runtime.browser, runtime.missing.get("browser", "")),
+                app.press,
             )
     finally:
         progress.close()

@@ -17,6 +17,8 @@ from rich.text import Text
 from maniple.agents import build_roles
 from maniple.browser import open_browser_if_any
 from maniple.browser.executable import find_executable
+from maniple.capabilities.extensions import load_capabilities, own_tools, skills_offer
+from maniple.capabilities.mcp import open_one_by_one
 from maniple.cli.mcp import silence_server_logs
 from maniple.cli.options import settings_files
 from maniple.cli.text import clean, counted, json_line
@@ -28,9 +30,6 @@ from maniple.errors import ConfigError, FetchError, McpError, SandboxError
 from maniple.llms.embedded import Progress
 from maniple.llms.embedded.files import QWEN_CODER
 from maniple.llms.embedded.remedy import INSTALL_ENGINE
-from maniple.runtime.mcp import open_one_by_one
-from maniple.runtime.own_tools import own_tools
-from maniple.runtime.skills import skills_of
 from maniple.sandbox import open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs
@@ -353,7 +352,8 @@ def check_extensions(settings: Settings) -> list[Finding]:
     try:
         build_roles(settings.team)
         own_tools(settings, [])
-        skills_of(settings, None)
+        skills_offer(settings, None)
+        load_capabilities(settings)
     except ConfigError as error:
         return [
             Finding(

@@ -15,7 +15,7 @@ from maniple.llms.embedded import Progress, find_local_server
 from maniple.llms.failures import OPENAI_URL, EndpointName
 from maniple.llms.models import AZURE_API_VERSION
 from maniple.llms.probe import probe
-from maniple.runtime.answering import open_models
+from maniple.runtime.models import open_models
 from maniple.types import LLM_TYPES, LLMType
 
 _ENDPOINT_SECONDS = 5.0

@@ -15,13 +15,14 @@ from pydantic import BaseModel
 from maniple.agents.compact import PROMPT_ONLY, choose_language, detect_language, example_messages
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.text_tools import text_with_note
+from maniple.agents.profiles import profile_of
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
 from maniple.graph.history import summarised
 from maniple.graph.limits import current_meter
 from maniple.graph.state import RunOptions, State, caller_of, conversation_of, request_of
-from maniple.llms import Shape, ask, ask_for, capabilities_of, prompting_of
+from maniple.llms import Shape, ask, ask_for, capabilities_of
 from maniple.prompts import read_examples, render
 from maniple.text import without_thoughts
 from maniple.tools.files import NamedFiles
@@ -122,7 +123,7 @@ class CoordinatorNode:
         return Command(goto="__end__", update={**fresh, "messages": [reply]})
 
     async def _heard(self, state: State, options: RunOptions) -> _Heard:
-        if prompting_of(self.model) == "compact":
+        if profile_of(self.model).sorts_by_grammar:
             return await self._compact(state, options)
         summary = await summarised(self.model, state)
         request, asked = clarified(state["messages"], self.max_clarifications)

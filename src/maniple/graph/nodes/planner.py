@@ -13,6 +13,7 @@ from maniple.agents import ROLES, Roles, format_briefs, truncate_middle
 from maniple.agents.compact import choose_examples, choose_language, example_messages
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.profiles import profile_of
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, PlanError, SearchError
 from maniple.graph.adaptation import adapted, request_for_rest
@@ -21,7 +22,7 @@ from maniple.graph.plan import Plan, Progress
 from maniple.graph.plan_shapes import compact_plan_shape, plan_shape
 from maniple.graph.state import RunOptions, State, caller_of, conversation_of, progress_of, request_of
 from maniple.graph.written_plan import normalised
-from maniple.llms import Shape, ShapeError, ask_for, prompting_of
+from maniple.llms import Shape, ShapeError, ask_for
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
 from maniple.tools.evidence import cited
@@ -93,7 +94,7 @@ class PlannerNode:
     async def _planned(self, state: State, options: RunOptions) -> tuple[Plan, str | None]:
         model = self._model(options)
         members = options.enabled(self.available)
-        if prompting_of(model) == "compact":
+        if profile_of(model).plans_by_examples:
             members = self._for_small_model(members, state)
             messages = _compact_messages(state, options, members)
             shape = compact_plan_shape(members, COMPACT_STEPS)

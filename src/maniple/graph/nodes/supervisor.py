@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from maniple.agents import ROLES, Roles, format_briefs
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.plan_edits import PendingPlanEdits
+from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ManipleError
 from maniple.graph.adaptation import begun, is_due
@@ -22,7 +23,7 @@ from maniple.graph.outcomes import answers_of
 from maniple.graph.plan import PlannedStep, Progress, TrackedStep
 from maniple.graph.state import RunOptions, State, progress_of, request_of
 from maniple.graph.surgery import fulfilled
-from maniple.llms import Shape, ShapeError, ask_for, prompting_of
+from maniple.llms import Shape, ShapeError, ask_for
 from maniple.prompts import render
 from maniple.types import Worker
 
@@ -97,7 +98,7 @@ class SupervisorNode:
         if failed is None and progress.current() is None:
             return progress  # the report is written
         # A small model cannot judge a failure: the report says what is missing.
-        if progress.decisions_left == 0 or prompting_of(self.model) == "compact":
+        if progress.decisions_left == 0 or not profile_of(self.model).judges_failures:
             return progress if failed is None else _mended(progress, failed, "reporter")
         choice = await self._ask(state, progress, members)
         progress = progress.model_copy(update={"decisions_left": progress.decisions_left - 1})

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from contextvars import Context
 
+from maniple.app import open_team
 from maniple.graph import Team
-from maniple.runtime.compose import open_team
 
 
 class SharedTeam:

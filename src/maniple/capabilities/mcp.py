@@ -1,24 +1,31 @@
-"""Connect the MCP servers of the settings, where their programs may run, and deal out their tools."""
+"""MCP servers: connect those of the settings where their programs may run, and hand out their tools."""
 
 import asyncio
 import difflib
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from maniple.agents import Agent, ReactAgent
 from maniple.agents.middleware.tool_availability import DynamicTools
+from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, server_pictures
+from maniple.agents.offers import Middleware, Offer, WorkerContext
+from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, open_all
+from maniple.capabilities.services import McpConnections
+from maniple.capabilities.workspace import SandboxCapability, open_egress
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
-from maniple.egress import AddressGuard, EgressRoute
+from maniple.egress import EgressRoute
 from maniple.errors import McpError, SandboxError
-from maniple.sandbox import Sandbox, open_sandbox
+from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
+from maniple.tools.code import figure_reader
 from maniple.tools.files import StoredResults
 from maniple.types import GENERAL, Unavailable, Worker, installing
 
@@ -34,13 +41,59 @@ _PATIENCE_SECONDS = 70.0
 _LACKING = f"MCP servers take a package that is not there: {installing('mcp')}."
 
 
-@dataclass(frozen=True, slots=True)
-class McpEquipment:
-    """What the workers get of the servers, which are None without any, and what to tell people."""
+class McpCapability(Capability):
+    """The tools of the configured MCP servers. One that does not answer is a notice and is tried again."""
 
-    servers: "McpServers | None" = None
-    offers: Mapping[Worker, DynamicTools] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
+    name: ClassVar = "mcp"
+    provides: ClassVar = (McpConnections,)
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        settings = context.settings
+        wanted = _enabled(settings)
+        if not wanted:
+            return Offer()
+        if find_spec("mcp") is None:
+            return Offer(notices=(f"MCP servers are configured, which takes {installing('mcp')}.",))
+        servers = await _open_servers(context, wanted)
+        tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
+        stored, workspaces = context.service(StoredResults), context.service(Workspaces)
+        dynamic: dict[Worker, DynamicTools] = {
+            worker: DynamicTools(tools.ServersTools(servers, names, stored))
+            for worker in settings.team.workers
+            if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
+        }
+        pictures = (
+            [] if workspaces is None else [partial(_pictures, figure_reader(workspaces), dynamic.keys())]
+        )
+        return Offer(
+            dynamic_tools=dynamic,
+            middleware=pictures,
+            services={McpConnections: McpConnections(servers)},
+            notices=(
+                *_unsafe(settings.mcp),
+                *_forgotten(settings),
+                *_absent(servers),
+                *_never_approved(settings, servers),
+            ),
+        )
+
+
+def _pictures(read: ReadPicture, workers: Collection[Worker], worker: WorkerContext) -> list[Middleware]:
+    return [ResultPictures(server_pictures(read))] if worker.name in workers else []
+
+
+def _enabled(settings: Settings) -> dict[str, McpServerSettings]:
+    return {name: one for name, one in settings.mcp.servers.items() if not one.disabled}
+
+
+async def _open_servers(context: CapabilityContext, wanted: Mapping[str, McpServerSettings]) -> "McpServers":
+    settings = context.settings
+    mcp = await asyncio.to_thread(import_module, "maniple.mcp")
+    programs = await _open_programs(context, wanted)
+    pins, logins = mcp.Pins(pins_folder(settings)), mcp.Logins(logins_folder(settings))
+    return await context.stack.enter_async_context(
+        mcp.open_servers(settings.mcp, pins, programs.start, logins)
+    )
 
 
 def pins_folder(settings: Settings) -> Path:
@@ -51,41 +104,6 @@ def pins_folder(settings: Settings) -> Path:
 def logins_folder(settings: Settings) -> Path:
     """Return where it is kept what logins at servers came to."""
     return settings.data_dir / _FOLDER / "logins"
-
-
-async def open_mcp(
-    settings: Settings,
-    stack: AsyncExitStack,
-    *,
-    sandbox: Sandbox | Unavailable,
-    egress: EgressRoute,
-    kept: StoredResults | None = None,
-) -> McpEquipment:
-    """Open the configured servers on `stack`; one that is not there is a notice, and is tried on and on."""
-    wanted = {name: one for name, one in settings.mcp.servers.items() if not one.disabled}
-    if not wanted:
-        return McpEquipment()
-    if find_spec("mcp") is None:
-        return McpEquipment(notices=(f"MCP servers are configured, which takes {installing('mcp')}.",))
-    mcp = await asyncio.to_thread(import_module, "maniple.mcp")
-    tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
-    programs = await _open_programs(settings, wanted, sandbox, egress, stack)
-    pins = mcp.Pins(pins_folder(settings))
-    logins = mcp.Logins(logins_folder(settings))
-    opening = mcp.open_servers(settings.mcp, pins, programs.start, logins)
-    servers = await stack.enter_async_context(opening)
-    offers: dict[Worker, DynamicTools] = {
-        worker: DynamicTools(tools.ServersTools(servers, names, kept))
-        for worker in settings.team.workers
-        if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
-    }
-    notices = (
-        *_unsafe(settings.mcp),
-        *_forgotten(settings),
-        *_absent(servers),
-        *_never_approved(settings, servers),
-    )
-    return McpEquipment(servers, offers, notices)
 
 
 def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict[Worker, str]:
@@ -118,15 +136,15 @@ async def open_one_by_one(
     servers = {name: one for name, one in settings.mcp.servers.items() if name in names}
     looking = {"servers": servers, "trust": "accepted", "start_seconds": seconds, "workers": {}}
     settings = settings.model_copy(update={"mcp": settings.mcp.model_copy(update=looking)})
-    egress = EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
     async with AsyncExitStack() as stack:
-        sandbox: Sandbox | Unavailable = Unavailable("The sandbox is not open.", "open it.")
-        if any(one.transport == "stdio" and one.sandbox != "unsafe" for one in servers.values()):
-            sandbox = await stack.enter_async_context(open_sandbox(settings.sandbox, egress=egress))
-        equipment = await open_mcp(settings, stack, sandbox=sandbox, egress=egress)
-        if equipment.servers is None:
+        context = CapabilityContext(settings, stack, [Offer(services={EgressRoute: open_egress(settings)})])
+        context.unavailable[Sandbox] = Unavailable("The sandbox is not open.", "open it.")
+        wanted = _enabled(settings)
+        if not wanted:
             raise McpError("No MCP server is configured: see docs/mcp.md for mcp.servers in conf.yaml.")
-        yield equipment.servers
+        if any(one.transport == "stdio" and one.sandbox != "unsafe" for one in wanted.values()):
+            await open_all([SandboxCapability()], context)
+        yield await _open_servers(context, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,18 +175,15 @@ class _Programs:
         return await self.sandboxed.start(service)
 
 
-async def _open_programs(
-    settings: Settings,
-    wanted: Mapping[str, McpServerSettings],
-    sandbox: Sandbox | Unavailable,
-    egress: EgressRoute,
-    stack: AsyncExitStack,
-) -> _Programs:
+async def _open_programs(context: CapabilityContext, wanted: Mapping[str, McpServerSettings]) -> _Programs:
+    settings = context.settings
     folder = settings.data_dir / _FOLDER / "servers"
     if not any(one.transport == "stdio" and one.sandbox != "unsafe" for one in wanted.values()):
         return _Programs(folder, None)
-    if isinstance(sandbox, Unavailable):
-        return _Programs(folder, None, f"its program runs only in the sandbox. {sandbox}")
+    try:
+        sandbox = context.require(Sandbox)
+    except CapabilityUnavailable as error:
+        return _Programs(folder, None, f"its program runs only in the sandbox. {error}")
     if sandbox.name != "bubblewrap":
         return _Programs(
             folder,
@@ -177,7 +192,8 @@ async def _open_programs(
             "bubblewrap; or, if the program may do whatever you may, sandbox: unsafe at the server",
         )
     try:
-        services = await stack.enter_async_context(open_service_launcher(settings.sandbox, egress))
+        opening = open_service_launcher(settings.sandbox, context.require(EgressRoute))
+        services = await context.stack.enter_async_context(opening)
     except SandboxError as error:
         return _Programs(folder, None, str(error))
     return _Programs(folder, services)

@@ -1,18 +1,23 @@
-"""Which model answers: the configured endpoint, one found on this machine, or the embedded one."""
+"""The model that answers, who of the team uses which endpoint, and the progress of opening it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
+from maniple.agents import Roles, choose_llm
 from maniple.config import CapabilityOverrides, ModelSettings, ModelsSettings, Settings
 from maniple.errors import ModelError
 from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
 from maniple.llms.embedded import Endpoint, Progress, find_local_server, open_embedded
 from maniple.llms.failures import EndpointName
 from maniple.store import LearnedCapabilities
+from maniple.types import DIRECTORS, AgentName, LLMType, Worker
 
 BETTER_MODEL = (
     "To use a better one, put two or three lines into .env:\n"
@@ -116,3 +121,76 @@ def _compact(endpoint: Endpoint) -> ModelSettings:
         profile="compact",
         capabilities=CapabilityOverrides(grammar=True, tools=False, json_schema=False, vision=False),
     )
+
+
+IN_EVERY_RUN: tuple[AgentName, ...] = ("coordinator", "planner", "reporter")
+DEEP_THINKING = "planner (deep thinking)"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """A role and the URLs of its model and that model's fallbacks: one of them must answer.
+
+    Without a `vital` one no question can be worked on.
+    """
+
+    role: str
+    urls: tuple[str, ...]
+    vital: bool = False
+
+
+def uses_of(
+    models: ChatModels, llms: Mapping[AgentName, LLMType], workers: Iterable[Worker], roles: Roles
+) -> tuple[ModelUse, ...]:
+    """Return what each role uses; `llms` are the model types that differ from the roles' defaults."""
+    uses = [
+        ModelUse(agent, _urls(models.get(choose_llm(agent, roles, llms))), vital=agent in IN_EVERY_RUN)
+        for agent in (*DIRECTORS, *workers)
+    ]
+    deep = ModelUse(DEEP_THINKING, _urls(models.get("reasoning")))
+    return tuple(one for one in (*uses, deep) if one.urls)
+
+
+def _urls(model: BaseChatModel) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_each(model)))
+
+
+def _each(model: BaseChatModel) -> Iterator[str]:
+    # A model that is not ours tells of no endpoint.
+    endpoint = getattr(model, "endpoint", None)
+    if endpoint is not None:
+        yield endpoint.url
+    for fallback in getattr(model, "fallback_models", ()):
+        yield from _each(fallback)
+
+
+_NUMBERS = re.compile(r"\d+")
+_LINE_EVERY_PERCENT = 10
+
+
+class LineProgress:
+    """Tells of each new piece of work, and where bytes are counted of every tenth of them.
+
+    A line goes to `say`; without one to the log `maniple.progress` at level INFO.
+    """
+
+    def __init__(self, say: Callable[[str], object] | None = None) -> None:
+        self._say = say or logging.getLogger("maniple.progress").info
+        self._work = ""
+        self._tenth = 0
+
+    def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        """Tell of `text`, and `done` of `total` bytes, unless that was told already."""
+        # "part 3 of 22" and "part 4 of 22" are one piece of work.
+        work = _NUMBERS.sub("#", text)
+        tenth = 100 * (done or 0) // total // _LINE_EVERY_PERCENT if total else 0
+        if work == self._work and tenth <= self._tenth:
+            return
+        self._work, self._tenth = work, tenth
+        self._say(f"{text}{_share(done, total)}")
+
+
+def _share(done: int | None, total: int | None) -> str:
+    if done is None or not total:
+        return ""
+    return f": {done / 1e6:,.0f} of {total / 1e6:,.0f} MB ({100 * done // total} %)"

@@ -1,0 +1,177 @@
+"""How the team works with a model: the workers that it gets, and what is decided by rule instead."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+
+from maniple.agents.browsing import BrowserWorker
+from maniple.agents.compact import CompactBrowser as PageReading
+from maniple.agents.compact import CompactCoder, CompactReporter, CompactResearcher
+from maniple.agents.middleware.limits import StepLimits
+from maniple.agents.middleware.text_tools import TruncationNotes
+from maniple.agents.middleware.tool_availability import HiddenTools
+from maniple.agents.middleware.tool_results import ResultLengthLimit, SecretMasking
+from maniple.agents.offers import Middleware, Offer, WorkerContext
+from maniple.agents.react import build_react_agent
+from maniple.agents.report import CheckedReport
+from maniple.agents.roles import ROLES, Role, Roles, choose_llm, sort_workers
+from maniple.agents.task import Agent
+from maniple.config import TeamSettings
+from maniple.llms import ChatModels, prompting_of
+from maniple.redaction import Redactor
+from maniple.tools.files import READ_RESULT, StoredResults
+from maniple.tools.interaction import ask_tools
+from maniple.types import ProfileName, Worker
+
+BuildWorker = Callable[[Role, BaseChatModel, Offer, TeamSettings], Agent | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How the team works with the models of one kind (`models.<type>.profile`)."""
+
+    name: ProfileName
+    build_worker: BuildWorker
+    """Makes the worker of a role; None when a model of this kind cannot do that role's work."""
+    sorts_by_grammar: bool
+    """The coordinator picks one of a few words instead of answering or handing over by a tool call."""
+    plans_by_examples: bool
+    """The planner imitates worked examples within a grammar, in few steps."""
+    judges_failures: bool
+    """The supervisor asks the model after a failed step; otherwise the report says what is missing."""
+    rewrites_plans: bool
+    """The planner may replace the rest of a plan that does not work."""
+
+
+def profile_of(model: BaseChatModel) -> Profile:
+    """Return the profile of `model`; a model that is not ours counts as a standard one."""
+    return PROFILES[prompting_of(model)]
+
+
+def build_workers(
+    settings: TeamSettings, models: ChatModels, offer: Offer, roles: Roles = ROLES
+) -> dict[Worker, Agent]:
+    """Build the enabled workers that can do something; the reporter is always among them.
+
+    A browser without Chromium and a file manager without tools are left out, so that no plan names them. A
+    coder without a sandbox still writes code and says that it was not run. A small model's researcher without
+    a search reads pages: the planner plans with it when the request names one. A small model follows only the
+    prompts that come with it, so it has none of the team's own roles.
+    """
+    workers: dict[Worker, Agent] = {}
+    for name in sort_workers(settings.enabled, roles):
+        if (
+            name in ("browser", "file_manager")
+            and not offer.tools_of(name)
+            and name not in offer.dynamic_tools
+        ):
+            continue
+        model = models.get(choose_llm(name, roles, settings.llms))
+        worker = profile_of(model).build_worker(roles[name], model, offer, settings)
+        if worker is not None:
+            workers[name] = worker
+    return workers
+
+
+def static_tools(worker: Worker, offer: Offer) -> list[BaseTool]:
+    """Return all tools that a worker always has, with a reader of stored results if it reads no files."""
+    tools = [*offer.tools_of(worker), *offer.extra_tools.get(worker, ())]
+    stored = offer.service(StoredResults)
+    reads_files = any(tool.name == "read_file" for tool in tools)
+    if stored is None or reads_files or not (tools or worker in offer.dynamic_tools):
+        return tools
+    return [*tools, stored.reader()]
+
+
+def result_guards(
+    model: BaseChatModel, redactor: Redactor | None, stored: StoredResults | None = None
+) -> list[Middleware]:
+    """Return what bounds and masks tool results. The order counts: what is stored has no secrets either."""
+    return [ResultLengthLimit(model, stored), SecretMasking(redactor or Redactor())]
+
+
+def _build_standard(role: Role, model: BaseChatModel, offer: Offer, settings: TeamSettings) -> Agent:
+    name, dynamic = role.name, offer.dynamic_tools.get(role.name)
+    role = replace(role, skills=offer.instructions.get(name, ""))
+    context = WorkerContext(name, model, static_tools(name, offer), settings)
+    tools = [_bound(tool, offer, context) for tool in context.tools]
+    if name in offer.direct_workers and not offer.extra_tools.get(name) and dynamic is None:
+        return BrowserWorker(tools[0])
+    agent = build_react_agent(
+        role,
+        model,
+        [*tools, *ask_tools(settings.max_questions)] if tools or dynamic else [],
+        limits=StepLimits(
+            settings.max_model_calls_per_step, settings.max_tool_calls_per_step, settings.tool_timeout_seconds
+        ),
+        middleware=_middleware(context, offer),
+        offered=[*([dynamic] if dynamic else []), *_tool_filters(context, offer)],
+    )
+    # The coder's prompt speaks of the sandbox, whatever else it is given.
+    return replace(agent, has_tools=bool(offer.tools_of(name))) if name == "coder" else agent
+
+
+def _bound(tool: BaseTool, offer: Offer, context: WorkerContext) -> BaseTool:
+    bind = offer.bind_tools.get(tool.name)
+    return tool if bind is None else bind(tool, context)
+
+
+def _tool_filters(context: WorkerContext, offer: Offer) -> list[Middleware]:
+    filters: list[Middleware] = []
+    stored = offer.service(StoredResults)
+    if stored is not None and context.has_tool(READ_RESULT):
+        filters.append(HiddenTools({READ_RESULT}, stored.are_there))
+    return [*filters, *(each for make in offer.tool_filters for each in make(context))]
+
+
+def _middleware(context: WorkerContext, offer: Offer) -> list[Middleware]:
+    if context.name == "reporter":
+        return [TruncationNotes(), CheckedReport()]
+    middleware: list[Middleware] = [TruncationNotes()]
+    if context.tools or context.name in offer.dynamic_tools:
+        middleware += result_guards(context.model, offer.service(Redactor), offer.service(StoredResults))
+    return [*middleware, *(each for make in offer.middleware for each in make(context))]
+
+
+def _build_compact(role: Role, model: BaseChatModel, offer: Offer, settings: TeamSettings) -> Agent | None:
+    missing = offer.unavailable.get(role.name, "there is no tool for it")
+    match role.name:
+        case "coder":
+            return CompactCoder(model, offer.tool("coder", "python_repl_tool"))
+        case "researcher":
+            search, crawl = (offer.tool("researcher", name) for name in ("tavily_search", "crawl_tool"))
+            return CompactResearcher(search, crawl, missing) if search or crawl else None
+        case "browser":
+            return PageReading(offer.tool("browser", "browser"), missing)
+        case "reporter":
+            return CompactReporter(model, offer.unavailable.get("researcher", ""))
+        case _:
+            return None
+
+
+def reads_pages_only(worker: Agent | None) -> bool:
+    """Return whether a browser worker only reads the page that its task names, as with a small model."""
+    return isinstance(worker, PageReading)
+
+
+STANDARD = Profile(
+    "standard",
+    _build_standard,
+    sorts_by_grammar=False,
+    plans_by_examples=False,
+    judges_failures=True,
+    rewrites_plans=True,
+)
+"""Models that follow instructions: ReAct agents with tools."""
+COMPACT = Profile(
+    "compact",
+    _build_compact,
+    sorts_by_grammar=True,
+    plans_by_examples=True,
+    judges_failures=False,
+    rewrites_plans=False,
+)
+"""Models of a few billion parameters: grammars, worked examples, one program, one call."""
+PROFILES: dict[ProfileName, Profile] = {profile.name: profile for profile in (STANDARD, COMPACT)}

@@ -1,0 +1,285 @@
+"""The composition root: the one place where settings become objects.
+
+The HTTP service, the terminal, the MCP server and `open_team` open what they need here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from maniple.agents import Agent, Roles, build_roles
+from maniple.agents.offers import Offer
+from maniple.agents.profiles import build_workers, reads_pages_only
+from maniple.browser import Browser
+from maniple.capabilities import open_capabilities
+from maniple.capabilities.mcp import abilities_of
+from maniple.capabilities.services import McpConnections, TeamBrowser, TeamSearch, UploadedFiles
+from maniple.capabilities.workspace import workspaces_of
+from maniple.config import Settings, load_settings
+from maniple.graph import Team, TeamRules, build_graph, members_of
+from maniple.llms import ChatModels
+from maniple.llms.embedded import Progress
+from maniple.prompts import preload
+from maniple.runtime.models import Answering, LineProgress, ModelUse, open_models, uses_of
+from maniple.sandbox import Sandbox
+from maniple.sandbox.backends.local import WARNING as UNSAFE
+from maniple.types import GENERAL, WORKERS, Worker
+
+if TYPE_CHECKING:
+    from maniple.mcp import McpServers
+    from maniple.redaction import Redactor
+    from maniple.report_files import Press
+    from maniple.runs import Rules
+    from maniple.runs.inprocess import InProcessEngine
+    from maniple.sandbox import Workspaces
+    from maniple.store import Store
+    from maniple.telemetry.metrics import Metrics
+    from maniple.telemetry.tracing import Tracing
+
+Kind = Literal["server", "chat"]
+WORKS_ALONE: Mapping[Kind, tuple[Worker, ...]] = {"server": (GENERAL,), "chat": (GENERAL, "browser")}
+"""The workers that a run can be given to alone, although the settings leave them off the team."""
+_CHAT_DRAIN_SECONDS = 0.5
+"""A person waits for the prompt of the shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """An open team and what people should know of it."""
+
+    graph: Team
+    settings: Settings
+    answering: Answering
+    offer: Offer
+    """What all capabilities give to the team."""
+    uses: tuple[ModelUse, ...]
+    """Which endpoints each role depends on."""
+    roles: Roles
+    """Who may be on the team."""
+    notices: tuple[str, ...]
+    """One sentence for each thing that is absent, with how to get it."""
+    only_reads: bool = False
+    """Whether the browser's model is too small for more than reading the page that a task names."""
+
+    @property
+    def missing(self) -> Mapping[Worker, str]:
+        """Why a worker lacks what it works with."""
+        return self.offer.unavailable
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """Where the team's code runs."""
+        return self.offer.service(Sandbox)
+
+    @property
+    def browser(self) -> Browser | None:
+        """Where the team works in pages; each thread has tabs of its own."""
+        found = self.offer.service(TeamBrowser)
+        return found.browser if found else None
+
+    @property
+    def mcp(self) -> McpServers | None:
+        """The MCP servers, if any are configured."""
+        found = self.offer.service(McpConnections)
+        return found.servers if found else None
+
+    @property
+    def alone(self) -> list[Worker]:
+        """The members that can be given a run alone, as the settings have it."""
+        return [name for name in members_of(self.graph) if self.roles[name].works_alone]
+
+    @property
+    def warning(self) -> str:
+        """What each run is warned of: that its code runs unprotected; else ""."""
+        is_unsafe = "coder" not in self.missing and self.settings.sandbox.backend == "unsafe-local"
+        return UNSAFE if is_unsafe else ""
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything that one program of maniple has opened."""
+
+    settings: Settings
+    runtime: Runtime
+    store: Store
+    engine: InProcessEngine
+    rules: Rules
+    workspaces: Workspaces
+    metrics: Metrics
+    tracing: Tracing
+    redactor: Redactor
+    press: Press
+    """Renders reports as files."""
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, *, kind: Kind, progress: Progress | None = None, alone: bool = True
+) -> AsyncIterator[App]:
+    """Open store, team, engine, tracing and metrics, and close them again.
+
+    A "server" continues the runs that an earlier one left behind; a "chat" does so when its person asks.
+    `alone`: a server that has its database for itself; others stand beside that one. Raises the
+    `ManipleError` that prevents it.
+    """
+    # An embedded team (`open_team`) does without the imports of these.
+    from maniple.report_files import Press
+    from maniple.runs import Telemetry, Workplace, open_engine
+    from maniple.store.configured import open_configured_store
+    from maniple.telemetry.metrics import Metrics
+    from maniple.telemetry.tracing import open_tracing
+
+    metrics, rules = Metrics(), _rules(settings, kind)
+    workspaces = await asyncio.to_thread(workspaces_of, settings)
+    async with (
+        open_tracing(settings.telemetry, rules.redactor) as tracing,
+        open_configured_store(settings, server=kind == "server" and alone) as store,
+        open_runtime(
+            settings, checkpointer=store.checkpointer, progress=progress, on_call=WORKS_ALONE[kind]
+        ) as runtime,
+        open_engine(
+            runtime.graph,
+            store,
+            kind=kind,
+            rules=rules,
+            telemetry=Telemetry(metrics, tracing.callbacks),
+            workplace=Workplace(workspaces, runtime.sandbox, runtime.warning),
+        ) as engine,
+    ):
+        yield App(
+            settings=settings,
+            runtime=replace(runtime, notices=(*runtime.notices, *tracing.notices)),
+            store=store,
+            engine=engine,
+            rules=rules,
+            workspaces=workspaces,
+            metrics=metrics,
+            tracing=tracing,
+            redactor=rules.redactor,
+            press=Press(runtime.browser, runtime.missing.get("browser", "")),
+        )
+
+
+def _rules(settings: Settings, kind: Kind) -> Rules:
+    from maniple.runs import Limits, rules_of
+
+    if kind == "chat":
+        return replace(rules_of(settings), drain_seconds=_CHAT_DRAIN_SECONDS)
+    server = settings.server
+    limits = Limits(server.max_runs + server.max_waiting_runs, server.max_runs_per_key)
+    return rules_of(settings, working=server.max_runs, limits=limits)
+
+
+@asynccontextmanager
+async def open_runtime(
+    settings: Settings,
+    *,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    progress: Progress | None = None,
+    on_call: Collection[Worker] = (),
+) -> AsyncIterator[Runtime]:
+    """Open everything the team needs, and close it again.
+
+    `progress` reports the download and start of the embedded model; without one the log does. Workers
+    `on_call` can be given a run, or continue one of theirs, though the settings leave them off the team.
+    Raises `ConfigError`, `ModelError` or `EmbeddedModelError` when the team cannot answer at all; anything
+    else that is absent becomes a notice.
+    """
+    async with AsyncExitStack() as stack:
+        team = settings.team
+        with_on_call = settings.model_copy(update={"team": team.having(*on_call)})
+        roles = await asyncio.to_thread(build_roles, with_on_call.team)
+        roles = {
+            name: replace(role, works_alone=role.works_alone or name in on_call)
+            for name, role in roles.items()
+        }
+        opening = open_models(settings, progress or LineProgress())
+        models, answering = await stack.enter_async_context(opening)
+        offer = await open_capabilities(with_on_call, stack)
+        await asyncio.to_thread(preload)
+        workers = build_workers(with_on_call.team, models, offer, roles)
+        members = {name: worker for name, worker in workers.items() if name in team.enabled}
+        borrowed = () if answering.embedded else _borrowed(models)
+        yield Runtime(
+            graph=_compile(settings, models, workers, offer, roles, checkpointer),
+            settings=settings,
+            answering=answering,
+            offer=offer,
+            uses=uses_of(models, team.llms, members, roles),
+            roles={name: roles[name] for name in team.workers},
+            notices=(*settings.notices, *borrowed, *offer.notices, *_left_out(team.enabled, workers)),
+            only_reads=reads_pages_only(workers.get("browser")),
+        )
+
+
+@asynccontextmanager
+async def open_team(
+    settings: Settings | None = None,
+    *,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    progress: Progress | None = None,
+) -> AsyncIterator[Team]:
+    """Open the team as a compiled graph, to be run or to be a node of another graph.
+
+    Without settings they are read from `conf.yaml`, `.env` and the environment. Without a checkpointer the
+    team inherits that of the graph it is embedded in. When no model is configured or running here, one of
+    1.1 GB is fetched once and reported to `progress`, or else to the log `maniple.progress` at level INFO.
+    """
+    settings = settings or await asyncio.to_thread(load_settings)
+    async with open_runtime(settings, checkpointer=checkpointer, progress=progress) as runtime:
+        yield runtime.graph
+
+
+def _compile(
+    settings: Settings,
+    models: ChatModels,
+    workers: Mapping[Worker, Agent],
+    offer: Offer,
+    roles: Roles,
+    checkpointer: BaseCheckpointSaver[Any] | None,
+) -> Team:
+    team = settings.team
+    rules = TeamRules(
+        team.llms,
+        team.supervisor,
+        team.step_retries,
+        team.max_plan_steps,
+        team.max_plan_adaptations,
+        team.max_clarifications,
+        abilities_of(settings.mcp, workers),
+        roles,
+        on_call=workers.keys() - set(team.enabled),
+    )
+    search, files = offer.service(TeamSearch), offer.service(UploadedFiles)
+    return build_graph(
+        models,
+        workers,
+        rules=rules,
+        search=search.provider if search else None,
+        files=files.names if files else None,
+        checkpointer=checkpointer,
+    )
+
+
+def _left_out(enabled: Sequence[Worker], workers: Collection[Worker]) -> tuple[str, ...]:
+    """Name the own roles that a small model cannot serve; other absences have notices of their own."""
+    names = [name for name in enabled if name not in WORKERS and name not in workers]
+    if not names:
+        return ()
+    is_small = "a small model (profile: compact) follows only the prompts that come with it"
+    return (f"On this team there is no {', no '.join(names)}: {is_small}. Configure another model.",)
+
+
+def _borrowed(models: ChatModels) -> tuple[str, ...]:
+    """Name the model types that have no model of their own."""
+    kinds = models.borrowed()
+    if not kinds:
+        return ()
+    place = "their places" if len(kinds) > 1 else "its place"
+    return (f"No {' and no '.join(kinds)} model is configured; the basic one takes {place}.",)

@@ -1,0 +1,67 @@
+"""The capabilities of the team, each with the tools, middleware and services that it offers."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+from maniple.agents.offers import Offer
+from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, open_all
+from maniple.capabilities.browsing import BrowserCapability
+from maniple.capabilities.extensions import (
+    GeneralCapability,
+    OwnToolsCapability,
+    SkillsCapability,
+    load_capabilities,
+)
+from maniple.capabilities.mcp import McpCapability
+from maniple.capabilities.research import CrawlCapability, SearchCapability
+from maniple.capabilities.workspace import CodeCapability, FilesCapability, SandboxCapability, open_egress
+from maniple.config import Settings
+from maniple.config.secrets import redactor_of
+from maniple.egress import EgressRoute
+from maniple.reading.fork_server import ForkServer
+from maniple.redaction import Redactor
+from maniple.search import FolderSearch
+from maniple.tools.web import open_document_folder
+
+__all__ = ["Capability", "CapabilityContext", "CapabilityUnavailable", "Offer", "open_capabilities"]
+
+# Each may use the services of those before it. Middleware of earlier ones is around that of later ones.
+BUILT_IN = (
+    FilesCapability,
+    SearchCapability,
+    BrowserCapability,
+    CrawlCapability,
+    SandboxCapability,
+    CodeCapability,
+)
+BEHIND_EXTENSIONS = (McpCapability, OwnToolsCapability, SkillsCapability, GeneralCapability)
+
+
+async def open_capabilities(settings: Settings, stack: AsyncExitStack) -> Offer:
+    """Open all capabilities on `stack` and return what they offer together.
+
+    A capability that is absent on this machine becomes a notice, and the reason why its workers lack it.
+    Raises `ConfigError` for a mistake in the settings.
+    """
+    context = CapabilityContext(settings, stack, [_shared_services(settings, stack)])
+    extensions = await asyncio.to_thread(load_capabilities, settings)
+    capabilities = [
+        *(make() for make in BUILT_IN),
+        *extensions,
+        *(make() for make in BEHIND_EXTENSIONS),
+    ]
+    return await open_all(capabilities, context)
+
+
+def _shared_services(settings: Settings, stack: AsyncExitStack) -> Offer:
+    readers = ForkServer()
+    stack.callback(readers.close)
+    folder = open_document_folder(settings.search, readers)
+    return Offer(
+        services={
+            EgressRoute: open_egress(settings),
+            ForkServer: readers,
+            Redactor: redactor_of(settings),
+            **({FolderSearch: folder} if folder is not None else {}),
+        }
+    )

@@ -1,0 +1,102 @@
+"""The seam between what the team can use (search, sandbox, browser, …) and its workers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
+
+from langchain_core.tools import BaseTool
+
+from maniple.agents.offers import Offer, merge_offers
+from maniple.config import Settings
+from maniple.errors import ManipleError
+from maniple.types import Unavailable, Worker
+
+T = TypeVar("T")
+
+
+class CapabilityUnavailable(ManipleError):
+    """A capability cannot be offered here; `unavailable` says why and what to do."""
+
+    code = "capability_unavailable"
+
+    def __init__(self, unavailable: Unavailable) -> None:
+        super().__init__(str(unavailable))
+        self.unavailable = unavailable
+
+
+@dataclass(slots=True)
+class CapabilityContext:
+    """What a capability opens itself with: the settings, and what earlier capabilities offer."""
+
+    settings: Settings
+    stack: AsyncExitStack
+    """Closes what a capability has opened when the team is closed."""
+    offers: list[Offer] = field(default_factory=list)
+    unavailable: dict[type[Any], Unavailable] = field(default_factory=dict)
+    """Why a service is absent, by its type."""
+
+    def service(self, kind: type[T]) -> T | None:
+        """Return the service of this type; None when it is absent."""
+        return next((offer.service(kind) for offer in reversed(self.offers) if kind in offer.services), None)
+
+    def require(self, kind: type[T]) -> T:
+        """Return the service of this type; raises `CapabilityUnavailable` with why it is absent."""
+        found = self.service(kind)
+        if found is not None:
+            return found
+        default = Unavailable(f"{kind.__name__} is not there.", "open the capability that provides it.")
+        raise CapabilityUnavailable(self.unavailable.get(kind, default))
+
+    async def enter(self, manager: AbstractAsyncContextManager[T | Unavailable]) -> T:
+        """Open `manager` until the team is closed; raises `CapabilityUnavailable` for what it lacks."""
+        opened = await self.stack.enter_async_context(manager)
+        if isinstance(opened, Unavailable):
+            raise CapabilityUnavailable(opened)
+        return opened
+
+    def tools_of(self, worker: Worker) -> list[BaseTool]:
+        """Return the tools that a worker has from earlier capabilities."""
+        return [tool for offer in self.offers for tool in offer.tools_of(worker)]
+
+
+class Capability(ABC):
+    """One thing that the team can use.
+
+    Packages add their own: a subclass under an entry point of the group `maniple.capabilities`, opened when
+    `capabilities` in the settings names it.
+    """
+
+    name: ClassVar[str]
+    roles: ClassVar[tuple[Worker, ...]] = ()
+    """The workers that cannot do their work without it."""
+    provides: ClassVar[tuple[type[Any], ...]] = ()
+    """The types of the services in its offer."""
+
+    @abstractmethod
+    async def open(self, context: CapabilityContext) -> Offer:
+        """Open what is needed on `context` and return what the team gets.
+
+        Raises `CapabilityUnavailable` when it is absent on this machine: the team then works without it, and
+        people are told why. Raises `ConfigError` for a mistake in the settings, which keeps the team closed.
+        """
+
+
+async def open_all(capabilities: Iterable[Capability], context: CapabilityContext) -> Offer:
+    """Open the capabilities in their order and return all that they offer, merged."""
+    reasons: dict[Worker, str] = {}
+    notices: list[str] = []
+    for capability in capabilities:
+        try:
+            offer = await capability.open(context)
+        except CapabilityUnavailable as error:
+            notices.append(str(error))
+            context.unavailable.update(dict.fromkeys(capability.provides, error.unavailable))
+            for worker in capability.roles:
+                reasons.setdefault(worker, str(error))
+        else:
+            context.offers.append(offer)
+            notices += offer.notices
+    merged = merge_offers([*context.offers, Offer(unavailable=reasons)])
+    return replace(merged, notices=tuple(dict.fromkeys(notices)))

@@ -1,0 +1,105 @@
+"""The browser: the worker `browser`, and `browser_use` for agents that work in it among other things."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar
+
+from langchain_core.tools import BaseTool
+
+from maniple.agents.browsing import Browsing, beside_other_tools, build_loop
+from maniple.agents.middleware.text_tools import TruncationNotes
+from maniple.agents.offers import Middleware, Offer, WorkerContext
+from maniple.agents.profiles import result_guards
+from maniple.browser import Browser, open_browser_if_any
+from maniple.browser.storage import Storage
+from maniple.capabilities.base import Capability, CapabilityContext
+from maniple.capabilities.services import TeamBrowser, TeamSearch
+from maniple.config import Settings
+from maniple.redaction import Redactor
+from maniple.sandbox import Workspaces
+from maniple.store.configured import place_of
+from maniple.tools.browser import browser_tool, browsing_tool
+from maniple.tools.browser_aids import browser_aids
+from maniple.tools.browser_use import browser_use_tool
+from maniple.tools.browser_window import Window
+
+_FOLDER = "browser"
+
+
+class BrowserCapability(Capability):
+    """A real browser, for reading pages and for working in them."""
+
+    name: ClassVar = "browser"
+    roles: ClassVar = ("browser",)
+    provides: ClassVar = (TeamBrowser, Browsing)
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        settings = context.settings
+        storage = await asyncio.to_thread(browser_folder_of, settings)
+        browser = await context.enter(open_browser_if_any(settings.browser, storage=storage))
+        uploads = await asyncio.to_thread(
+            TemporaryDirectory, prefix="maniple-uploads-", ignore_cleanup_errors=True
+        )
+        context.stack.push_async_callback(asyncio.to_thread, uploads.cleanup)
+        search = context.service(TeamSearch)
+        aids = browser_aids(
+            search.provider if search else None,
+            context.service(Workspaces),
+            Path(uploads.name),
+            most_bytes=settings.browser.max_download_bytes,
+        )
+        searches = [tool for tool in context.tools_of("researcher") if tool.name == "tavily_search"]
+        browsing = Browsing(Window(browser, aids), settings.browser.browsing, searches)
+        offer = browsing_offer(browsing, browser_tool(browser), context.service(Redactor))
+        return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})
+
+
+def browsing_offer(browsing: Browsing, tool: BaseTool, redactor: Redactor | None = None) -> Offer:
+    """Return what a browser gives to the team: the worker's `tool`, and what is around `browser_use`."""
+    return Offer(
+        {"browser": [tool]},
+        middleware=[partial(_beside_other_tools, browsing)],
+        bind_tools={"browser": partial(_bound_to_model, browsing, redactor)},
+        direct_workers=("browser",),
+        services={Browsing: browsing},
+    )
+
+
+def browser_use_of(browsing: Browsing | None) -> Sequence[BaseTool]:
+    """Return the tool by which an agent acts in the browser itself; nothing without a browser."""
+    return [] if browsing is None else [browser_use_tool(browsing.window)]
+
+
+def _beside_other_tools(browsing: Browsing, worker: WorkerContext) -> Sequence[Middleware]:
+    return beside_other_tools(browsing, worker.model) if worker.has_tool("browser_use") else []
+
+
+def _bound_to_model(
+    browsing: Browsing, redactor: Redactor | None, tool: BaseTool, worker: WorkerContext
+) -> BaseTool:
+    """Return the tool `browser`, which does its work in a loop with the worker's own model."""
+    loop = build_loop(
+        browsing,
+        worker.model,
+        middleware=[TruncationNotes(), *result_guards(worker.model, redactor)],
+        max_questions=worker.settings.max_questions,
+        tool_seconds=worker.settings.tool_timeout_seconds,
+    )
+    return browsing_tool(loop.browse)
+
+
+def browser_folder_of(settings: Settings) -> Path:
+    """Return where cookies and local storage of threads are stored, when they are. Blocks on disk."""
+    return place_of(settings, _FOLDER).folder
+
+
+async def forget_in_browser(browser: Browser | None, settings: Settings, thread_id: str) -> None:
+    """Close a thread's tabs and delete its stored cookies, also those that an earlier process stored."""
+    if browser is not None:
+        await browser.forget(thread_id)
+    folder = await asyncio.to_thread(browser_folder_of, settings)
+    await asyncio.to_thread(Storage(folder).remove, thread_id)

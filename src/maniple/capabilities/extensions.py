@@ -1,0 +1,206 @@
+"""What users and packages add to the team: tools and skills of the settings, capabilities of packages.
+
+An entry point of the groups `maniple.tools` and `maniple.capabilities` is loaded only when the settings name
+it, so that a package which is merely installed changes nothing.
+"""
+
+import asyncio
+import difflib
+import importlib
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, ClassVar
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+from maniple.agents.browsing import Browsing
+from maniple.agents.offers import Offer
+from maniple.capabilities.base import Capability, CapabilityContext
+from maniple.capabilities.browsing import browser_use_of
+from maniple.config import Settings
+from maniple.config.run_settings import TOOLS
+from maniple.config.sources import Keys
+from maniple.errors import ConfigError
+from maniple.prompts import render
+from maniple.sandbox import Workspaces
+from maniple.tools.interaction import terminate_tool
+from maniple.tools.skills import Skill, find_skills, skill_tool
+from maniple.tools.third_party_tools import in_thread, shield_from_exit
+from maniple.types import GENERAL, WORKERS, Worker
+
+TOOL_GROUP = "maniple.tools"
+CAPABILITY_GROUP = "maniple.capabilities"
+
+
+class OwnToolsCapability(Capability):
+    """The tools that the settings name, and those that the team's own roles have."""
+
+    name: ClassVar = "own tools"
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        present = [*_built_in_tools(context), *browser_use_of(context.service(Browsing))]
+        return Offer(extra_tools=await asyncio.to_thread(own_tools, context.settings, present))
+
+
+class SkillsCapability(Capability):
+    """The skills in the folders that the settings name."""
+
+    name: ClassVar = "skills"
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        return await asyncio.to_thread(skills_offer, context.settings, context.service(Workspaces))
+
+
+class GeneralCapability(Capability):
+    """What the agent that works alone has: every tool but the browser worker's, which it replaces."""
+
+    name: ClassVar = "general"
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        if GENERAL not in context.settings.team.members:
+            return Offer()
+        present = [*_built_in_tools(context), *browser_use_of(context.service(Browsing))]
+        own = {tool.name: tool for tool in present if tool.name != "browser"}
+        return Offer({GENERAL: [*own.values(), terminate_tool()]})
+
+
+def _built_in_tools(context: CapabilityContext) -> list[BaseTool]:
+    return [tool for worker in WORKERS for tool in context.tools_of(worker)]
+
+
+def load_capabilities(settings: Settings) -> list[Capability]:
+    """Return the capabilities of packages that `settings.capabilities` names; imports, so it blocks.
+
+    Raises `ConfigError` with file, line and key for a name that no package offers and for one that cannot be
+    loaded.
+    """
+    offered = {point.name: point for point in entry_points(group=CAPABILITY_GROUP)}
+    return [
+        _capability(settings, offered, name, ("capabilities", place))
+        for place, name in enumerate(settings.capabilities)
+    ]
+
+
+def _capability(settings: Settings, offered: Mapping[str, Any], name: str, keys: Keys) -> Capability:
+    if name not in offered:
+        near = difflib.get_close_matches(name, offered, n=1)
+        hint = f"; did you mean {near[0]}?" if near else "; install the package that provides it"
+        raise _mistake(settings, keys, f"no installed package offers the capability {name}{hint}")
+    try:
+        capability = offered[name].load()()
+    except (Exception, SystemExit) as error:  # a package of others may fail in any way
+        text = f"{offered[name].value} cannot be used as a capability: {type(error).__name__}: {error}"
+        raise _mistake(settings, keys, text) from error
+    if not isinstance(capability, Capability):
+        raise _mistake(settings, keys, f"{offered[name].value} is not a subclass of Capability")
+    return capability
+
+
+def _mistake(settings: Settings, keys: Keys, text: str) -> ConfigError:
+    key = ".".join(map(str, keys))
+    return ConfigError(f"The settings have mistakes:\n  {settings.origin.place_of(keys)}: {key}: {text}")
+
+
+def skills_offer(settings: Settings, workspaces: Workspaces | None) -> Offer:
+    """Return the skills of the folders that `settings` name; blocks on disk, raises `ConfigError`."""
+    given: dict[Worker, dict[str, Skill]] = {}
+    notices: list[str] = []
+    for place, entry in enumerate(settings.skills):
+        found = find_skills(entry.folder)
+        if not found:
+            notices.append(f"{entry.folder} holds no skills: each is a folder in it that holds a SKILL.md.")
+        for worker in entry.roles:
+            known = given.setdefault(worker, {})
+            if twice := [skill.name for skill in found if skill.name in known]:
+                at = settings.origin.place_of(("skills", place))
+                raise ConfigError(f"{at}: skills.{place}: {worker} has another skill called {twice[0]}.")
+            known.update((skill.name, skill) for skill in found)
+    present = {worker: list(skills.values()) for worker, skills in given.items() if skills}
+    return Offer(
+        extra_tools={worker: [skill_tool(skills, workspaces)] for worker, skills in present.items()},
+        instructions={worker: render("skills", skills=skills) for worker, skills in present.items()},
+        notices=tuple(notices),
+    )
+
+
+def own_tools(settings: Settings, present: Iterable[BaseTool]) -> Mapping[Worker, Sequence[BaseTool]]:
+    """Return the tools that each worker has beside its own; imports, so it blocks.
+
+    `present` are the built-in tools that are there: a role goes without those that are absent here.
+    Raises `ConfigError` with file, line and key for what cannot be loaded and for a name that is no tool's.
+    """
+    known = _KnownTools(settings, {tool.name: tool for tool in present})
+    given: dict[Worker, dict[str, BaseTool]] = {role.name: {} for role in settings.team.roles}
+    for place, entry in enumerate(settings.tools):
+        tool = known.add(entry.name, entry.use, ("tools", place), lambda use=entry.use: known.imported(use))
+        for worker in entry.roles:
+            given.setdefault(worker, {})[tool.name] = tool
+    for number, role in enumerate(settings.team.roles):
+        for place, name in enumerate(role.tools):
+            if tool := known.named(name, ("team", "roles", number, "tools", place)):
+                given[role.name][name] = tool
+    return {worker: list(tools.values()) for worker, tools in given.items()}
+
+
+def as_tool(found: Any, name: str) -> BaseTool:
+    """Return a function or a LangChain tool as the tool `name`.
+
+    A function that is not async runs in a thread. Raises `TypeError` or `ValueError` with what it lacks.
+    """
+    if isinstance(found, StructuredTool) and (run := _awaitable(found)):
+        return found.model_copy(update={"name": name, "coroutine": run})
+    if isinstance(found, BaseTool):
+        return found if found.name == name else found.model_copy(update={"name": name})
+    if inspect.iscoroutinefunction(found):
+        return StructuredTool.from_function(coroutine=shield_from_exit(found), name=name)
+    if inspect.isfunction(found):
+        return StructuredTool.from_function(coroutine=in_thread(found), name=name)
+    raise TypeError("it is neither a function nor a LangChain tool")
+
+
+def _awaitable(tool: StructuredTool) -> Callable[..., Awaitable[Any]] | None:
+    if tool.coroutine is not None:
+        return shield_from_exit(tool.coroutine)
+    return in_thread(tool.func) if tool.func is not None else None
+
+
+class _KnownTools:
+    """The tools that a name in the settings can mean."""
+
+    def __init__(self, settings: Settings, present: dict[str, BaseTool]) -> None:
+        self._settings = settings
+        self._tools = present
+
+    def named(self, name: str, keys: Keys) -> BaseTool | None:
+        """Return the tool of this name; `None` for a built-in one that is absent."""
+        if name in self._tools or name in TOOLS:
+            return self._tools.get(name)
+        offered = {point.name: point for point in entry_points(group=TOOL_GROUP)}
+        if name not in offered:
+            near = difflib.get_close_matches(name, {*TOOLS, *self._tools, *offered}, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise _mistake(self._settings, keys, f"there is no tool called {name}{hint}")
+        return self.add(name, offered[name].value, keys, offered[name].load)
+
+    def add(self, name: str, source: str, keys: Keys, load: Callable[[], Any]) -> BaseTool:
+        """Load a tool and keep it under its name, which no other one may have."""
+        if name in TOOLS or name in self._tools:
+            raise _mistake(self._settings, keys, f"there is another tool called {name}; rename this one")
+        try:
+            self._tools[name] = tool = as_tool(load(), name)
+        except (Exception, SystemExit) as error:  # what is not ours may fail in any way
+            words = f"{source} cannot be used as a tool: {type(error).__name__}: {error}"
+            raise _mistake(self._settings, keys, words) from error
+        return tool
+
+    def imported(self, use: str) -> Any:
+        """Return what `module:attribute` names; the module may lie beside conf.yaml."""
+        module, _, attribute = use.partition(":")
+        folder = str(self._settings.origin.folder or Path.cwd())
+        if folder not in sys.path:
+            # At its end: what lies there is not to stand before what is installed.
+            sys.path.append(folder)
+        return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,65 @@
+"""The researcher's tools: search, and pages and documents read as text."""
+
+from functools import partial
+from typing import ClassVar
+
+from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, page_pictures
+from maniple.agents.offers import Middleware, Offer, WorkerContext
+from maniple.browser import Browser
+from maniple.capabilities.base import Capability, CapabilityContext
+from maniple.capabilities.services import TeamBrowser, TeamSearch
+from maniple.crawler import Crawler, FetchedDocument, PageRenderer
+from maniple.reading.fork_server import ForkServer
+from maniple.search import FolderSearch, SearchContext, missing_settings, open_search
+from maniple.tools.run_context import locale, run_key
+from maniple.tools.web import add_documents, crawl_tool, search_tool
+
+
+class SearchCapability(Capability):
+    """Search of the web and of the documents' folder."""
+
+    name: ClassVar = "search"
+    roles: ClassVar = ("researcher",)
+    provides: ClassVar = (TeamSearch,)
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        settings, folder = context.settings.search, context.service(FolderSearch)
+        provider = await context.enter(open_search(settings, SearchContext(run_key, locale, folder)))
+        return Offer(
+            {"researcher": [search_tool(provider, limit=settings.max_results)]},
+            services={TeamSearch: TeamSearch(provider)},
+            notices=tuple(
+                f"search.providers names {name}, which needs {need}."
+                for name, need in missing_settings(settings).items()
+            ),
+        )
+
+
+class CrawlCapability(Capability):
+    """Reading of web pages and documents, rendered by the browser where a page is empty without scripts."""
+
+    name: ClassVar = "crawl"
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        settings, processes = context.settings, context.require(ForkServer)
+        browser = context.service(TeamBrowser)
+        render = None if browser is None else rendering(browser.browser)
+        crawler = Crawler(settings.fetch, render, processes)
+        folder = context.service(FolderSearch)
+        reader = crawl_tool(add_documents(settings, crawler, folder, processes))
+        pictures = [partial(_shown_pictures, crawler.picture)] if settings.fetch.images else []
+        return Offer({"researcher": [reader]}, middleware=pictures)
+
+
+def rendering(browser: Browser) -> PageRenderer:
+    """Return what opens pages that are empty without scripts."""
+
+    async def render(url: str, /) -> FetchedDocument:
+        page = await browser.source(url)
+        return FetchedDocument(page.url, "text/html", "utf-8", page.html.encode("utf-8", "replace"))
+
+    return render
+
+
+def _shown_pictures(read: ReadPicture, worker: WorkerContext) -> list[Middleware]:
+    return [ResultPictures(page_pictures(read))] if worker.name == "researcher" else []

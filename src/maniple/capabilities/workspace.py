@@ -1,0 +1,129 @@
+"""Files and code: the workspaces of threads, the sandbox, the coder's and the file manager's tools."""
+
+import asyncio
+from functools import partial
+from typing import ClassVar
+
+from langchain_core.tools import BaseTool
+
+from maniple.agents.middleware.tool_availability import HiddenTools
+from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, drawn_figures
+from maniple.agents.offers import Middleware, Offer, WorkerContext
+from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable
+from maniple.capabilities.services import UploadedFiles
+from maniple.config import Settings
+from maniple.egress import AddressGuard, EgressRoute
+from maniple.redaction import Redactor
+from maniple.sandbox import Sandbox, Workspaces, open_sandbox
+from maniple.sandbox.backends.local import WARNING as UNSAFE
+from maniple.sandbox.package_environment import list_installed_packages
+from maniple.store.configured import place_of
+from maniple.tools.code import code_tools, figure_reader
+from maniple.tools.files import StoredResults, build_file_check, file_search_tool, file_tools, uploaded_files
+from maniple.tools.text_editor import editor_tool
+
+_FOLDER = "workspaces"
+_MAX_NAMED_HOSTS = 10
+
+
+def workspaces_of(settings: Settings) -> Workspaces:
+    """Return the threads' workspaces, which belong to their database, as large as `settings` say. Blocks."""
+    place = place_of(settings, _FOLDER)
+    return Workspaces(place.folder, place.earlier, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
+
+
+def open_egress(settings: Settings) -> EgressRoute:
+    """Return the checked way by which sandboxed programs reach the network. Nothing is opened yet."""
+    return EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
+
+
+class FilesCapability(Capability):
+    """The workspaces of threads and the tools that read and write them."""
+
+    name: ClassVar = "files"
+    roles: ClassVar = ("file_manager",)
+    provides: ClassVar = (Workspaces, StoredResults, UploadedFiles)
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        settings = context.settings
+        workspaces = await asyncio.to_thread(workspaces_of, settings)
+        if reason := await asyncio.to_thread(workspaces.unavailable_reason):
+            raise CapabilityUnavailable(reason)
+        tools: list[BaseTool] = [
+            *file_tools(workspaces),
+            file_search_tool(workspaces),
+            editor_tool(workspaces),
+        ]
+        return Offer(
+            {"file_manager": tools},
+            services={
+                Workspaces: workspaces,
+                StoredResults: StoredResults(workspaces, context.require(Redactor)),
+                UploadedFiles: UploadedFiles(uploaded_files(workspaces)),
+            },
+        )
+
+
+class SandboxCapability(Capability):
+    """Where the team's code runs."""
+
+    name: ClassVar = "sandbox"
+    provides: ClassVar = (Sandbox,)
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        settings = context.settings
+        opening = open_sandbox(
+            settings.sandbox, cache_dir=settings.cache_dir, egress=context.require(EgressRoute)
+        )
+        return Offer(services={Sandbox: await context.enter(opening)})
+
+
+class CodeCapability(Capability):
+    """Python and bash in the sandbox, beside the files of the workspace."""
+
+    name: ClassVar = "code"
+    roles: ClassVar = ("coder",)
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        settings, sandbox = context.settings, context.require(Sandbox)
+        workspaces = context.require(Workspaces)
+        packages = await asyncio.to_thread(packages_sentence, settings)
+        files = context.tools_of("file_manager")
+        tools = code_tools(sandbox, workspaces, packages=packages, network=network_sentence(settings))
+        is_unsafe = settings.sandbox.backend == "unsafe-local"
+        return Offer(
+            {"coder": [*tools, *files]},
+            middleware=[partial(_shown_figures, figure_reader(workspaces))],
+            tool_filters=[partial(_file_filters, workspaces, {tool.name for tool in files})],
+            notices=(UNSAFE,) if is_unsafe else (),
+        )
+
+
+def packages_sentence(settings: Settings) -> str:
+    """Name the prepared packages for the coder's model, without versions; "" for none. Blocks on disk."""
+    installed = list_installed_packages(settings.sandbox, settings.cache_dir)
+    names = [package.partition(" ")[0] for package in installed]
+    return f"There are {', '.join(names)}." if names else ""
+
+
+def network_sentence(settings: Settings) -> str:
+    """Return what the coder's model is told of the network; "" where nothing restricts it."""
+    sandbox = settings.sandbox
+    if sandbox.backend == "unsafe-local":
+        return ""
+    if sandbox.network == "none":
+        return "No network."
+    named = ", ".join(sandbox.allow_hosts[:_MAX_NAMED_HOSTS])
+    more = " and others" if len(sandbox.allow_hosts) > _MAX_NAMED_HOSTS else ""
+    return f"Of the network, only {named}{more}."
+
+
+def _shown_figures(read: ReadPicture, worker: WorkerContext) -> list[Middleware]:
+    return [ResultPictures(drawn_figures(read))] if worker.has_tool("python_repl_tool") else []
+
+
+def _file_filters(workspaces: Workspaces, names: set[str], worker: WorkerContext) -> list[Middleware]:
+    """Hold back what reads files while the workspace is empty: each schema is a part of every prompt."""
+    if worker.name != "coder":
+        return []
+    return [HiddenTools(names - {"str_replace_editor"}, build_file_check(workspaces))]
