@@ -7,6 +7,7 @@ switch may be 0 or 1, as the old client's server took them.
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
@@ -79,17 +80,33 @@ def site(tmp_path_factory) -> Iterator[Site]:
             yield Site(server.url, model, headers, {"thread_id": thread, "run_id": run, "path": "a.txt"})
 
 
-schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
+def _schema(*, covers: bool) -> Any:
+    """The document; `covers`: with a case for each keyword, some thousand requests in all."""
+    schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
+    schema.config.phases.coverage.enabled = covers
+    return schema
+
+
+schema, whole_schema = _schema(covers=False), _schema(covers=True)
+some = settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 
 
 @schema.parametrize()
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
+@some
 def test_the_service_keeps_to_its_document(case, site: Site):
+    keeps_to_the_document(case, site)
+
+
+@pytest.mark.slow
+@whole_schema.parametrize()
+@some
+def test_the_service_keeps_to_every_word_of_its_document(case, site: Site):
+    keeps_to_the_document(case, site)
+
+
+def keeps_to_the_document(case, site: Site) -> None:
     parameters = case.path_parameters or {}
     # In half of the cases what is asked for is there.
     if parameters and case.method != "DELETE" and sum(len(str(value)) for value in parameters.values()) % 2:

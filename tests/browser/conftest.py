@@ -10,18 +10,18 @@ from tests.crawler.allowed import ALLOWED, canary, site
 __all__ = ["ALLOWED", "canary", "site"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def anyio_backend() -> str:
-    """As for all tests, but for a whole module: its tests share a browser."""
+    """As for all tests, but for the package: its tests share a browser."""
     return "asyncio"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def guard() -> AddressGuard:
     return AddressGuard(FetchSettings(allow_private=(f"{ALLOWED}/32",)))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def browser(anyio_backend: str, guard: AddressGuard) -> AsyncIterator[Browser]:
     async with open_browser_if_any(BrowserSettings(timeout_seconds=20), guard.resolve) as browser:
         if isinstance(browser, Unavailable):

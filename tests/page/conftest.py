@@ -13,10 +13,10 @@ from tests.serving import ServerProcess, environment, server_process
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
 QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
-_PATIENCE_MS = 30_000
+_PATIENCE_MS = 120_000
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def model() -> Iterator[OpenAIServer]:
     with serving(SIMPLE) as server:
         yield server
@@ -42,7 +42,8 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield process
 
 
-@pytest.fixture(scope="module")
+# Not for the session: as long as it is open, this thread has an event loop, and no other can run in it.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here")

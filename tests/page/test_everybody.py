@@ -37,7 +37,7 @@ _SMALLEST = """() => Math.min(...[...document.querySelectorAll("main *")]
 
 def tab(browser: Browser, width: int, height: int, **options: Any) -> Page:
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(120_000)
     return context.new_page()
 
 

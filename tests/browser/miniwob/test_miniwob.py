@@ -52,9 +52,10 @@ async def test_the_tasks_that_were_solved_before_are_solved(
 
     pages = [await browser.page(str(at)) for at in range(_AT_ONCE)]
     await asyncio.gather(*map(work, pages))
-    # Menus and stocks that move by the clock are another game on a machine that is busy: once more, alone.
-    todo += [name for name in chosen if reasons[name]]
-    await work(pages[0])
+    # Menus and stocks that move by the clock are another game on a machine that is busy: again, alone.
+    for _ in range(3):
+        todo += [name for name in chosen if reasons[name]]
+        await work(pages[0])
     solved = {name for name in chosen if not reasons[name]}
     floor = set(FLOOR.read_text(encoding="utf-8").split()) & set(chosen)
     print(f"MiniWoB: {len(solved)} of {len(chosen)} solved: {', '.join(sorted(solved))}")
