@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx
 
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
-from maniple.store.reading import stored
+from maniple.store.protocols import read_event_pages
 from tests.environment import environment
 from tests.serving import server_process
 
@@ -46,7 +46,7 @@ async def _keep(store: Store) -> str:
 
 async def _from_store(store: Store, run_id: str) -> int:
     began, count = time.perf_counter(), 0
-    async for page in stored(store.events, run_id):
+    async for page in read_event_pages(store.events, run_id):
         count += len(page)
     assert count == EVENTS
     return round(EVENTS / (time.perf_counter() - began))

@@ -5,10 +5,10 @@ ManipleError
 ├── ModelError           a model endpoint failed; names endpoint, model and remedy
 ├── PlanError            the planner gave no usable plan, twice
 ├── EmbeddedModelError   the local model could not be fetched, joined or started
-├── StoreError           what was to be kept or read could not be; names the file and the remedy
+├── StoreError           the store could not be read or written; names the file and the remedy
 │   ├── StoreFull        the disk is full
 │   ├── StoreReadOnly    the file or its directory cannot be written
-│   ├── StoreCorrupt     the file is damaged or no database
+│   ├── StoreCorrupt     the file is damaged or not a database
 │   └── StoreBusy        another process holds the file
 ├── BudgetExhausted      a run has used up one of its limits; ends in a report, never in a failure
 └── ToolFailure          the model can read this and try something else

@@ -23,7 +23,7 @@ class Book:
         if row.result is None:
             self.rows[run_id, tool_call_id] = replace(row, result=result, ended_at=0.0)
 
-    async def of_run(self, run_id: str) -> list[ToolCallRecord]:
+    async def list_by_run(self, run_id: str) -> list[ToolCallRecord]:
         return [row for (run, _), row in self.rows.items() if run == run_id]
 
     def of_tool(self, name: str) -> list[ToolCallRecord]:

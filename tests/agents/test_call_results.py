@@ -11,7 +11,7 @@ from langgraph.types import Command, Send
 
 from maniple.agents.middleware.call_records import decode_answer, encode_answer
 from maniple.redaction import Redactor
-from maniple.store.redacted_ledger import RedactedLedger
+from maniple.store.redaction import RedactedLedger
 from tests.agents.ledger import Book
 from tests.agents.pausing import Machine, calls, life, scope, script
 from tests.openai_server import reply

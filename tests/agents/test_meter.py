@@ -22,7 +22,7 @@ from maniple.agents.budget import (
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import ask
-from maniple.store import Usage
+from maniple.store import RunUsage
 from maniple.types import AGENT_MARK
 from tests.agents.endpoints import kinds, model_at, told_by
 from tests.openai_server import call, reply, serving
@@ -137,7 +137,7 @@ async def test_parallel_calls_go_beyond_a_limit_by_no_more_than_what_is_under_wa
 
 
 async def test_the_report_has_one_call_beyond_the_limit_and_nobody_else_has():
-    meter = UsageMeter(Budget(model_calls=1), used=Usage(model_calls=1))
+    meter = UsageMeter(Budget(model_calls=1), used=RunUsage(model_calls=1))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             for role, summary, sent in [("coder", False, 0), ("reporter", True, 0), ("reporter", False, 1)]:
@@ -155,7 +155,7 @@ async def test_the_report_has_one_call_beyond_the_limit_and_nobody_else_has():
 
 
 async def test_a_report_that_broke_off_may_be_asked_for_again():
-    meter = UsageMeter(Budget(model_calls=1), used=Usage(model_calls=1))
+    meter = UsageMeter(Budget(model_calls=1), used=RunUsage(model_calls=1))
     script = {"other": [{"chunks": ["# Re", "port"], "cut_after": 1, "times": 1}, reply("# Report")]}
     with serving(script) as server:
         async with model_at(server) as model:
@@ -170,14 +170,14 @@ async def test_a_report_that_broke_off_may_be_asked_for_again():
 async def test_a_meter_goes_on_where_it_was_before_a_restart():
     now = [100.0]
     meter = UsageMeter(
-        Budget(seconds=10, tool_calls=10), used=Usage(2, 3, 40, 5, 6.0, 0.5), clock=lambda: now[0]
+        Budget(seconds=10, tool_calls=10), used=RunUsage(2, 3, 40, 5, 6.0, 0.5), clock=lambda: now[0]
     )
     now[0] += 1_000
     assert meter.used.seconds == 6.0, "waiting for a place to work in is no work"
     meter.start()
     now[0] += 1.5
     meter.start()
-    assert meter.used == Usage(2, 3, 40, 5, 7.5, 0.5)
+    assert meter.used == RunUsage(2, 3, 40, 5, 7.5, 0.5)
     assert meter.near() is None
     now[0] += 0.5
     assert "seconds" in (meter.near() or "")
@@ -189,10 +189,10 @@ async def test_a_meter_goes_on_where_it_was_before_a_restart():
 
 async def test_four_fifths_of_any_limit_are_near_it():
     limits = {"tokens": 100, "model_calls": 10, "tool_calls": 10, "cost": 1.0}
-    almost = Usage(7, 7, 39, 40, 0, 0.79)
+    almost = RunUsage(7, 7, 39, 40, 0, 0.79)
     assert UsageMeter(Budget(**limits), used=almost).near() is None
     for field, value in [("model_calls", 8), ("tool_calls", 8), ("output_tokens", 41), ("cost", 0.8)]:
-        used = Usage(**{**{name: getattr(almost, name) for name in almost.__slots__}, field: value})
+        used = RunUsage(**{**{name: getattr(almost, name) for name in almost.__slots__}, field: value})
         assert UsageMeter(Budget(**limits), used=used).near(), field
 
 
@@ -201,7 +201,7 @@ class Day:
     """A day of a key that others use, too: `used` is what they have."""
 
     budget: Budget
-    used: Usage
+    used: RunUsage
 
     def levels(self, **coming):
         return iterate_limits(self.budget, usage_by_limit(self.used), coming, {}, is_daily=True)
@@ -212,13 +212,13 @@ class Day:
     [
         (
             {"model_calls": 5},
-            Usage(model_calls=5),
+            RunUsage(model_calls=5),
             "The key's daily limit of 5 model calls is used up (5 used).",
         ),
-        ({"cost": 0.5}, Usage(cost=0.625), "The key's daily limit of 0.5 (cost) is used up (0.625 used)."),
+        ({"cost": 0.5}, RunUsage(cost=0.625), "The key's daily limit of 0.5 (cost) is used up (0.625 used)."),
         (
             {"tokens": 100},
-            Usage(input_tokens=99),
+            RunUsage(input_tokens=99),
             "daily limit of 100 tokens is used up (99 used, and the next",
         ),
     ],
@@ -236,7 +236,7 @@ async def test_a_limit_that_is_shared_binds_beside_the_run_s_own_and_is_named(li
 
 
 async def test_tool_calls_are_allowed_by_what_is_shared_too():
-    meter = UsageMeter(shared=Day(Budget(tool_calls=3), Usage(tool_calls=2)))
+    meter = UsageMeter(shared=Day(Budget(tool_calls=3), RunUsage(tool_calls=2)))
     assert meter.allows(tool_calls=1)
     assert not meter.allows(tool_calls=2)
     with pytest.raises(BudgetExhausted, match="daily limit of 3 tool calls"):
@@ -244,18 +244,18 @@ async def test_tool_calls_are_allowed_by_what_is_shared_too():
 
 
 async def test_near_a_shared_limit_is_four_fifths_of_what_was_left_when_the_run_began():
-    day = Day(Budget(model_calls=100), Usage(model_calls=90))
+    day = Day(Budget(model_calls=100), RunUsage(model_calls=90))
     meter = UsageMeter(Budget(model_calls=50), shared=day)
     meter.start()
     assert meter.near() is None, "a run that was taken may use the rest"
-    day.used = Usage(model_calls=97)
+    day.used = RunUsage(model_calls=97)
     assert meter.near() is None
-    day.used = Usage(model_calls=98)
+    day.used = RunUsage(model_calls=98)
     assert meter.near() == "98 of 100 (model calls) of the key's daily limit are used"
 
 
 async def test_what_takes_longer_than_the_seconds_left_of_the_day_is_cut():
-    meter = UsageMeter(Budget(seconds=60), shared=Day(Budget(seconds=100), Usage(seconds=99.95)))
+    meter = UsageMeter(Budget(seconds=60), shared=Day(Budget(seconds=100), RunUsage(seconds=99.95)))
     meter.start()
     with pytest.raises(BudgetExhausted, match="The key's daily limit of 100 seconds is used up"):
         async with meter.in_time():
@@ -307,7 +307,7 @@ async def test_a_step_failing_in_its_own_bounds_is_no_matter_of_the_budget():
 
 
 async def test_a_refusal_is_no_warning_in_the_log(caplog):
-    meter = UsageMeter(Budget(model_calls=1), used=Usage(model_calls=1))
+    meter = UsageMeter(Budget(model_calls=1), used=RunUsage(model_calls=1))
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             with pytest.raises(BudgetExhausted):

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 from pydantic import TypeAdapter
 
 from maniple.agents.middleware.text_tools import parse_text_call, parse_tool_calls
-from maniple.store.serde import serializer
+from maniple.store.redaction import make_serializer
 
 NAMES = {"bash_tool", "crawl_tool"}
 
@@ -49,6 +49,6 @@ def test_anything_else_stays_an_answer(text):
 def test_arguments_are_kept_whatever_a_model_writes(arguments):
     call = {"name": "bash_tool", "args": arguments, "id": "1", "type": "tool_call"}
     message = parse_tool_calls(AIMessage("", tool_calls=[call]), NAMES)
-    kept = serializer().loads_typed(serializer().dumps_typed(message)).tool_calls[0]["args"]
+    kept = make_serializer().loads_typed(make_serializer().dumps_typed(message)).tool_calls[0]["args"]
     assert str(2**70) in str(kept) or "left out: nested deeper than 100 levels" in str(kept)
     assert isinstance(TypeAdapter(dict[str, int | list[int] | dict]).validate_python(kept), dict)

@@ -8,7 +8,7 @@ from langgraph.types import Command
 from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.call_records import CallRecords
 from maniple.agents.run_scope import RunScope, run_scope
-from maniple.store import Usage
+from maniple.store import RunUsage
 from tests.agents.ledger import Book
 from tests.agents.pausing import Machine, calls, life, scope, script
 from tests.openai_server import call, reply
@@ -188,7 +188,7 @@ async def test_a_result_on_record_is_handed_out_though_the_budget_is_used_up(tmp
         await it.die({"messages": [("user", "do it")]}, machine, calls=2)
     (first,) = book.of_tool("look")
     await book.end(first.run_id, first.tool_call_id, '{"status": "success", "content": "as recorded"}')
-    meter = UsageMeter(Budget(tool_calls=2), used=Usage(tool_calls=2))
+    meter = UsageMeter(Budget(tool_calls=2), used=RunUsage(tool_calls=2))
     async with life(tmp_path, script(DONE), machine, RunScope("r", book, meter)) as it:
         it.config["callbacks"] = meter.callbacks
         (waiting,) = await it.recover()

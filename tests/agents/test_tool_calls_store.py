@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
-from maniple.store.open import open_store
+from maniple.store.configured import open_store
 from maniple.store.records import RunRecord, Thread
 from tests.agents.pausing import Life, Machine, script
 from tests.openai_server import call, reply

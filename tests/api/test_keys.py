@@ -117,7 +117,7 @@ async def test_the_last_key_revoked_lets_nobody_in_until_the_keys_are_forgotten(
                 await it.client.post("/api/chat/stream", json=QUESTION, headers=headers)
             ).status_code == 401
             assert (await it.client.get("/healthz", headers=headers)).json()["model"] == ""
-        assert await keys.forget() == 1
+        assert await keys.delete_revoked() == 1
         assert (await it.client.get("/api/threads")).status_code == 200
 
 

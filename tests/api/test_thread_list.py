@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.store import Thread
-from maniple.store.sqlite.runs import _COLUMNS, _values
+from maniple.store.sqlite.tables import RUN_COLUMNS, run_values
 from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, serving
 from tests.store.samples import a_run, a_thread
@@ -52,15 +52,15 @@ async def test_a_page_asks_the_store_twice_however_long_it_is(it: Inside):
     for _ in range(60):
         await thread_with(it, "completed")
     asked = 0
-    lane = it.service.store._database._reading
-    do = lane.do
+    executor = it.service.store._database._read_executor
+    submit = executor.submit
 
     def counted(work):
         nonlocal asked
         asked += 1
-        return do(work)
+        return submit(work)
 
-    lane.do = counted
+    executor.submit = counted
     each = []
     for limit in (1, 60):
         asked = 0
@@ -88,12 +88,12 @@ async def _fill(it: Inside, count: int) -> None:
     sql = "INSERT INTO threads VALUES (NULL, ?, ?, ?, ?, ?)"
     await store._database.write(lambda connection: connection.executemany(sql, rows) and None)
     runs = [
-        _values(replace(a_run(one, at=one.created_at + third / 4), status="completed"))
+        run_values(replace(a_run(one, at=one.created_at + third / 4), status="completed"))
         for one in threads
         for third in range(3)
     ]
     marks = ", ".join("?" * len(runs[0]))
-    into = f"INSERT INTO runs ({_COLUMNS}) VALUES ({marks})"
+    into = f"INSERT INTO runs ({RUN_COLUMNS}) VALUES ({marks})"
     await store._database.write(lambda connection: connection.executemany(into, runs) and None)
 
 

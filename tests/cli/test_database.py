@@ -61,7 +61,7 @@ async def test_a_backup_made_beside_a_server_holds_all_that_is_kept(tmp_path: Pa
     assert [oct(path.stat().st_mode & 0o777) for path in (copy, copy / "maniple.db")] == ["0o700", "0o600"]
     async with open_store(copy / "maniple.db", copy / "artifacts", server=True) as store:
         assert await store.check() == []
-        [left] = await store.runs.unfinished("server")
+        [left] = await store.runs.list_orphaned("server")
         assert left.run_id == run.run_id
         assert len(await store.events.read(run.run_id)) == 5
         assert (await store.artifacts.open(made)).read_bytes() == b"content"
@@ -102,7 +102,7 @@ async def test_nothing_is_made_where_nothing_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "settings", "words"),
     [
-        ("no database\n" * 1000, {}, "is damaged or no database"),
+        ("no database\n" * 1000, {}, "is damaged or not a database"),
         ("", {"MANIPLE_STORE__PATH": "/proc/none/maniple.db"}, "/proc/none"),
         ("", {"MANIPLE_STORE__PATH": "/dev/full"}, "/dev/full"),
     ],

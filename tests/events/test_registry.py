@@ -13,7 +13,7 @@ from maniple.events.base import UnknownEventType
 from maniple.events.typescript import typescript_types
 from maniple.redaction import Redactor
 from maniple.replay.telling import Telling
-from maniple.store import EventRecord, open_store, stored
+from maniple.store import EventRecord, open_store, read_event_pages
 from tests.events.raw_events import Turn, raw
 from tests.store.samples import stored_run
 
@@ -76,7 +76,7 @@ async def test_a_new_event_type_needs_no_other_file(weather, tmp_path):
     async with open_store(tmp_path / "maniple.db", tmp_path, server=True) as store:
         run = await stored_run(store)
         await store.events.append([(run.run_id, [EventRecord(1, event.type, as_json(event))])])
-        [[record]] = [page async for page in stored(store.events, run.run_id)]
+        [[record]] = [page async for page in read_event_pages(store.events, run.run_id)]
     assert read_event(record.type, record.data) == event
     view = RunView()
     view.apply_records([record])

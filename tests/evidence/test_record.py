@@ -16,7 +16,7 @@ PAGE = "https://e.test/a"
 @pytest.fixture
 def most_characters(request, monkeypatch):
     """What the texts of a run may have together, where a test asks for another bound."""
-    for module in ("maniple.evidence.memory", "maniple.store.sqlite.evidence"):
+    for module in ("maniple.evidence.memory", "maniple.store.sqlite.run_tables"):
         if asked := getattr(request, "param", None):
             monkeypatch.setattr(f"{module}.MOST_CHARACTERS", asked)
 

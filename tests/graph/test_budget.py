@@ -6,7 +6,7 @@ import re
 import pytest
 
 from maniple.agents.budget import Budget, Prices, UsageMeter
-from maniple.store import Usage
+from maniple.store import RunUsage
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
 from tests.team import agents, data, plan, said, scripted_team, status, step
@@ -113,7 +113,7 @@ async def test_a_step_that_hangs_is_cut_when_the_seconds_are_over():
 
 async def test_a_run_that_was_recovered_goes_on_with_what_it_had_used():
     async with scripted_team(TEAM) as it:
-        meter = UsageMeter(Budget(model_calls=50), used=Usage(model_calls=45))
+        meter = UsageMeter(Budget(model_calls=50), used=RunUsage(model_calls=45))
         frames = await metered(it, meter)
     assert "skipped" in statuses(frames)
     assert meter.exhausted

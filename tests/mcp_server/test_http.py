@@ -110,7 +110,7 @@ async def test_another_keys_run_and_conversation_are_not_found(here: Site, mode)
         assert (result.is_error, words(result)) == (True, "There is no such run.")
         own = await host.run(thread_id=run["thread_id"], **QUESTION)
         assert "assistant" not in str(own["answer"])
-    [asked] = await here.service.store.runs.of_thread(run["thread_id"], 10)
+    [asked] = await here.service.store.runs.list_by_thread(run["thread_id"], 10)
     assert asked.run_id == run["run_id"]
 
 

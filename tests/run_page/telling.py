@@ -7,7 +7,7 @@ from maniple.run_page.ledger import enter_times
 from maniple.run_page.page import render
 from maniple.run_page.pictures import Pictures
 from maniple.run_page.story import Story
-from maniple.store import Artifact, EventRecord, RunRecord, ToolCallRecord, Usage
+from maniple.store import Artifact, EventRecord, RunRecord, RunUsage, ToolCallRecord
 
 CALL = "r1_browser_browser_c1"
 SHOT = "/api/artifacts/shot-1"
@@ -39,7 +39,7 @@ def run_record(**known: Any) -> RunRecord:
         "process": "p",
         "status": "completed",
     }
-    return RunRecord(**{**row, "request": "{}", "created_at": 1_800_000_000.0, "usage": Usage(), **known})
+    return RunRecord(**{**row, "request": "{}", "created_at": 1_800_000_000.0, "usage": RunUsage(), **known})
 
 
 BROWSED = [

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, async_playwright
 from maniple.browser.executable import find_executable
 from maniple.config import BrowserSettings
 from maniple.run_page.story import _HANDLERS
-from maniple.store import Artifact, ToolCallRecord, Usage
+from maniple.store import Artifact, RunUsage, ToolCallRecord
 from tests.run_page.telling import BROWSED, page, run_record
 from tests.run_page.telling import step as browser_step
 
@@ -119,7 +119,7 @@ RUNS = st.builds(
         request=request,
         created_at=begun,
         ended_at=ended,
-        usage=Usage(cost=begun),
+        usage=RunUsage(cost=begun),
     ),
     *(WORDS, st.one_of(st.none(), WORDS), JSON_TEXTS, st.floats(allow_nan=True), TIMES),
 )

@@ -62,7 +62,7 @@ async def run(folder, recording: str, *, followed: bool = True):
             # The report comes after the browser's work.
             await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"]["reporter"], 100)
         frames = checked(await told_by(engine, run_id))
-        kept = {one.artifact_id: one for one in await store.artifacts.of_run(run_id)}
+        kept = {one.artifact_id: one for one in await store.artifacts.list_by_run(run_id)}
         contents = {
             key: (await store.artifacts.open(one)).read_bytes()
             for key, one in kept.items()
@@ -126,7 +126,7 @@ async def test_a_run_that_is_cancelled_has_its_recording_so_far(tmp_path):
         async with asyncio.timeout(60):
             await shop.stuck.wait()
         assert (await engine.cancel(run_id)).status == "cancelled"
-        kept = [one.media_type for one in await store.artifacts.of_run(run_id)]
+        kept = [one.media_type for one in await store.artifacts.list_by_run(run_id)]
         frames = checked(await told_by(engine, run_id))
     assert kept.count("image/gif") == 1
     assert status(frames) == "cancelled"

@@ -12,7 +12,7 @@ from maniple.graph import RunOptions
 from maniple.runs import Accepted, NotWaiting, Rules, ThreadBusy, open_engine
 from maniple.runs.open import Kind
 from maniple.store import RunRecord, open_store
-from maniple.store.sqlite.runs import SqliteRuns
+from maniple.store.sqlite.tables import SqliteRuns
 from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
 from tests.runs.test_engine import Opened
 from tests.team import checked, scripted_team, status

@@ -82,7 +82,7 @@ async def test_searches_and_pages_are_sources_and_a_page_is_an_artifact_once(tmp
             evidence = store.evidence(run_id)
             (source,) = await evidence.sources()
             texts = await evidence.texts(1)
-            (artifact,) = await store.artifacts.of_run(run_id)
+            (artifact,) = await store.artifacts.list_by_run(run_id)
             content = (await store.artifacts.open(artifact)).read_text(encoding="utf-8")
     assert status(frames) == "completed"
     results = [one["tool_result"] for one in data(frames, "tool_call_result")]
@@ -109,7 +109,7 @@ async def test_a_run_that_goes_on_in_another_process_knows_what_it_has_read(tmp_
         async with process(tmp_path, server) as (engine, store):
             frames = checked(await told(engine, run_id))
             after = await store.evidence(run_id).sources()
-            kept = await store.artifacts.of_run(run_id)
+            kept = await store.artifacts.list_by_run(run_id)
     assert status(frames) == "completed"
     assert [source.url for source in before] == ["https://e.test/tea"]
     assert [(source.number, source.url) for source in after] == [

@@ -33,9 +33,9 @@ async def test_a_page_that_was_kept_and_not_told_of_is_told_of_by_who_goes_on_wi
     await store.evidence(run.run_id).add(URL, "Tea", "page", "3 euros")
     [first] = await taken_up(store, run)  # and its process ends before that is recorded
     assert await taken_up(store, run) == [first]
-    (artifact,) = await store.artifacts.of_run(run.run_id)
+    (artifact,) = await store.artifacts.list_by_run(run.run_id)
     assert artifact.sha256 == hashlib.sha256(f"Source: {URL}\n\n3 euros".encode()).hexdigest()
     event = made(artifact)
     await store.events.append([(run.run_id, [EventRecord(1, event.type, as_json(event))])])
     assert await taken_up(store, run) == []
-    assert len(await store.artifacts.of_run(run.run_id)) == 1
+    assert len(await store.artifacts.list_by_run(run.run_id)) == 1

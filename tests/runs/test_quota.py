@@ -14,7 +14,7 @@ from maniple.errors import BudgetExhausted, StoreFull
 from maniple.runs.left_behind import recover
 from maniple.runs.quota import DAY_SECONDS, Allowance, DailyLimit, Quotas
 from maniple.runs.request import RunRequest
-from maniple.store import KeyLimits, RunRecord, Store, Usage, open_store
+from maniple.store import KeyLimits, RunRecord, RunUsage, Store, open_store
 from tests.openai_server import SIMPLE, serving
 from tests.runs.test_recovery import process, told
 from tests.store.samples import a_run, a_thread
@@ -39,7 +39,7 @@ class Key:
 
     async def run(self, calls: int = 0, at: float | None = None) -> RunRecord:
         thread = await self.store.threads.create(a_thread(self.owner))
-        used = Usage(model_calls=calls)
+        used = RunUsage(model_calls=calls)
         return await self.store.runs.add(a_run(thread, at=self.now if at is None else at, usage=used))
 
     async def working(self, calls: int = 0) -> tuple[RunRecord, UsageMeter]:
@@ -161,7 +161,7 @@ async def test_a_clock_that_jumps_frees_and_freezes_nobody_for_longer_than_a_day
 
 
 async def test_who_has_no_daily_limits_is_never_added_up(key: Key, monkeypatch):
-    monkeypatch.setattr(key.store.runs, "used", None)
+    monkeypatch.setattr(key.store.runs, "sum_usage", None)
     free, _ = await key.store.keys.add("free", KeyLimits(max_runs=1))
     for owner in ("", "nobody", free.key_id):
         allowance: Allowance = await key.quotas.refreshed(owner)

@@ -85,7 +85,7 @@ async def test_a_tool_call_of_which_nobody_knows_the_result_is_asked_about(tmp_p
             assert pause.payload["reason"] == "unknown_result"
             await engine.resume(run_id, "it printed 4", interrupt_id=pause.interrupt_id)
             frames = [(e.type, e.data()) for e in (await told(engine, run_id))[len(first) :]]
-            calls = await store.ledger.of_run(run_id)
+            calls = await store.ledger.list_by_run(run_id)
     assert status(checked(first)) == "interrupted"
     assert status(frames) == "completed"
     assert "it printed 4" in str(calls)

@@ -58,11 +58,11 @@ async def fill(path: Path) -> None:
             tell(artifact=error.code, drafts=len(list((path.parent / "artifacts").glob("[!.]*"))))
         tell(kept=len(await store.events.read(run.run_id, 0, number + 100)) == number)
         try:
-            await store.try_out()
+            await store.probe()
         except StoreError as error:
             tell(tried=error.code)
         (path.parent / "ballast").unlink()
-        await store.try_out()
+        await store.probe()
         await store.events.append([(run.run_id, some_events(number + 1, number + 3))])
         await store.checkpointer.aput(_place(), _checkpoint(), {}, {})
         tell(after=(await store.events.last(run.run_id)).number - number, problems=await store.check())

@@ -9,7 +9,7 @@ import pytest
 
 from maniple.errors import FileError, StoreError
 from maniple.store import open_store
-from maniple.store.files import OWN
+from maniple.store.artifact_files import OWNERSHIP_MARK
 from tests.store.samples import a_run, a_thread, stored_run
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ async def test_content_comes_back_with_its_size_and_digest(store, tmp_path):
         assert path.read_bytes() == content
         assert path.name == artifact.artifact_id
         assert path.stat().st_mode & 0o077 == 0
-    assert len(await store.artifacts.of_run(run.run_id)) == 3
+    assert len(await store.artifacts.list_by_run(run.run_id)) == 3
 
 
 async def test_an_artifact_is_found_by_its_owner_only(store):
@@ -64,7 +64,7 @@ async def test_a_name_never_leads_anywhere(store, tmp_path, name, kept):
 
 
 def files_in(folder):
-    return sorted(file.name for file in folder.iterdir() if file.name != OWN)
+    return sorted(file.name for file in folder.iterdir() if file.name != OWNERSHIP_MARK)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_nothing_but_an_ordinary_file_is_kept(store, tmp_path, planted, na
     run = await stored_run(store)
     with pytest.raises(FileError):
         await store.artifacts.add(run, "a", "text/plain", planted / name)
-    assert await store.artifacts.of_run(run.run_id) == []
+    assert await store.artifacts.list_by_run(run.run_id) == []
     assert files_in(tmp_path / "artifacts") == []
 
 
@@ -138,7 +138,7 @@ async def test_vacuum_leaves_what_was_there_before_the_folder_was_one_databases(
     assert files_in(folder) == ["anothers"]
     # What came since is this database's alone.
     long_ago = time.time() - 2 * 24 * 3600
-    os.utime(folder / OWN, (long_ago - 3600, long_ago - 3600))
+    os.utime(folder / OWNERSHIP_MARK, (long_ago - 3600, long_ago - 3600))
     (folder / "stray").write_bytes(b"of a deleted run")
     os.utime(folder / "stray", (long_ago, long_ago))
     await store.vacuum()

@@ -22,7 +22,7 @@ async def test_many_writers_at_once_lose_nothing(store):
             await store.ledger.end(run_id, f"call{number}", "{}")
 
     await asyncio.gather(*(calls(run.run_id) for run in runs))
-    kept = [await store.ledger.of_run(run.run_id) for run in runs]
+    kept = [await store.ledger.list_by_run(run.run_id) for run in runs]
     assert [len(calls) for calls in kept] == [20] * WRITERS
     assert all(call.result == "{}" for calls in kept for call in calls)
 

@@ -61,7 +61,7 @@ async def test_a_time_limit_around_a_call_passes_through_and_the_store_stays_usa
         async with asyncio.timeout(0.002):
             await store.artifacts.add(run, "big", "text/plain", bytes(30_000_000))
     assert (await store.events.last(run.run_id)).number == 1
-    assert len(await store.artifacts.of_run(run.run_id)) == 1
+    assert len(await store.artifacts.list_by_run(run.run_id)) == 1
 
 
 async def test_a_call_after_the_end_is_refused_with_words(tmp_path):
@@ -92,6 +92,6 @@ async def test_an_artifact_whose_adding_was_cancelled_is_there_whole_or_not_at_a
             await asyncio.sleep(0)
         adding.cancel()
         await asyncio.wait([adding])
-    kept = {artifact.artifact_id for artifact in await store.artifacts.of_run(run.run_id)}
+    kept = {artifact.artifact_id for artifact in await store.artifacts.list_by_run(run.run_id)}
     assert kept == {file.name for file in (tmp_path / "artifacts").glob("[!.]*")}
     assert await store.check() == []

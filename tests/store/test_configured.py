@@ -9,8 +9,13 @@ from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings
 from maniple.config.run_settings import StoreSettings
 from maniple.store import open_store
-from maniple.store.configured import ARTIFACTS, open_configured_store, place_of
-from maniple.store.open import TEMPORARY_PREFIX, open_temporary_store
+from maniple.store.configured import (
+    ARTIFACTS,
+    TEMPORARY_PREFIX,
+    open_configured_store,
+    open_temporary_store,
+    storage_folder,
+)
 from tests.store.samples import stored_run
 
 pytestmark = pytest.mark.anyio
@@ -80,7 +85,7 @@ def test_the_usual_database_is_known_by_any_name(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     named = settings_of(tmp_path / "real", tmp_path / "link" / "maniple.db")
-    assert place_of(named, ARTIFACTS) == place_of(settings_of(tmp_path / "real"), ARTIFACTS)
+    assert storage_folder(named, ARTIFACTS) == storage_folder(settings_of(tmp_path / "real"), ARTIFACTS)
 
 
 def test_threads_of_two_databases_have_no_workspace_in_common_but_their_own_earlier_ones(tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.errors import StoreError
-from maniple.store import EventRecord, KeyLimits, Usage
+from maniple.store import EventRecord, KeyLimits, RunUsage
 from tests.store.samples import a_run, a_thread, some_events, stored_run
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +71,7 @@ async def test_touching_renames_and_dates_a_thread(store):
 
 async def test_a_run_changes_field_by_field(store):
     run = await stored_run(store)
-    usage = Usage(1, 2, 3, 4, 5.5, 0.25)
+    usage = RunUsage(1, 2, 3, 4, 5.5, 0.25)
     changed = await store.runs.change(run.run_id, status="running", started_at=7.0, usage=usage)
     assert changed == replace(run, status="running", started_at=7.0, usage=usage)
     assert await store.runs.get(run.run_id) == changed
@@ -95,7 +95,7 @@ async def test_a_run_needs_a_thread(store):
 
 async def test_runs_are_listed_by_thread(store):
     first, second = await stored_run(store), await stored_run(store)
-    assert await store.runs.of_thread(first.thread_id) == [first]
+    assert await store.runs.list_by_thread(first.thread_id) == [first]
     assert await store.runs.list("") == [second, first]
 
 
@@ -103,7 +103,7 @@ async def test_what_was_not_started_is_unfinished_and_can_be_claimed(store):
     run = await stored_run(store)
     await stored_run(store, kind="chat")
     await stored_run(store, status="completed")
-    assert await store.runs.unfinished("server") == [run]
+    assert await store.runs.list_orphaned("server") == [run]
     claimed = await store.runs.claim(run)
     assert claimed is not None
     assert claimed.recoveries == 1
@@ -113,69 +113,69 @@ async def test_what_was_not_started_is_unfinished_and_can_be_claimed(store):
 
 async def test_what_this_process_drives_is_not_left_behind(store):
     first, second = await stored_run(store), await stored_run(store, kind="chat")
-    begun = await store.runs.begin(first.run_id, started_at=5.0)
+    begun = await store.runs.start(first.run_id, started_at=5.0)
     assert (begun.status, begun.started_at) == ("running", 5.0)
-    assert await store.runs.unfinished(None, [first.run_id]) == [second]
-    assert await store.runs.unfinished(None, thread_id=first.thread_id) == [begun]
-    assert await store.runs.elsewhere(first.thread_id) == []
-    assert await store.runs.begin("nobody") is None
+    assert await store.runs.list_orphaned(None, [first.run_id]) == [second]
+    assert await store.runs.list_orphaned(None, thread_id=first.thread_id) == [begun]
+    assert await store.runs.list_in_other_processes(first.thread_id) == []
+    assert await store.runs.start("nobody") is None
 
 
 async def test_usage_adds_up_over_the_runs_of_an_owner(store):
     thread = await store.threads.create(a_thread("ann"))
     for at in (10.0, 20.0, 30.0):
         run = await store.runs.add(a_run(thread, at=at))
-        await store.runs.change(run.run_id, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
-    assert await store.runs.used("ann", 15.0, 40.0) == Usage(2, 4, 6, 8, 1.0, 0.5)
-    assert await store.runs.used("ann", 15.0, 25.0) == Usage(1, 2, 3, 4, 0.5, 0.25)
-    assert await store.runs.used("bob", 0.0, 40.0) == Usage()
+        await store.runs.change(run.run_id, usage=RunUsage(1, 2, 3, 4, 0.5, 0.25))
+    assert await store.runs.sum_usage("ann", 15.0, 40.0) == RunUsage(2, 4, 6, 8, 1.0, 0.5)
+    assert await store.runs.sum_usage("ann", 15.0, 25.0) == RunUsage(1, 2, 3, 4, 0.5, 0.25)
+    assert await store.runs.sum_usage("bob", 0.0, 40.0) == RunUsage()
 
 
 async def test_what_began_before_a_window_and_ended_in_it_counts(store):
     thread = await store.threads.create(a_thread("ann"))
-    run = await store.runs.add(a_run(thread, at=10.0, usage=Usage(1)))
-    assert await store.runs.used("ann", 20.0, 40.0) == Usage()
-    await store.runs.change(run.run_id, usage=Usage(5), ended_at=30.0)
-    assert await store.runs.used("ann", 20.0, 40.0) == Usage(5)
-    assert await store.runs.used("ann", 0.0, 40.0) == Usage(5), "once, though it began there, too"
+    run = await store.runs.add(a_run(thread, at=10.0, usage=RunUsage(1)))
+    assert await store.runs.sum_usage("ann", 20.0, 40.0) == RunUsage()
+    await store.runs.change(run.run_id, usage=RunUsage(5), ended_at=30.0)
+    assert await store.runs.sum_usage("ann", 20.0, 40.0) == RunUsage(5)
+    assert await store.runs.sum_usage("ann", 0.0, 40.0) == RunUsage(5), "once, though it began there, too"
 
 
 async def test_what_deleted_runs_used_stays_used(store):
     now = time.time()
     thread, other = [await store.threads.create(a_thread("ann")) for _ in range(2)]
-    ended = a_run(thread, at=now - 60, ended_at=now, usage=Usage(1, 2, 3, 4, 0.5, 0.25))
+    ended = a_run(thread, at=now - 60, ended_at=now, usage=RunUsage(1, 2, 3, 4, 0.5, 0.25))
     for run in (ended, a_run(thread, at=now - 50)):
         await store.runs.add(run)
-    await store.runs.add(a_run(other, at=now - 40, usage=Usage(10)))
-    before = await store.runs.used("ann", now - 90, now)
+    await store.runs.add(a_run(other, at=now - 40, usage=RunUsage(10)))
+    before = await store.runs.sum_usage("ann", now - 90, now)
     assert await store.threads.delete(thread.thread_id)
     assert not await store.threads.delete(thread.thread_id)
-    assert await store.runs.used("ann", now - 90, now) == before == Usage(11, 2, 3, 4, 0.5, 0.25)
-    assert await store.runs.used("ann", now - 45, now) == before, "it ended in that window"
-    assert await store.runs.used("ann", now - 90, now - 55) == Usage(1, 2, 3, 4, 0.5, 0.25)
-    assert await store.runs.used("bob", now - 90, now) == Usage()
+    assert await store.runs.sum_usage("ann", now - 90, now) == before == RunUsage(11, 2, 3, 4, 0.5, 0.25)
+    assert await store.runs.sum_usage("ann", now - 45, now) == before, "it ended in that window"
+    assert await store.runs.sum_usage("ann", now - 90, now - 55) == RunUsage(1, 2, 3, 4, 0.5, 0.25)
+    assert await store.runs.sum_usage("bob", now - 90, now) == RunUsage()
 
 
 async def test_what_deleted_runs_used_is_forgotten_when_no_window_reaches_it(store):
     now = time.time()
     thread = await store.threads.create(a_thread("ann"))
     for days in (-30, -3, -1, 1, 30):  # a clock that was ahead dates later than now
-        await store.runs.add(a_run(thread, at=now + days * 86_400, usage=Usage(1)))
+        await store.runs.add(a_run(thread, at=now + days * 86_400, usage=RunUsage(1)))
     await store.threads.delete(thread.thread_id)
-    assert await store.runs.used("ann", 0.0, 2 * now) == Usage(2)
+    assert await store.runs.sum_usage("ann", 0.0, 2 * now) == RunUsage(2)
 
 
 async def test_what_a_run_used_before_it_waits_counts_from_then_on_and_when_it_is_deleted(store):
     day, now = 24 * 3600.0, time.time()
     thread = await store.threads.create(a_thread("ann", at=now - 2 * day))
     run = await store.runs.add(a_run(thread, at=now - 2 * day))
-    used = Usage(1, 2, 3, 4, 0.5, 0.25)
+    used = RunUsage(1, 2, 3, 4, 0.5, 0.25)
     await store.runs.change(run.run_id, usage=used, status="interrupted")
-    assert await store.runs.used("ann", now - day, now + 60) == Usage()
+    assert await store.runs.sum_usage("ann", now - day, now + 60) == RunUsage()
     await store.threads.touch(thread.thread_id)
-    assert await store.runs.used("ann", now - day, now + 60) == used
+    assert await store.runs.sum_usage("ann", now - day, now + 60) == used
     await store.threads.delete(thread.thread_id)
-    assert await store.runs.used("ann", now - day, now + 60) == used
+    assert await store.runs.sum_usage("ann", now - day, now + 60) == used
 
 
 async def test_events_are_read_back_from_anywhere(store):
@@ -229,7 +229,7 @@ async def test_a_tool_call_begun_again_shows_what_is_known_of_it(store):
     again = await store.ledger.begin(run.run_id, "c1", "bash_tool", "{}")
     assert (again.result, again.arguments, again.begun_at) == ('"done"', '{"cmd": "ls"}', call.begun_at)
     await store.ledger.begin(run.run_id, "c2", "crawl_tool", "{}")
-    assert [one.tool_call_id for one in await store.ledger.of_run(run.run_id)] == ["c1", "c2"]
+    assert [one.tool_call_id for one in await store.ledger.list_by_run(run.run_id)] == ["c1", "c2"]
 
 
 async def test_a_key_is_found_by_its_secret_until_it_is_revoked(store):
@@ -253,12 +253,12 @@ async def test_a_key_is_found_by_its_secret_until_it_is_revoked(store):
 async def test_keys_are_forgotten_together_and_only_when_none_is_valid(store):
     keys = [(await store.keys.add(name))[0] for name in ("one", "two")]
     await store.keys.revoke(keys[0].key_id)
-    assert await store.keys.forget() == 0
+    assert await store.keys.delete_revoked() == 0
     assert [one.key_id for one in await store.keys.list()] == [key.key_id for key in keys]
     await store.keys.revoke(keys[1].key_id)
-    assert await store.keys.forget() == 2
+    assert await store.keys.delete_revoked() == 2
     assert await store.keys.list() == []
-    assert await store.keys.forget() == 0
+    assert await store.keys.delete_revoked() == 0
 
 
 async def test_deleting_a_thread_deletes_all_that_belongs_to_it(store):
@@ -273,11 +273,11 @@ async def test_deleting_a_thread_deletes_all_that_belongs_to_it(store):
     assert not await store.threads.delete(run.thread_id)
     assert await store.runs.get(run.run_id) is None
     assert await store.events.last(run.run_id) is None
-    assert await store.ledger.of_run(run.run_id) == []
+    assert await store.ledger.list_by_run(run.run_id) == []
     assert await store.artifacts.get(artifact.artifact_id, None) is None
     assert not path.exists()
     assert (await store.artifacts.open(kept)).read_bytes() == b"b"
-    assert len(await store.ledger.of_run(other.run_id)) == 1
+    assert len(await store.ledger.list_by_run(other.run_id)) == 1
 
 
 async def test_a_healthy_store_has_no_problems(store):
@@ -295,7 +295,7 @@ async def test_the_runs_of_a_thread_that_wait_are_found_among_all(store):
         (other, "interrupted"),
     ):
         await store.runs.add(a_run(on, status=status))
-    waiting = await store.runs.waiting(thread.thread_id)
+    waiting = await store.runs.list_interrupted(thread.thread_id)
     assert [(run.thread_id, run.status) for run in waiting] == [(thread.thread_id, "interrupted")] * 2
     assert waiting[0].created_at > waiting[1].created_at
 
@@ -304,5 +304,5 @@ async def test_the_artifacts_of_a_thread_are_those_of_its_runs(store):
     run, again = await stored_run(store), await stored_run(store)
     made = [await store.artifacts.add(run, name, "text/plain", b"x") for name in ("a", "b")]
     await store.artifacts.add(again, "c", "text/plain", b"x")
-    assert await store.artifacts.of_thread(run.thread_id) == made
-    assert await store.artifacts.of_thread("nowhere") == []
+    assert await store.artifacts.list_by_thread(run.thread_id) == made
+    assert await store.artifacts.list_by_thread("nowhere") == []

@@ -39,7 +39,7 @@ async def test_a_full_disk_is_told_loses_nothing_and_writing_goes_on_when_there_
     told = in_namespace(mounting, "fill", disk / "maniple.db")
     full, checkpoint, artifact, kept, tried, after = told
     assert full["code"] == checkpoint["checkpoint"] == artifact["artifact"] == "store_full"
-    assert "free some space" in full["message"]
+    assert "Free some space" in full["message"]
     assert artifact["drafts"] == 0
     assert kept == {"kept": True}
     assert tried == {"tried": "store_full"}
@@ -85,14 +85,14 @@ def test_the_namespaces_of_these_tests_can_be_made():
 
 
 async def test_a_write_that_failed_is_tried_again_before_the_store_counts_as_usable(store):
-    await store.try_out()
+    await store.probe()
     writes = store._database
     await writes.execute("PRAGMA query_only = ON")
-    await store.try_out()  # nothing has failed yet
+    await store.probe()  # nothing has failed yet
     with pytest.raises(StoreReadOnly):
         await store.threads.create(a_thread())
     for _ in range(2):
         with pytest.raises(StoreReadOnly, match="cannot be opened or written"):
-            await store.try_out()
+            await store.probe()
     await writes.execute("PRAGMA query_only = OFF")
-    await store.try_out()
+    await store.probe()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from maniple.store import KeyLimits, export
+from maniple.store import KeyLimits, export_records
 from tests.store.samples import some_events, stored_run
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +20,7 @@ async def test_everything_of_a_thread_is_exported_but_secrets(store):
     await store.evidence(run.run_id).add("https://e.test/a", "A page", "page", "What it says")
     artifact = await store.artifacts.add(run, "a.txt", "text/plain", b"content")
     await store.keys.add("key", KeyLimits())
-    lines = [json.loads(line) async for line in export(store, run.thread_id)]
+    lines = [json.loads(line) async for line in export_records(store, run.thread_id)]
     kinds = [line.pop("record") for line in lines]
     assert kinds == ["thread", "run", *["event"] * 1200, "tool_call", "source", "artifact"]
     assert lines[1]["request"] == {"messages": ["é"]}
@@ -30,11 +30,11 @@ async def test_everything_of_a_thread_is_exported_but_secrets(store):
     assert (lines[-2]["run_id"], lines[-2]["url"]) == (run.run_id, "https://e.test/a")
     assert "What it says" not in str(lines)
     assert lines[-1]["sha256"] == artifact.sha256
-    everything = [json.loads(line) async for line in export(store)]
+    everything = [json.loads(line) async for line in export_records(store)]
     assert len(everything) == len(lines) + 2
     assert other.thread_id in {line.get("thread_id") for line in everything}
 
 
 async def test_a_thread_that_is_not_there_cannot_be_exported(store):
     with pytest.raises(LookupError, match="nowhere"):
-        [line async for line in export(store, "nowhere")]
+        [line async for line in export_records(store, "nowhere")]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.store import open_store
-from maniple.store.sqlite.runs import _COLUMNS, _values
+from maniple.store.sqlite.tables import RUN_COLUMNS, run_values
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio
@@ -18,11 +18,11 @@ async def stored(path, count):
         thread = await store.threads.create(a_thread())
         request = '{"messages": "' + "x" * 500 + '"}'
         rows = [
-            _values(replace(a_run(thread, at=1000.0 + n), request=request, status="completed"))
+            run_values(replace(a_run(thread, at=1000.0 + n), request=request, status="completed"))
             for n in range(count)
         ]
         marks = ", ".join("?" * len(rows[0]))
-        sql = f"INSERT INTO runs ({_COLUMNS}) VALUES ({marks})"
+        sql = f"INSERT INTO runs ({RUN_COLUMNS}) VALUES ({marks})"
         await store._database.write(lambda connection: connection.executemany(sql, rows) and None)
     return thread
 
@@ -33,8 +33,8 @@ async def quickest(store, thread, middle):
     for _ in range(15):
         begun = time.perf_counter()
         assert len(await store.runs.list("", 20, middle)) == 20
-        assert len(await store.runs.of_thread(thread.thread_id, 20)) == 20
-        assert await store.runs.unfinished("server") == []
+        assert len(await store.runs.list_by_thread(thread.thread_id, 20)) == 20
+        assert await store.runs.list_orphaned("server") == []
         best = min(best, time.perf_counter() - begun)
     return best
 

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from maniple.errors import StoreError
-from maniple.store import Usage, open_store
-from maniple.store.sqlite.connection import connect
-from maniple.store.sqlite.migrations import migrate, scripts
+from maniple.store import RunUsage, open_store
+from maniple.store.sqlite.database import connect
+from maniple.store.sqlite.store import load_migrations, migrate
 from tests.store.samples import stored_run
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ def read(path, sql):
 
 
 async def test_an_older_file_is_copied_and_brought_up_to_date(path):
-    versions = scripts()
+    versions = load_migrations()
     with closing(connect(path)) as connection:
         migrate(connection, path, [*versions, SECOND])
         migrate(connection, path, [*versions, SECOND])
@@ -47,11 +47,11 @@ async def test_an_older_file_is_copied_and_brought_up_to_date(path):
 async def test_a_file_of_the_first_version_is_brought_up_to_date_and_counts_what_is_deleted(tmp_path):
     file = tmp_path / "maniple.db"
     with closing(connect(file)) as connection:
-        migrate(connection, file, scripts()[:1])
+        migrate(connection, file, load_migrations()[:1])
     async with open_store(file, tmp_path / "artifacts", server=True) as store:
-        run = await stored_run(store, usage=Usage(7))
+        run = await stored_run(store, usage=RunUsage(7))
         await store.threads.delete(run.thread_id)
-        assert await store.runs.used("", run.created_at - 1, run.created_at) == Usage(7)
+        assert await store.runs.sum_usage("", run.created_at - 1, run.created_at) == RunUsage(7)
         assert await store.check() == []
     assert [copy.name for copy in tmp_path.glob("*.backup")] == ["maniple.db.schema-1.backup"]
 
@@ -59,7 +59,7 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_and_counts_what
 async def test_events_of_an_older_file_are_read_though_nobody_knows_when_they_happened(tmp_path):
     file = tmp_path / "maniple.db"
     with closing(connect(file)) as connection:
-        migrate(connection, file, scripts()[:4])
+        migrate(connection, file, load_migrations()[:4])
     async with open_store(file, tmp_path / "artifacts", server=True) as store:
         run = await stored_run(store)
     with closing(connect(file)) as connection:
@@ -74,7 +74,7 @@ async def test_events_of_an_older_file_are_read_though_nobody_knows_when_they_ha
 
 
 async def test_a_step_that_fails_leaves_the_file_as_it_was(path):
-    versions = scripts()
+    versions = load_migrations()
     with closing(connect(path)) as connection:
         for _ in range(2):
             with pytest.raises(sqlite3.Error):

@@ -35,7 +35,7 @@ async def test_a_terminal_works_beside_a_server_and_leaves_its_runs_alone(tmp_pa
     with child("serve", path) as server:
         told = json.loads(server.stdout.readline())
         async with opened(path, server=False) as store:
-            assert await store.runs.unfinished("server") == []
+            assert await store.runs.list_orphaned("server") == []
             run = await store.runs.get(told["run_id"])
             assert run.process == told["process"]
             await store.threads.touch(run.thread_id, "Renamed beside it")
@@ -50,14 +50,14 @@ async def test_a_run_begins_when_no_other_living_process_works_on_its_thread(tmp
                 await where.runs.add(replace(a_run(thread), process=where.process))
                 for where in (store, other, store)
             ]
-            assert await store.runs.elsewhere(thread.thread_id) == [second]
-            assert (await store.runs.begin(first.run_id)).status == "running"
-            assert await other.runs.begin(second.run_id) is None
+            assert await store.runs.list_in_other_processes(thread.thread_id) == [second]
+            assert (await store.runs.start(first.run_id)).status == "running"
+            assert await other.runs.start(second.run_id) is None
             await store.runs.change(first.run_id, status="completed")
-            assert (await other.runs.begin(second.run_id)).status == "running"
-            assert await store.runs.begin(third.run_id) is None
-            assert await store.runs.begin(second.run_id) is None, "it is not this process's"
-        assert (await store.runs.begin(third.run_id)).status == "running", "the other process has gone"
+            assert (await other.runs.start(second.run_id)).status == "running"
+            assert await store.runs.start(third.run_id) is None
+            assert await store.runs.start(second.run_id) is None, "it is not this process's"
+        assert (await store.runs.start(third.run_id)).status == "running", "the other process has gone"
 
 
 async def test_the_runs_of_a_killed_server_go_to_exactly_one_other(tmp_path):
@@ -67,13 +67,13 @@ async def test_the_runs_of_a_killed_server_go_to_exactly_one_other(tmp_path):
         os.kill(server.pid, signal.SIGKILL)
         server.wait(20)
     async with opened(path) as store, opened(path, server=False) as other:
-        (run,) = await store.runs.unfinished("server")
-        assert await other.runs.unfinished("server") == [run]
+        (run,) = await store.runs.list_orphaned("server")
+        assert await other.runs.list_orphaned("server") == [run]
         claims = [await store.runs.claim(run), await other.runs.claim(run)]
         assert [claim is not None for claim in claims] == [True, False]
         assert claims[0].process == store.process
         assert claims[0].recoveries == 1
-        assert await other.runs.unfinished("server") == []
+        assert await other.runs.list_orphaned("server") == []
 
 
 async def test_a_server_that_ended_makes_room_and_leaves_no_lock_behind(tmp_path):
@@ -103,6 +103,6 @@ async def test_twenty_writers_killed_in_mid_append_lose_nothing_they_acknowledge
             events = await store.events.read(run_id, 0, 1_000_000)
             assert len(events) >= number
             assert events == some_events(1, len(events))
-        assert {run.run_id for run in await store.runs.unfinished("server")} == set(acknowledged)
+        assert {run.run_id for run in await store.runs.list_orphaned("server")} == set(acknowledged)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from maniple.redaction import Redactor
-from maniple.store.redacted_ledger import RedactedLedger
+from maniple.store.redaction import RedactedLedger
 from tests.agents.ledger import Book
 
 pytestmark = pytest.mark.anyio
@@ -19,6 +19,6 @@ async def test_a_call_is_read_back_whatever_the_secrets_are(secret):
         "r", "c", "look", json.dumps({"date": 20261122, "text": f"so {secret} another-secret"})
     )
     await ledger.end("r", "c", json.dumps({"status": "success", "content": f"{secret}!"}))
-    (row,) = await ledger.of_run("r")
+    (row,) = await ledger.list_by_run("r")
     assert json.loads(row.arguments) == {"date": 20261122, "text": "so *** ***"}
     assert json.loads(row.result or "") == {"status": "success", "content": "***!"}

@@ -7,8 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from maniple.redaction import Redactor
-from maniple.store.redacting_serde import RedactingSerializer
-from maniple.store.serde import serializer
+from maniple.store.redaction import RedactingSerializer, make_serializer
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-canary-0123456789"
@@ -36,7 +35,7 @@ def test_a_checkpoint_is_read_back_whole_but_for_its_secrets() -> None:
     serde = redacting(KEY)
     kind, data = serde.dumps_typed(CONVERSATION)
     assert KEY.encode() not in data
-    assert len(data) == len(serializer().dumps_typed(CONVERSATION)[1])
+    assert len(data) == len(make_serializer().dumps_typed(CONVERSATION)[1])
     stars = "*" * len(KEY)
     read = serde.loads_typed((kind, data))
     assert [type(one) for one in read["messages"]] == [HumanMessage, AIMessage, ToolMessage]
@@ -47,7 +46,9 @@ def test_a_checkpoint_is_read_back_whole_but_for_its_secrets() -> None:
 
 
 def test_what_holds_no_secret_is_written_as_ever() -> None:
-    assert redacting("another-secret").dumps_typed(CONVERSATION) == serializer().dumps_typed(CONVERSATION)
+    assert redacting("another-secret").dumps_typed(CONVERSATION) == make_serializer().dumps_typed(
+        CONVERSATION
+    )
     assert redacting(KEY).dumps_typed(None) == ("null", b"")
 
 

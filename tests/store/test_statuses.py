@@ -20,11 +20,11 @@ async def test_the_newest_run_of_each_thread_and_all_that_have_not_ended_are_tol
     ]:
         await store.runs.add(a_run(thread, status=status))
     asked = [one.thread_id for one in (first, second, third, empty)]
-    assert await store.runs.statuses(asked) == {
+    assert await store.runs.list_statuses(asked) == {
         first.thread_id: ["cancelled", "interrupted"],
         second.thread_id: ["queued", "running"],
         third.thread_id: ["completed"],
         empty.thread_id: [],
     }
-    assert await store.runs.statuses([]) == {}
-    assert await store.runs.statuses(["nowhere", 'a"b']) == {"nowhere": [], 'a"b': []}
+    assert await store.runs.list_statuses([]) == {}
+    assert await store.runs.list_statuses(["nowhere", 'a"b']) == {"nowhere": [], 'a"b': []}

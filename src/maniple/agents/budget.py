@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted
 from maniple.llms.windows import count_tokens
-from maniple.store.records import Usage
+from maniple.store.records import RunUsage
 from maniple.types import AGENT_MARK, UNSPOKEN
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
@@ -131,12 +131,12 @@ LIMITS = tuple(field.name for field in fields(Budget))
 """What can be limited."""
 
 
-def usage_of(used: Usage, limit: str) -> float:
+def usage_of(used: RunUsage, limit: str) -> float:
     """Return how much is used of what a field of `Budget` limits."""
     return used.input_tokens + used.output_tokens if limit == "tokens" else getattr(used, limit)
 
 
-def usage_by_limit(used: Usage) -> dict[str, float]:
+def usage_by_limit(used: RunUsage) -> dict[str, float]:
     """Return what is used, by the field of `Budget` that limits it."""
     return {limit: usage_of(used, limit) for limit in LIMITS}
 
@@ -192,14 +192,14 @@ class UsageMeter:
         self,
         budget: Budget | None = None,
         prices: Mapping[str, Prices] | None = None,
-        used: Usage | None = None,
+        used: RunUsage | None = None,
         *,
         shared: SharedLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.budget = budget or Budget()
         self._prices = prices or {}
-        self._used = used or Usage()
+        self._used = used or RunUsage()
         self._shared = shared
         self._shared_before: dict[str, float] = {}
         self._clock = clock
@@ -217,13 +217,13 @@ class UsageMeter:
             }
 
     @property
-    def used(self) -> Usage:
+    def used(self) -> RunUsage:
         """What the run has used so far."""
         worked = 0.0 if self._began is None else self._clock() - self._began
         return replace(self._used, seconds=self._used.seconds + worked)
 
     @property
-    def counted(self) -> Usage:
+    def counted(self) -> RunUsage:
         """The same without the seconds that run, at no expense."""
         return self._used
 

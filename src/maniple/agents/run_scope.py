@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from maniple.agents.budget import UsageMeter
     from maniple.agents.plan_edits import PendingPlanEdits
     from maniple.evidence import Evidence
-    from maniple.store.protocols import Ledger
+    from maniple.store.protocols import ToolCallLedger
 
 KeepFile = Callable[[str, str, bytes], Awaitable["str | None"]]
 """Stores (name, media type, content) and returns the artifact's id; None when the run may store no more."""
@@ -32,7 +32,7 @@ class RunScope:
 
     run_id: str = ""
     """The id that the ledger's records belong to. A resumed or recovered run has the same id."""
-    ledger: Ledger | None = None
+    ledger: ToolCallLedger | None = None
     meter: UsageMeter | None = None
     approval: frozenset[str] = frozenset()
     """Names of the tools that run only after the user has approved their exact arguments."""

@@ -112,7 +112,7 @@ async def _embedded() -> Reached:
 
 async def _store(store: Store) -> Ready:
     try:
-        await store.try_out()
+        await store.probe()
     except StoreError as error:
         return Ready(ready=False, why=str(error))
     return Ready(ready=True)

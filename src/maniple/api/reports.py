@@ -78,7 +78,7 @@ async def report_of(store: Store, run: RunRecord) -> ReportView:
         markdown=content if isinstance(content, str) else "",
         ended_at=run.ended_at,
         usage=UsageView.model_validate(run.usage),
-        artifacts=[ArtifactView.of(artifact) for artifact in await store.artifacts.of_run(run.run_id)],
+        artifacts=[ArtifactView.of(artifact) for artifact in await store.artifacts.list_by_run(run.run_id)],
     )
 
 

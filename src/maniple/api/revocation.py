@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
 
 from maniple.errors import ManipleError, StoreError
-from maniple.store import EventRecord, Keys
+from maniple.store import ApiKeyTable, EventRecord
 
 ASK_SECONDS = 1.0
 
@@ -20,7 +20,7 @@ class KeyRevoked(ManipleError):
 class KeyWatch:
     """Asks the store about the keys whose streams are open, about each at most once a second."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: ApiKeyTable) -> None:
         self._keys = keys
         self._asked: dict[str, tuple[float, bool]] = {}
 

@@ -10,7 +10,7 @@ from maniple.api.state import Service
 from maniple.events.conversation import as_chat_message
 from maniple.runs import NotFound
 from maniple.runtime import thread_state
-from maniple.store import Store, Thread, id_of_named
+from maniple.store import Store, Thread, make_thread_id
 from maniple.types import RunState
 
 SHOWN_RUNS = 50
@@ -27,17 +27,17 @@ async def owned(store: Store, name: str, owner: str) -> Thread:
 async def id_for(store: Store, name: str, owner: str) -> str:
     """Return the id of the thread that this owner calls so, or is about to make."""
     thread = await _called(store, name, owner)
-    return thread.thread_id if thread is not None else id_of_named(owner, name)
+    return thread.thread_id if thread is not None else make_thread_id(owner, name)
 
 
 async def _called(store: Store, name: str, owner: str) -> Thread | None:
     # By its own id are known those that the service made, and those of an older version.
-    return await store.threads.get(name, owner) or await store.threads.get(id_of_named(owner, name), owner)
+    return await store.threads.get(name, owner) or await store.threads.get(make_thread_id(owner, name), owner)
 
 
 async def views_of(store: Store, threads: Sequence[Thread]) -> list[ThreadView]:
     """Return what is told of threads, each by its runs; the store is asked once for all of them."""
-    found = await store.runs.statuses([one.thread_id for one in threads])
+    found = await store.runs.list_statuses([one.thread_id for one in threads])
     return [ThreadView.of(one, _status(found[one.thread_id])) for one in threads]
 
 
@@ -51,7 +51,7 @@ def _status(newest: Sequence[RunState]) -> ThreadStatus:
 
 async def detail_of(service: Service, thread: Thread) -> ThreadDetail:
     """Return a conversation as the graph remembers it."""
-    runs = await service.store.runs.of_thread(thread.thread_id, SHOWN_RUNS)
+    runs = await service.store.runs.list_by_thread(thread.thread_id, SHOWN_RUNS)
     state = await thread_state(service.runtime.graph, thread.thread_id)
     messages: list[BaseMessage] = state.values.get("messages") or []
     plan = state.values.get("plan")

@@ -21,7 +21,7 @@ from maniple.capabilities.services import TeamBrowser, TeamSearch
 from maniple.config import Settings
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
-from maniple.store.configured import place_of
+from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browsing_tool
 from maniple.tools.browser_aids import browser_aids
 from maniple.tools.browser_use import browser_use_tool
@@ -94,7 +94,7 @@ def _bound_to_model(
 
 def browser_folder_of(settings: Settings) -> Path:
     """Return where cookies and local storage of threads are stored, when they are. Blocks on disk."""
-    return place_of(settings, _FOLDER).folder
+    return storage_folder(settings, _FOLDER).folder
 
 
 async def forget_in_browser(browser: Browser | None, settings: Settings, thread_id: str) -> None:

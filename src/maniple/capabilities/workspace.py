@@ -17,7 +17,7 @@ from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.package_environment import list_installed_packages
-from maniple.store.configured import place_of
+from maniple.store.configured import storage_folder
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.files import StoredResults, build_file_check, file_search_tool, file_tools, uploaded_files
 from maniple.tools.text_editor import editor_tool
@@ -28,7 +28,7 @@ _MAX_NAMED_HOSTS = 10
 
 def workspaces_of(settings: Settings) -> Workspaces:
     """Return the threads' workspaces, which belong to their database, as large as `settings` say. Blocks."""
-    place = place_of(settings, _FOLDER)
+    place = storage_folder(settings, _FOLDER)
     return Workspaces(place.folder, place.earlier, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
 
 

@@ -138,12 +138,12 @@ async def _list(settings: "Settings") -> int:
 
 async def _revoke(settings: "Settings", key_id: str) -> int:
     from maniple.cli.render import Consoles
-    from maniple.store import valid_keys
+    from maniple.store import count_valid_keys
 
     async with open_database(settings) as store:
         key = await _find_key(store, key_id)
         done = await store.keys.revoke(key.key_id)
-        left = await valid_keys(store.keys)
+        left = await count_valid_keys(store.keys)
     outcome = "is revoked" if done else "was already revoked"
     consoles = Consoles.of_this_process()
     consoles.note(f"Key {key.key_id[:8]} of {key.name} {outcome}.")
@@ -156,11 +156,11 @@ async def _forget(settings: "Settings") -> int:
     from maniple.cli.process import WrongUsage
     from maniple.cli.render import Consoles
     from maniple.cli.text import counted
-    from maniple.store import valid_keys
+    from maniple.store import count_valid_keys
 
     async with open_database(settings) as store:
-        forgotten = await store.keys.forget()
-        left = await valid_keys(store.keys)
+        forgotten = await store.keys.delete_revoked()
+        left = await count_valid_keys(store.keys)
     if left:
         raise WrongUsage(f"{counted(left, 'key')} can still be used. First run maniple keys revoke ID.")
     Consoles.of_this_process().note(
@@ -312,15 +312,15 @@ async def _vacuum(settings: "Settings") -> int:
 
 async def _back_up(settings: "Settings", folder: Path) -> int:
     from maniple.cli.process import WrongUsage
-    from maniple.store.backup import back_up
-    from maniple.store.configured import ARTIFACTS, place_of
+    from maniple.store.configured import ARTIFACTS, storage_folder
+    from maniple.store.export import back_up
 
     file = _existing_database_file(settings)
     if file is None:
         return 1
     try:
         async with open_database(settings):  # checks that the file is ours, and migrates it
-            await back_up(file, await asyncio.to_thread(place_of, settings, ARTIFACTS), folder)
+            await back_up(file, await asyncio.to_thread(storage_folder, settings, ARTIFACTS), folder)
     except FileExistsError as error:
         raise WrongUsage(f"{folder} exists. Choose a new folder.") from error
     print(f"Copied {file} and its artifacts to {folder}.")
@@ -355,13 +355,13 @@ async def _export(settings: "Settings", name: str, output: Path | None) -> int:
 
 async def _export_lines(settings: "Settings", name: str, file: IO[str]) -> int:
     from maniple.cli.chat.session import find_thread
-    from maniple.store import export
+    from maniple.store import export_records
 
     print(f"Reading {database_file(settings)}.", file=sys.stderr)
     lines = 0
     async with open_database(settings) as store:
         thread_id = (await find_thread(store, name, None)).thread_id if name else None
-        async for line in export(store, thread_id):
+        async for line in export_records(store, thread_id):
             file.write(line + "\n")
             lines += 1
     return lines
@@ -370,9 +370,9 @@ async def _export_lines(settings: "Settings", name: str, file: IO[str]) -> int:
 def database_file(settings: "Settings") -> Path:
     """Return the path of the database; raises `ConfigError` if nothing is stored on disk."""
     from maniple.errors import ConfigError
-    from maniple.store.configured import database_of
+    from maniple.store.configured import database_path
 
-    file = database_of(settings)
+    file = database_path(settings)
     if file is None:
         raise ConfigError("Nothing is stored on disk: store.backend is memory. Set it to sqlite.")
     return file
@@ -390,11 +390,11 @@ async def open_database(settings: "Settings") -> AsyncIterator["Store"]:
 
 async def has_valid_key(settings: "Settings") -> bool:
     """Return whether there is an API key that is not revoked."""
-    from maniple.store import valid_keys
-    from maniple.store.configured import database_of
+    from maniple.store import count_valid_keys
+    from maniple.store.configured import database_path
 
-    file = database_of(settings)
+    file = database_path(settings)
     if file is None or not file.exists():
         return False
     async with open_database(settings) as store:
-        return await valid_keys(store.keys) > 0
+        return await count_valid_keys(store.keys) > 0

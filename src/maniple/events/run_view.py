@@ -29,7 +29,7 @@ from maniple.events.model import (
     WorkflowEnded,
     WorkflowStarted,
 )
-from maniple.store import EventRecord, EventTable, stored
+from maniple.store import EventRecord, EventTable, read_event_pages
 from maniple.types import GENERAL, RunStatus
 
 INTERRUPTED_RESULT = "The program stopped while this ran."
@@ -386,7 +386,7 @@ async def load_run_view(
     """
     names = None if types is None else {one.type for one in types}
     view = RunView()
-    async for page in stored(events, run_id):
+    async for page in read_event_pages(events, run_id):
         view.apply_records(record for record in page if names is None or record.type in names)
     return view
 

@@ -37,7 +37,7 @@ class Enclosures:
         sources = await self._store.evidence(self._run.run_id).sources()
         yield _line(f"{path}/sources", _json({"sources": [asdict(source) for source in sources]}))
         left = MOST_PICTURES
-        for one in _by_weight(await self._store.artifacts.of_run(self._run.run_id)):
+        for one in _by_weight(await self._store.artifacts.list_by_run(self._run.run_id)):
             if one.size > min(left, LARGEST_PICTURE):
                 self.left_out += 1
             elif picture := await picture_of(self._store, one):

@@ -12,7 +12,7 @@ from maniple.replay.telling import LONGEST_TEXT, Telling, embedded
 from maniple.run_page.lenient import mapping, parsed
 from maniple.run_page.story import last_words
 from maniple.store import EventRecord, RunRecord, Store
-from maniple.store.reading import PAGE, stored
+from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
 
 _LONGEST_TITLE = 80
 
@@ -35,7 +35,7 @@ async def replay_of(store: Store, run: RunRecord, known: Mapping[str, Any]) -> R
     Raises:
         StoreError: the records cannot be read; also while the pieces are.
     """
-    first = await store.events.read(run.run_id, 0, PAGE)
+    first = await store.events.read(run.run_id, 0, EVENT_PAGE_SIZE)
     question = await _question(store, run, first)
     title = (question.strip().splitlines() or [""])[0][:_LONGEST_TITLE].strip() or "maniple"
     await asyncio.to_thread(player)
@@ -50,7 +50,7 @@ async def _pieces(
     yield _block("run", stands)
     telling = Telling()
     yield b'<script type="application/x-ndjson" id="events">\n'
-    async for events in stored(store.events, run.run_id):
+    async for events in read_event_pages(store.events, run.run_id):
         yield await asyncio.to_thread(telling.lines, events)
     yield b'</script>\n<script type="application/x-ndjson" id="enclosures">\n'
     enclosures = Enclosures(store, run, known)

@@ -17,7 +17,7 @@ from maniple.run_page.story import Story
 from maniple.run_page.tree import tree_of
 from maniple.run_page.wording import duration, moment, size
 from maniple.store import Artifact, RunRecord, Store
-from maniple.store.reading import stored
+from maniple.store.protocols import read_event_pages
 
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -29,10 +29,10 @@ async def page_of(store: Store, run: RunRecord) -> str:
         StoreError: the records cannot be read.
     """
     story = Story()
-    async for events in stored(store.events, run.run_id):
+    async for events in read_event_pages(store.events, run.run_id):
         await asyncio.to_thread(story.hear, events)
-    rows = await store.ledger.of_run(run.run_id)
-    artifacts = await store.artifacts.of_run(run.run_id)
+    rows = await store.ledger.list_by_run(run.run_id)
+    artifacts = await store.artifacts.list_by_run(run.run_id)
     shown = [step.screenshot for step in story.steps if step.screenshot]
     pictures = await pictures_of(store, artifacts, shown)
     await asyncio.to_thread(enter_times, story.calls, rows)

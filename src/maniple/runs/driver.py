@@ -29,8 +29,8 @@ from maniple.runs.slots import FairSlots
 from maniple.runs.turns import ThreadTurns
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
 from maniple.store import RunChange, RunRecord, Store
-from maniple.store.redacted_ledger import RedactedLedger
-from maniple.store.waiting import to_the_end
+from maniple.store.executors import run_to_completion
+from maniple.store.redaction import RedactedLedger
 from maniple.telemetry.logs import log_context
 
 NOTHING_BEFORE = ""
@@ -98,7 +98,7 @@ class Driver:
         finally:
             # Whoever cancels now comes too late: the end is being written.
             with suppress(asyncio.CancelledError):
-                await to_the_end(self._leave(active))
+                await run_to_completion(self._leave(active))
 
     async def _events(self, active: ActiveRun, turn: Turn) -> AsyncGenerator[Event]:
         """Yield what happens in the turn, the pages that it read and, before its end, the files that it left.
@@ -180,7 +180,7 @@ class Driver:
         if record.started_at is None:
             change["started_at"] = time.time()
         if record.base_checkpoint is None and start != "answer":
-            elsewhere = await self.store.runs.elsewhere(record.thread_id)
+            elsewhere = await self.store.runs.list_in_other_processes(record.thread_id)
             if any(one.status == "running" for one in elsewhere):
                 return False
             state = await thread_state(self.team, record.thread_id)
@@ -189,7 +189,7 @@ class Driver:
                     return False
                 base = state.config.get("configurable", {}).get("checkpoint_id")
                 change["base_checkpoint"] = base or NOTHING_BEFORE
-        begun = await self.store.runs.begin(record.run_id, **change)
+        begun = await self.store.runs.start(record.run_id, **change)
         if begun is None:
             kept = await self.store.runs.get(record.run_id)
             if kept is not None and kept.is_unfinished and kept.process == record.process:

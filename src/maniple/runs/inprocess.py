@@ -184,7 +184,7 @@ class InProcessEngine:
 
     async def _take_up(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Go on with what a process left behind on a thread: what is new comes after it."""
-        for left in await self._store.runs.unfinished(None, self.driven, thread_id):
+        for left in await self._store.runs.list_orphaned(None, self.driven, thread_id):
             await take_up(self, self._store, left)
             if unwanted(left) and (active := self._active.get(left.run_id)) is not None:
                 active.cancel()  # before its first step, so that no model is asked
@@ -193,7 +193,7 @@ class InProcessEngine:
         """Return the run that the next message answers: the one that waits and has the thread."""
         for active in self._busy(thread_id):
             await self._written(active)
-        for record in await self._store.runs.waiting(thread_id):
+        for record in await self._store.runs.list_interrupted(thread_id):
             if await self._driver.waiting_for(record):
                 return record
         return None

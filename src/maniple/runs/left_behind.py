@@ -24,7 +24,7 @@ class CannotGoOn(ManipleError):
 
 async def recover(engine: Recovering, store: Store, kind: str) -> None:
     """Go on with every run of this `kind` that nobody drives, as far as the store allows it now."""
-    for left in await store.runs.unfinished(kind, engine.driven):
+    for left in await store.runs.list_orphaned(kind, engine.driven):
         async with engine.deciding(left.thread_id):
             if left.run_id not in engine.driven:
                 try:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from maniple.errors import StoreError
 from maniple.events import Event
 from maniple.store import EventRecord, EventTable
-from maniple.store.reading import PAGE
+from maniple.store.protocols import EVENT_PAGE_SIZE
 
 KEPT = 2_000
 
@@ -63,13 +63,13 @@ class LiveLog:
                 changed = self._changed
                 if number < self._older:
                     older = self._older
-                    page = await self._store.read(self.run_id, number, min(PAGE, older - number))
+                    page = await self._store.read(self.run_id, number, min(EVENT_PAGE_SIZE, older - number))
                     if not page:
                         number = older  # the run was deleted meanwhile
                         continue
                 else:
                     begin = number - self._older
-                    page = self._told[begin : begin + PAGE]
+                    page = self._told[begin : begin + EVENT_PAGE_SIZE]
                 if page:
                     yield page
                     number = page[-1].number

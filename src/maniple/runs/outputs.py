@@ -68,7 +68,7 @@ class Outputs:
             given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).list_uploads)
             workspace = await asyncio.to_thread(self._workspace, run.thread_id)
             newest = await asyncio.to_thread(_newest, workspace, MOST_FILES + len(given), share.seen)
-            earlier = await self.store.artifacts.of_thread(run.thread_id) if newest else []
+            earlier = await self.store.artifacts.list_by_thread(run.thread_id) if newest else []
             known = {(artifact.name, artifact.sha256) for artifact in earlier}
             uploads = {(upload.path, upload.sha256) for upload in given}
             left = MOST_BYTES

@@ -11,7 +11,7 @@ from maniple.events import ArtifactCreated, read_event
 from maniple.evidence import Source
 from maniple.runs.active import ActiveRun
 from maniple.runs.outputs import made
-from maniple.store import Artifact, Store, stored
+from maniple.store import Artifact, Store, read_event_pages
 
 READERS = frozenset({"crawl_tool", "browser"})
 """The tools after which there may be a new one."""
@@ -62,7 +62,7 @@ class Pages:
     async def _kept(self, source: Source, content: bytes) -> Artifact | None:
         """Keep a page that is not kept yet; return it, or None for one that was told of before."""
         run, digest = self.active.record, hashlib.sha256(content).hexdigest()
-        same = [one for one in await self.store.artifacts.of_run(run.run_id) if one.sha256 == digest]
+        same = [one for one in await self.store.artifacts.list_by_run(run.run_id) if one.sha256 == digest]
         if not same:
             same.append(await self.store.artifacts.add(run, file_name(source), "text/markdown", content))
         elif any([await self._was_told(one) for one in same]):
@@ -73,7 +73,7 @@ class Pages:
     async def _was_told(self, artifact: Artifact) -> bool:
         """Say whether clients have heard of it, now or in what the run told before it was taken up again."""
         if artifact.artifact_id not in self._told and not self._log_was_read:
-            async for page in stored(self.store.events, self.active.record.run_id):
+            async for page in read_event_pages(self.store.events, self.active.record.run_id):
                 events = [read_event(one.type, one.data) for one in page if one.type == "artifact"]
                 self._told |= {one.artifact_id for one in events if isinstance(one, ArtifactCreated)}
             self._log_was_read = True

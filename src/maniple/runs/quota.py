@@ -17,7 +17,7 @@ from maniple.agents.budget import (
     usage_of,
 )
 from maniple.errors import ManipleError
-from maniple.store import KeyLimits, Store, Usage
+from maniple.store import KeyLimits, RunUsage, Store
 
 DAY_SECONDS = 24 * 3600.0
 
@@ -96,7 +96,7 @@ class Allowance:
         if run_id in self._working and self._working[run_id].meter is meter:
             self._kept.update(self._working.pop(run_id).row)
 
-    async def refresh(self, limits: KeyLimits, read: Callable[[], Awaitable[Usage]]) -> None:
+    async def refresh(self, limits: KeyLimits, read: Callable[[], Awaitable[RunUsage]]) -> None:
         """Take over the limits and, if there are any, what the rows say by now."""
         self.limits, self.budget = limits, _daily(limits)
         if self.budget != Budget():
@@ -130,9 +130,9 @@ class Quotas:
             await allowance.refresh(key.limits, lambda: self._used(owner))
         return allowance
 
-    async def _used(self, owner: str) -> Usage:
+    async def _used(self, owner: str) -> RunUsage:
         now = self._clock()
-        return await self._store.runs.used(owner, now - DAY_SECONDS, now)
+        return await self._store.runs.sum_usage(owner, now - DAY_SECONDS, now)
 
 
 def _used(meter: UsageMeter, limit: str) -> float:

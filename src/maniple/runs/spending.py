@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from maniple.agents.budget import Prices
 from maniple.events import UsageReported, UsageTotals, read_event
 from maniple.runs.usage import AgentUsage, usage_by_agent
-from maniple.store import EventRecord, EventTable, stored
+from maniple.store import EventRecord, EventTable, read_event_pages
 
 CACHED_RUNS = 256
 
@@ -34,7 +34,7 @@ class Spending:
     async def of_run(self, run_id: str) -> Sequence[AgentUsage]:
         """Return the usage of each agent so far, in the order of their first model calls."""
         cached = self._cache.get(run_id, _CachedTotals())
-        async for page in stored(self._events, run_id, cached.number):
+        async for page in read_event_pages(self._events, run_id, cached.number):
             cached = _with_page(cached, page)
         self._store(run_id, cached)
         return usage_by_agent(cached.totals, self._prices)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from maniple.agents.budget import Prices, find_price
 from maniple.events import UsageTotals
-from maniple.store import Usage
+from maniple.store import RunUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ def usage_by_agent(totals: UsageTotals, prices: Mapping[str, Prices]) -> list[Ag
     return [*agents.values()]
 
 
-def usage_of_run(totals: UsageTotals, prices: Mapping[str, Prices]) -> Usage:
+def usage_of_run(totals: UsageTotals, prices: Mapping[str, Prices]) -> RunUsage:
     """Return the usage of a whole run; `seconds` are those of its model calls.
 
     It restores the count of a run whose process was killed, so that its budget does not begin again.
     """
     agents = usage_by_agent(totals, prices)
-    return Usage(
+    return RunUsage(
         model_calls=totals.model_calls,
         tool_calls=totals.tool_calls,
         input_tokens=totals.input_tokens,

@@ -16,7 +16,7 @@ from maniple.errors import ModelError
 from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
 from maniple.llms.embedded import Endpoint, Progress, find_local_server, open_embedded
 from maniple.llms.failures import EndpointName
-from maniple.store import LearnedCapabilities
+from maniple.store import CapabilityCache
 from maniple.types import DIRECTORS, AgentName, LLMType, Worker
 
 BETTER_MODEL = (
@@ -45,7 +45,7 @@ async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[t
     Raises `ModelError` when nothing is configured and the embedded model is turned off, and
     `EmbeddedModelError` when it cannot be had.
     """
-    learned = await asyncio.to_thread(LearnedCapabilities, settings.cache_dir / LEARNED_FILE)
+    learned = await asyncio.to_thread(CapabilityCache, settings.cache_dir / LEARNED_FILE)
 
     def capabilities_for(url: str, model: str) -> Capabilities:
         def remember(features: Mapping[Feature, bool]) -> None:

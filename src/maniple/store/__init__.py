@@ -1,53 +1,52 @@
-from maniple.store.export import export
-from maniple.store.learned import LearnedCapabilities
-from maniple.store.open import open_store
+from maniple.store.configured import open_store, open_temporary_store
+from maniple.store.export import export_records
 from maniple.store.protocols import (
-    Artifacts,
-    Checkpoints,
+    ApiKeyTable,
+    ArtifactStore,
+    CheckpointHistory,
     EventTable,
-    Keys,
-    Ledger,
     RunChange,
     RunTable,
     Store,
-    Threads,
+    ThreadTable,
+    ToolCallLedger,
+    count_valid_keys,
+    read_event_pages,
 )
-from maniple.store.reading import stored
 from maniple.store.records import (
     ApiKey,
     Artifact,
     EventRecord,
     KeyLimits,
     RunRecord,
+    RunUsage,
     Thread,
     ToolCallRecord,
-    Usage,
-    id_of_named,
+    make_thread_id,
 )
-from maniple.store.secrets import valid_keys
 
 __all__ = [
     "ApiKey",
+    "ApiKeyTable",
     "Artifact",
-    "Artifacts",
-    "Checkpoints",
+    "ArtifactStore",
+    "CheckpointHistory",
     "EventRecord",
     "EventTable",
     "KeyLimits",
-    "Keys",
-    "LearnedCapabilities",
-    "Ledger",
     "RunChange",
     "RunRecord",
     "RunTable",
+    "RunUsage",
     "Store",
     "Thread",
-    "Threads",
+    "ThreadTable",
+    "ToolCallLedger",
     "ToolCallRecord",
-    "Usage",
-    "export",
-    "id_of_named",
+    "count_valid_keys",
+    "export_records",
+    "make_thread_id",
     "open_store",
-    "stored",
-    "valid_keys",
+    "open_temporary_store",
+    "read_event_pages",
 ]

@@ -1,58 +1,120 @@
-"""Where this program keeps threads and runs."""
+"""Opens stores: the one that the settings name, one in a given file, or a temporary one."""
 
 import asyncio
+import fcntl
+import os
+import shutil
+import tempfile
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
-from maniple.store.open import open_store, open_temporary_store
+from maniple.errors import StoreReadOnly
 from maniple.store.protocols import Store
-from maniple.store.redacting_serde import RedactingSerializer
+from maniple.store.redaction import RedactingSerializer
 
 DATABASE = "maniple.db"
 ARTIFACTS = "artifacts"
+TEMPORARY_PREFIX = "maniple-store-"
+_STALE_SECONDS = 600.0
+"""A younger folder may belong to a process that has not locked it yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A folder that belongs to one database; in `earlier`, others of the same `data_dir` have files, too."""
+class StorageFolder:
+    """A folder that belongs to one database; `earlier` is a folder that several databases shared before."""
 
     folder: Path
     earlier: Path | None = None
 
 
-def database_of(settings: Settings) -> Path | None:
-    """Return where the database lies, or is to lie; None when nothing is kept."""
+def database_path(settings: Settings) -> Path | None:
+    """Return the path of the database; None when it is temporary."""
     if settings.store.backend != "sqlite":
         return None
     return settings.store.path or settings.data_dir / DATABASE
 
 
-def place_of(settings: Settings, name: str) -> Place:
-    """Return where the files of the database lie: in `data_dir`, or beside `store.path`. Blocks on disk."""
+def storage_folder(settings: Settings, name: str) -> StorageFolder:
+    """Return the folder `name` of the database: in `data_dir`, or beside `store.path`. Blocks on disk."""
     shared = settings.data_dir / name
-    database = database_of(settings)
+    database = database_path(settings)
     if database is None or database.resolve() == (settings.data_dir / DATABASE).resolve():
-        return Place(shared)
+        return StorageFolder(shared)
     own = database.resolve()
-    return Place(own.with_name(f"{own.name}.{name}"), shared)
+    return StorageFolder(own.with_name(f"{own.name}.{name}"), shared)
 
 
 @asynccontextmanager
 async def open_configured_store(settings: Settings, *, server: bool) -> AsyncIterator[Store]:
-    """Open the store that `settings` name, for everything but their secrets.
-
-    Raises `StoreError` with what to do.
-    """
-    database = database_of(settings)
+    """Open the store that `settings` name. It stores no secrets of theirs. Raises `StoreError`."""
+    database = database_path(settings)
     if database is None:
         opened = open_temporary_store()
     else:
-        place = await asyncio.to_thread(place_of, settings, ARTIFACTS)
-        opened = open_store(database, place.folder, server=server, earlier=place.earlier)
+        artifacts = await asyncio.to_thread(storage_folder, settings, ARTIFACTS)
+        opened = open_store(database, artifacts.folder, server=server, earlier=artifacts.earlier)
     async with opened as store:
         store.checkpointer.serde = RedactingSerializer(redactor_of(settings))
         yield store
+
+
+def open_store(
+    path: Path, artifacts: Path, *, server: bool, earlier: Path | None = None
+) -> AbstractAsyncContextManager[Store]:
+    """Open the store in the SQLite file `path`, with the contents of its artifacts in the folder `artifacts`.
+
+    Only one server may have a file open; other processes (`server=False`) may open it at the same time.
+    `earlier` is a folder that several databases shared in earlier versions. Raises `StoreError`.
+    """
+    from maniple.store.artifact_files import ArtifactFiles
+    from maniple.store.sqlite.store import open_sqlite
+
+    return open_sqlite(path, ArtifactFiles(artifacts, earlier), server=server)
+
+
+@asynccontextmanager
+async def open_temporary_store(parent: Path | None = None) -> AsyncIterator[Store]:
+    """Open an empty store below `parent` (default: the system's temporary folder); closing deletes it.
+
+    A killed process cannot delete its store: the next call does. Raises `StoreError`.
+    """
+    folder, lock = await asyncio.to_thread(_make_temporary_folder, parent or Path(tempfile.gettempdir()))
+    try:
+        async with open_store(folder / DATABASE, folder / ARTIFACTS, server=True) as store:
+            yield store
+    finally:
+        os.close(lock)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _make_temporary_folder(parent: Path) -> tuple[Path, int]:
+    """Return a new folder and the descriptor of its lock, which the kernel releases when the process dies."""
+    _delete_stale_folders(parent)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=parent))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreReadOnly(
+            f"{parent} cannot be written ({error.strerror}). Set TMPDIR to a folder that can be written."
+        ) from error
+    fcntl.flock(lock, fcntl.LOCK_EX)  # systemd-tmpfiles leaves a locked folder alone, too
+    return folder, lock
+
+
+def _delete_stale_folders(parent: Path) -> None:
+    for folder in parent.glob(f"{TEMPORARY_PREFIX}*"):
+        with suppress(OSError):  # another user's, locked by a living process, or deleted meanwhile
+            found = folder.lstat()
+            if found.st_uid != os.geteuid() or time.time() - found.st_mtime < _STALE_SECONDS:
+                continue
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)

@@ -1,71 +1,123 @@
-"""All that is kept, as JSON lines that need no maniple to be read."""
+"""Copies of a store: JSON lines for other programs, and backups that can replace a data directory."""
 
 import json
+import shutil
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing, suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from maniple.store.protocols import Store
-from maniple.store.reading import stored
+from maniple.store.configured import ARTIFACTS, DATABASE, StorageFolder
+from maniple.store.error_translation import translate_errors
+from maniple.store.executors import run_in_thread
+from maniple.store.protocols import Store, read_event_pages
 from maniple.store.records import RunRecord, Thread
 
-PAGE = 500
+_PAGE_SIZE = 500
 
 
-async def export(store: Store, thread_id: str | None = None) -> AsyncIterator[str]:
-    """Yield a JSON object a line, for one thread or for all: what it is (`record`), then its fields.
+async def export_records(store: Store, thread_id: str | None = None) -> AsyncIterator[str]:
+    """Yield one JSON object per line, for one thread or for all: its kind (`record`), then its fields.
 
-    Records: thread, run, event, tool_call, source (without what was read there), artifact (without its
-    content), each after what it belongs to.
-    Raises `LookupError` for a thread that is not there. API keys and checkpoints are left out.
+    The kinds are thread, run, event, tool_call, source (without its text) and artifact (without its
+    content); each follows the record that it belongs to. API keys and checkpoints are not exported.
+    Raises `LookupError` for an unknown thread.
     """
     if thread_id is not None:
         thread = await store.threads.get(thread_id, None)
         if thread is None:
             raise LookupError(f"There is no thread {thread_id}.")
-        async for line in _thread(store, thread):
+        async for line in _export_thread(store, thread):
             yield line
         return
     before: float | None = None
-    while page := await store.threads.list(None, PAGE, before):
+    while page := await store.threads.list(None, _PAGE_SIZE, before):
         for thread in page:
-            async for line in _thread(store, thread):
+            async for line in _export_thread(store, thread):
                 yield line
         before = page[-1].created_at
 
 
-async def _thread(store: Store, thread: Thread) -> AsyncIterator[str]:
+async def _export_thread(store: Store, thread: Thread) -> AsyncIterator[str]:
     yield _line("thread", asdict(thread))
     before: float | None = None
-    while page := await store.runs.of_thread(thread.thread_id, PAGE, before):
+    while page := await store.runs.list_by_thread(thread.thread_id, _PAGE_SIZE, before):
         for run in page:
-            async for line in _run(store, run):
+            async for line in _export_run(store, run):
                 yield line
         before = page[-1].created_at
 
 
-async def _run(store: Store, run: RunRecord) -> AsyncIterator[str]:
-    yield _line("run", {**asdict(run), "request": _parsed(run.request)})
-    async for page in stored(store.events, run.run_id):
+async def _export_run(store: Store, run: RunRecord) -> AsyncIterator[str]:
+    yield _line("run", {**asdict(run), "request": _parse(run.request)})
+    async for page in read_event_pages(store.events, run.run_id):
         for event in page:
-            named = {"run_id": run.run_id, "number": event.number, "type": event.type, "at": event.at}
-            yield _line("event", {**named, "data": _parsed(event.data)})
-    for call in await store.ledger.of_run(run.run_id):
-        parsed = {"arguments": _parsed(call.arguments), "result": _parsed(call.result)}
+            fields = {"run_id": run.run_id, "number": event.number, "type": event.type, "at": event.at}
+            yield _line("event", {**fields, "data": _parse(event.data)})
+    for call in await store.ledger.list_by_run(run.run_id):
+        parsed = {"arguments": _parse(call.arguments), "result": _parse(call.result)}
         yield _line("tool_call", {**asdict(call), **parsed})
     for source in await store.evidence(run.run_id).sources():
         yield _line("source", {"run_id": run.run_id, **asdict(source)})
-    for artifact in await store.artifacts.of_run(run.run_id):
+    for artifact in await store.artifacts.list_by_run(run.run_id):
         yield _line("artifact", asdict(artifact))
 
 
-def _parsed(text: str | None) -> Any:
+def _parse(text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
     except ValueError:
         return text
 
 
-def _line(kind: str, fields: dict[str, Any]) -> str:
-    # A run has a `kind` of its own: who drives it.
-    return json.dumps({"record": kind, **fields}, ensure_ascii=False)
+def _line(record: str, fields: dict[str, Any]) -> str:
+    # Not "kind": a run has a field of this name.
+    return json.dumps({"record": record, **fields}, ensure_ascii=False)
+
+
+async def back_up(file: Path, artifacts: StorageFolder, folder: Path) -> None:
+    """Copy a database and its artifacts into a new folder, which can serve as a `data_dir`.
+
+    The copy shows the database at one moment, also while other processes write. Raises `FileExistsError`, or
+    `StoreError`; then the new folder does not exist.
+    """
+    await run_in_thread(lambda: _copy(file, artifacts, folder))
+
+
+def _copy(file: Path, artifacts: StorageFolder, folder: Path) -> None:
+    if folder.exists():
+        raise FileExistsError(folder)
+    with translate_errors(folder):
+        folder.mkdir(mode=0o700, parents=True)
+        try:
+            known = _copy_rows(file, folder / DATABASE)
+            # After the rows: the content of an artifact is written before its row.
+            (folder / ARTIFACTS).mkdir(mode=0o700)
+            for contents in filter(None, (artifacts.earlier, artifacts.folder)):
+                _copy_contents(contents, known, folder / ARTIFACTS)
+        except BaseException:  # an incomplete copy is never left
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _copy_rows(file: Path, copy: Path) -> set[str]:
+    """Copy the database; return the ids of its artifacts."""
+    from maniple.store.sqlite.database import connect
+
+    copy.touch(0o600)
+    with closing(connect(file)) as connection:
+        # SQLite's backup API would start again whenever another process writes.
+        connection.execute("VACUUM INTO ?", [str(copy)])
+    with closing(sqlite3.connect(copy)) as copied:
+        return {name for (name,) in copied.execute("SELECT artifact_id FROM artifacts").fetchall()}
+
+
+def _copy_contents(contents: Path, known: set[str], copies: Path) -> None:
+    if not contents.exists():
+        return
+    for content in contents.iterdir():
+        if content.name in known and content.is_file() and not content.is_symlink():
+            with suppress(FileNotFoundError):  # its thread was deleted meanwhile
+                shutil.copy2(content, copies / content.name, follow_symlinks=False)

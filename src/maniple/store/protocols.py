@@ -1,12 +1,13 @@
-"""What a store does. Any call may raise `StoreError`; a cancelled one has been done whole or not at all.
+"""The protocols of a store.
 
-Lists come newest first, in the order of arrival, whatever the clock did; `before` is the `created_at` of
-the last record of the page before (no two of a table are equal). `owner=None` asks for everybody's.
+Every call may raise `StoreError`. A cancelled call has been done completely or not at all. Lists are ordered
+newest first, by insertion and not by the clock; `before` is the `created_at` of the last record of the
+previous page (unique within a table). `owner=None` selects the records of all owners.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypedDict, Unpack
+from typing import Any, BinaryIO, Protocol, TypedDict, Unpack
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -17,20 +18,22 @@ from maniple.store.records import (
     EventRecord,
     KeyLimits,
     RunRecord,
+    RunUsage,
     Thread,
     ToolCallRecord,
-    Usage,
 )
 from maniple.types import RunState
 
+EVENT_PAGE_SIZE = 1_000
 
-class Threads(Protocol):
+
+class ThreadTable(Protocol):
     """Conversations."""
 
     async def create(self, thread: Thread) -> Thread:
-        """Keep a new thread; returns it as kept: `created_at` may be microseconds later.
+        """Store a new thread and return it as stored: `created_at` may be microseconds later.
 
-        Raises `StoreError` if there is one of this id.
+        Raises `StoreError` when the id exists.
         """
         ...
 
@@ -41,10 +44,7 @@ class Threads(Protocol):
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
     ) -> Sequence[Thread]:
-        """Return the owner's threads; those whose title has these words, if any are given.
-
-        The case of ASCII letters does not count.
-        """
+        """Return the owner's threads whose title contains `titled` (ASCII letters in either case)."""
         ...
 
     async def touch(self, thread_id: str, title: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Threads(Protocol):
         ...
 
     async def delete(self, thread_id: str) -> bool:
-        """Delete it with its runs, artifacts and checkpoints; says whether there was one."""
+        """Delete a thread with its runs, artifacts and checkpoints; return whether it existed."""
         ...
 
 
@@ -64,7 +64,7 @@ class RunChange(TypedDict, total=False):
     request: str
     started_at: float | None
     ended_at: float | None
-    usage: Usage
+    usage: RunUsage
     error_code: str | None
     error: str | None
     recoveries: int
@@ -72,28 +72,14 @@ class RunChange(TypedDict, total=False):
 
 
 class RunTable(Protocol):
-    """Turns."""
+    """Runs: the turns of conversations."""
 
     async def add(self, run: RunRecord) -> RunRecord:
-        """Keep a new run of a kept thread; returns it as kept, see `Threads.create`."""
+        """Store a new run of a stored thread and return it as stored (see `ThreadTable.create`)."""
         ...
 
     async def get(self, run_id: str, owner: str | None = None) -> RunRecord | None:
         """Return a run of this owner."""
-        ...
-
-    async def of_thread(
-        self, thread_id: str, limit: int = 50, before: float | None = None
-    ) -> Sequence[RunRecord]:
-        """Return the runs of a thread."""
-        ...
-
-    async def statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
-        """Return, newest first, the statuses of each thread's newest run and of all that have not ended."""
-        ...
-
-    async def waiting(self, thread_id: str) -> Sequence[RunRecord]:
-        """Return the runs of a thread that are `interrupted`, newest first."""
         ...
 
     async def list(
@@ -102,47 +88,61 @@ class RunTable(Protocol):
         """Return the owner's runs."""
         ...
 
-    async def change(self, run_id: str, **fields: Unpack[RunChange]) -> RunRecord | None:
-        """Change these fields; returns the run as it is now, None if there is no such run."""
+    async def list_by_thread(
+        self, thread_id: str, limit: int = 50, before: float | None = None
+    ) -> Sequence[RunRecord]:
+        """Return the runs of a thread."""
         ...
 
-    async def answer(self, run_id: str, request: str) -> RunRecord | None:
-        """Let a run that is `interrupted` go on in this process, `queued`; None if it waits no more."""
+    async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
+        """Return the statuses of each thread's newest run and of all that have not ended, newest first."""
         ...
 
-    async def begin(self, run_id: str, **fields: Unpack[RunChange]) -> RunRecord | None:
-        """Change a queued or running run of this process to `running`, with these fields.
-
-        Returns None, and changes nothing, while another living process works on its thread, and when it is
-        no such run any more.
-        """
+    async def list_interrupted(self, thread_id: str) -> Sequence[RunRecord]:
+        """Return the runs of a thread that are `interrupted`, newest first."""
         ...
 
-    async def elsewhere(self, thread_id: str) -> Sequence[RunRecord]:
-        """Return, oldest first, the queued and running runs of a thread that other living processes drive."""
+    async def list_in_other_processes(self, thread_id: str) -> Sequence[RunRecord]:
+        """Return, oldest first, the queued and running runs of a thread in other living processes."""
         ...
 
-    async def unfinished(
+    async def list_orphaned(
         self, kind: str | None, driven: Collection[str] = (), thread_id: str | None = None
     ) -> Sequence[RunRecord]:
         """Return, oldest first, the queued and running runs that nobody drives; `kind=None` is any.
 
-        That is: those of dead processes, and those of this process but the `driven`.
+        These are the runs of dead processes, and those of this process that are not in `driven`.
+        """
+        ...
+
+    async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        """Change these fields; return the changed run, or None if it does not exist."""
+        ...
+
+    async def answer(self, run_id: str, request: str) -> RunRecord | None:
+        """Queue an `interrupted` run in this process; return None if it is not `interrupted` any more."""
+        ...
+
+    async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        """Change a queued or running run of this process to `running`, with these fields.
+
+        Returns None and changes nothing while another living process has a running run on the thread, and
+        when the run has ended or moved to another process.
         """
         ...
 
     async def claim(self, run: RunRecord) -> RunRecord | None:
-        """Make this process the one that drives it, and count a recovery.
+        """Move an orphaned run to this process and count a recovery.
 
-        Returns None if it changed hands or ended since it was read.
+        Returns None if the run has ended or moved to another process since it was read.
         """
         ...
 
-    async def used(self, owner: str, since: float, until: float) -> Usage:
-        """Return what the runs of an owner have used together, those included that were deleted.
+    async def sum_usage(self, owner: str, since: float, until: float) -> RunUsage:
+        """Return the total usage of an owner's runs, including runs deleted within the last two days.
 
-        Counted are those that began or ended after `since` and not after `until`: what a clock that was ahead
-        has dated later does not count before its time. Of deleted ones the last two days are known.
+        Counts the runs that started or ended after `since` and not after `until`. A run that a wrong clock
+        has dated into the future counts when that time has come.
         """
         ...
 
@@ -151,14 +151,14 @@ class EventTable(Protocol):
     """The numbered events of runs."""
 
     async def append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
-        """Store events of several runs, (run_id, events), all or none.
+        """Store events of several runs, as (run_id, events): all or none.
 
-        Numbers go on where the run's last event ended, else `StoreError`. What belongs to a run that was
-        deleted meanwhile is dropped.
+        Raises `StoreError` unless the numbers continue those of the run. Events of a deleted run are
+        dropped.
         """
         ...
 
-    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+    async def read(self, run_id: str, after: int = 0, limit: int = EVENT_PAGE_SIZE) -> list[EventRecord]:
         """Return at most `limit` events that follow number `after`."""
         ...
 
@@ -167,32 +167,42 @@ class EventTable(Protocol):
         ...
 
 
-class Ledger(Protocol):
-    """Tool calls: the intent before, the result after."""
+async def read_event_pages(
+    events: EventTable, run_id: str, after: int = 0
+) -> AsyncIterator[Sequence[EventRecord]]:
+    """Yield the stored events of a run after number `after`, at most `EVENT_PAGE_SIZE` at a time."""
+    number = max(after, 0)
+    while page := await events.read(run_id, number, EVENT_PAGE_SIZE):
+        yield page
+        number = page[-1].number
+
+
+class ToolCallLedger(Protocol):
+    """Tool calls: the intent is recorded before the call, the result after it."""
 
     async def begin(self, run_id: str, tool_call_id: str, tool_name: str, arguments: str) -> ToolCallRecord:
-        """Record the intent; one that is known already is returned, with one attempt more."""
+        """Record the intent. A known call is returned with one more attempt."""
         ...
 
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
-        """Record the result; the first one stays."""
+        """Record the result, unless one is recorded already."""
         ...
 
-    async def of_run(self, run_id: str) -> list[ToolCallRecord]:
-        """Return the calls in the order of their beginning."""
+    async def list_by_run(self, run_id: str) -> list[ToolCallRecord]:
+        """Return the calls of a run in the order in which they began."""
         ...
 
 
-class Artifacts(Protocol):
-    """Files that runs made."""
+class ArtifactStore(Protocol):
+    """Files that runs created."""
 
     async def add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
     ) -> Artifact:
-        """Keep bytes, or a copy of a file: an open one, or a path on which no symbolic link lies.
+        """Store bytes, or a copy of a file: an open one, or a path without symbolic links.
 
-        Of `name` the last component stays, without control characters. Raises `FileError` for a path that
-        is no ordinary file with one name.
+        Stores the last component of `name`, without control characters. Raises `FileError` for a path that is
+        not an ordinary file with one name.
         """
         ...
 
@@ -201,23 +211,23 @@ class Artifacts(Protocol):
         ...
 
     async def open(self, artifact: Artifact) -> Path:
-        """Return where its content lies; raises `FileError` unless that is an ordinary file of its size."""
+        """Return the path of the content; raises `FileError` unless it is an ordinary file of its size."""
         ...
 
-    async def of_run(self, run_id: str) -> list[Artifact]:
-        """Return the artifacts of a run in the order of their making."""
+    async def list_by_run(self, run_id: str) -> list[Artifact]:
+        """Return the artifacts of a run, oldest first."""
         ...
 
-    async def of_thread(self, thread_id: str) -> list[Artifact]:
-        """Return the artifacts of a thread's runs in the order of their making."""
+    async def list_by_thread(self, thread_id: str) -> list[Artifact]:
+        """Return the artifacts of a thread's runs, oldest first."""
         ...
 
 
-class Keys(Protocol):
+class ApiKeyTable(Protocol):
     """API keys."""
 
     async def add(self, name: str, limits: KeyLimits | None = None) -> tuple[ApiKey, str]:
-        """Make a key; returns it and its secret, which is kept nowhere."""
+        """Create a key; return it and its secret, which is not stored."""
         ...
 
     async def find(self, secret: str) -> ApiKey | None:
@@ -225,36 +235,41 @@ class Keys(Protocol):
         ...
 
     async def get(self, key_id: str) -> ApiKey | None:
-        """Return the key of this id, a revoked one too."""
+        """Return a key by its id, also a revoked one."""
         ...
 
     async def list(self) -> Sequence[ApiKey]:
-        """Return all keys, revoked ones too, oldest first."""
+        """Return all keys, also revoked ones, oldest first."""
         ...
 
     async def revoke(self, key_id: str) -> bool:
-        """Make a key useless; says whether it was of use before."""
+        """Revoke a key; return whether it was valid before."""
         ...
 
-    async def forget(self) -> int:
-        """Forget all keys when every one of them is revoked; returns how many, 0 if one is valid."""
+    async def delete_revoked(self) -> int:
+        """Delete all keys if every one is revoked; return how many, 0 if a valid one exists."""
         ...
 
 
-class Checkpoints(Protocol):
-    """What may be thrown away of LangGraph's checkpoints."""
+async def count_valid_keys(keys: ApiKeyTable) -> int:
+    """Return how many keys are not revoked."""
+    return sum(key.revoked_at is None for key in await keys.list())
+
+
+class CheckpointHistory(Protocol):
+    """Deletes LangGraph's checkpoints."""
 
     async def prune(self, thread_id: str) -> None:
-        """Keep only the newest checkpoint of the main graph. No run may go on or wait on the thread."""
+        """Delete all but the main graph's newest checkpoint. No run of the thread may work or wait."""
         ...
 
     async def rollback(self, thread_id: str, checkpoint_id: str | None) -> None:
-        """Delete what came after a checkpoint of the main graph; after None: everything."""
+        """Delete what followed a checkpoint of the main graph; everything if the id is None."""
         ...
 
 
 class Store(Protocol):
-    """All of it, open."""
+    """An open store."""
 
     @property
     def process(self) -> str:
@@ -262,34 +277,34 @@ class Store(Protocol):
         ...
 
     @property
-    def threads(self) -> Threads: ...
+    def threads(self) -> ThreadTable: ...
     @property
     def runs(self) -> RunTable: ...
     @property
     def events(self) -> EventTable: ...
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> ToolCallLedger: ...
     @property
-    def artifacts(self) -> Artifacts: ...
+    def artifacts(self) -> ArtifactStore: ...
     @property
-    def keys(self) -> Keys: ...
+    def keys(self) -> ApiKeyTable: ...
     @property
-    def checkpoints(self) -> Checkpoints: ...
+    def checkpoints(self) -> CheckpointHistory: ...
     @property
-    def checkpointer(self) -> BaseCheckpointSaver: ...
+    def checkpointer(self) -> BaseCheckpointSaver[Any]: ...
 
     def evidence(self, run_id: str) -> Evidence:
-        """Return what a run has read; to add to that of a run that is not there is a `StoreError`."""
+        """Return the sources that a run has read; adding to a deleted run raises `StoreError`."""
         ...
 
-    async def try_out(self) -> None:
-        """Raise the `StoreError` that reading or writing would meet now, as far as that shows cheaply."""
+    async def probe(self) -> None:
+        """Raise the `StoreError` that a read or write would raise now, as far as a cheap test can tell."""
         ...
 
     async def check(self) -> list[str]:
-        """Return what is wrong with the stored data, a sentence each; nothing when all is well."""
+        """Return the defects of the stored data, one sentence each."""
         ...
 
     async def vacuum(self) -> None:
-        """Give unused space back and delete files that belong to no artifact."""
+        """Return unused space to the file system and delete files that belong to no artifact."""
         ...

@@ -1,12 +1,16 @@
-"""What is kept. Times are Unix seconds; what reads "JSON" is text."""
+"""The records of a store. Times are Unix seconds; a field documented as "JSON" is text."""
 
+import hashlib
+import secrets
 from dataclasses import dataclass, field
 
 from maniple.types import RunState
 
+KEY_PREFIX = "mk_"
+
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class RunUsage:
     """What a run has used so far; `cost` is in the currency of the configured prices."""
 
     model_calls: int = 0
@@ -17,18 +21,18 @@ class Usage:
     cost: float = 0.0
 
 
-def id_of_named(owner: str, name: str) -> str:
-    """Return the id of the thread that an owner calls `name`: two may choose the same and not meet."""
+def make_thread_id(owner: str, name: str) -> str:
+    """Return the id of the thread that `owner` calls `name`. Two owners may use the same name."""
     return f"{owner}:{name}" if owner else name
 
 
-def _name_of(thread_id: str, owner: str) -> str:
+def _thread_name(thread_id: str, owner: str) -> str:
     return thread_id.removeprefix(f"{owner}:") if owner else thread_id
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A conversation. `owner` is the id of the API key that made it, "" when no keys are configured."""
+    """A conversation. `owner` is the id of the API key that created it, "" when no keys are configured."""
 
     thread_id: str
     owner: str
@@ -38,16 +42,17 @@ class Thread:
 
     @property
     def name(self) -> str:
-        """What its owner calls it: the name that the owner chose, or else its id."""
-        return _name_of(self.thread_id, self.owner)
+        """The name that its owner chose, or else its id."""
+        return _thread_name(self.thread_id, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """One turn on a thread.
 
-    `kind` says who drives it ("server" or "chat"), `process` which process does, `request` (JSON) what to
-    do again after a crash, `base_checkpoint` what the thread had come to before the run.
+    `kind` is the program that drives it ("server" or "chat"), `process` the id of the driving process,
+    `request` (JSON) what a recovery needs to start it again, `base_checkpoint` the thread's newest checkpoint
+    before the run.
     """
 
     run_id: str
@@ -60,7 +65,7 @@ class RunRecord:
     created_at: float
     started_at: float | None = None
     ended_at: float | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: RunUsage = field(default_factory=RunUsage)
     error_code: str | None = None
     error: str | None = None
     recoveries: int = 0
@@ -68,20 +73,20 @@ class RunRecord:
 
     @property
     def thread_name(self) -> str:
-        """What the owner calls its thread."""
-        return _name_of(self.thread_id, self.owner)
+        """The name that the owner chose for the thread, or else its id."""
+        return _thread_name(self.thread_id, self.owner)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether somebody is to work on it now; one that waits for a person is not."""
+        """Whether the run is queued or running. A run that waits for a person is not."""
         return self.status in ("queued", "running")
 
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event as it goes to the wire: its number in the run (from 1), its name, its JSON in one line.
+    """An event as it is sent: its number in the run (from 1), its type, its data as JSON in one line.
 
-    `at` is when it happened, to the millisecond; None where an earlier version stored it.
+    `at` is the time of the event, to the millisecond; None for events that an earlier version stored.
     """
 
     number: int
@@ -94,8 +99,8 @@ class EventRecord:
 class ToolCallRecord:
     """The intent and, once known, the result (both JSON) of a tool call.
 
-    `attempts` counts how often it was begun: more than one and no result means that nobody knows whether
-    the tool did its work.
+    `attempts` counts how often it was started. More than one attempt without a result means that the effect
+    of the tool is unknown.
     """
 
     run_id: str
@@ -110,7 +115,7 @@ class ToolCallRecord:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file that a run made: `name` is one path component, `size` in bytes, `sha256` in hex."""
+    """A file that a run created: `name` is one path component, `size` in bytes, `sha256` in hex."""
 
     artifact_id: str
     run_id: str
@@ -125,7 +130,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class KeyLimits:
-    """What a key may use: runs at once, and amounts in any 24 hours; None is without limit."""
+    """The limits of an API key: concurrent runs, and amounts in any 24 hours; None is no limit."""
 
     max_runs: int | None = None
     daily_model_calls: int | None = None
@@ -137,7 +142,7 @@ class KeyLimits:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is kept: `digest` is the SHA-256 (hex) of its secret."""
+    """A stored API key: `digest` is the SHA-256 (hex) of its secret."""
 
     key_id: str
     name: str
@@ -145,3 +150,16 @@ class ApiKey:
     created_at: float
     revoked_at: float | None = None
     limits: KeyLimits = field(default_factory=KeyLimits)
+
+
+def make_key_secret() -> str:
+    """Return `mk_` and 32 random bytes in URL-safe base64."""
+    return KEY_PREFIX + secrets.token_urlsafe(32)
+
+
+def key_digest(secret: str) -> str:
+    """Return the SHA-256 (hex) that is stored instead of a secret.
+
+    A secret has 256 random bits, so a fast digest protects it as well as a slow one.
+    """
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

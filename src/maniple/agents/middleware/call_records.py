@@ -15,7 +15,7 @@ from langgraph.types import Command, Send, interrupt
 
 from maniple.agents.middleware.base import ToolAnswer
 from maniple.agents.run_scope import task_key
-from maniple.store.protocols import Ledger
+from maniple.store.protocols import ToolCallLedger
 
 Answer = ToolAnswer | list[ToolAnswer]
 """What LangGraph takes from a tool."""
@@ -142,7 +142,7 @@ class CallRecords:
     `tool_call_id`: endpoints repeat such ids within a run.
     """
 
-    ledger: Ledger
+    ledger: ToolCallLedger
     run_id: str
     tool_name: str
     tool_call_id: str
@@ -156,7 +156,7 @@ class CallRecords:
 
     async def earlier(self) -> int | None:
         """Return how many calls of this tool the run began so far; `None` if this one is among them."""
-        rows = await self.ledger.of_run(self.run_id)
+        rows = await self.ledger.list_by_run(self.run_id)
         first = {row.tool_call_id for row in rows if row.tool_name == self.tool_name}
         first = {key for key in first if not key.rpartition("#")[2].isdigit()}
         return None if self.key in first else len(first)
@@ -164,7 +164,7 @@ class CallRecords:
     async def knows(self, number: int) -> bool:
         """Say whether a try was begun already."""
         key = self._try_key(number)
-        return any(row.tool_call_id == key for row in await self.ledger.of_run(self.run_id))
+        return any(row.tool_call_id == key for row in await self.ledger.list_by_run(self.run_id))
 
     async def begin(self, number: int, arguments: Mapping[str, Any]) -> CallAttempt:
         """Record the intent, or return what is recorded of this try."""
@@ -213,7 +213,7 @@ class CallRecords:
             return
         self._is_aligned = True
         questions = f"{self.key}?"
-        rows = await self.ledger.of_run(self.run_id)
+        rows = await self.ledger.list_by_run(self.run_id)
         rows = [row for row in rows if row.tool_call_id.startswith(questions)]
         lost = {row.tool_call_id for row in rows if row.tool_call_id.endswith(_LOST)}
         for row in rows:

@@ -93,7 +93,7 @@ class Conversations:
 
     async def cut_off(self) -> Sequence[RunRecord]:
         """Return the runs of terminals that have ended, newest first."""
-        return [run for run in reversed(await self.store.runs.unfinished("chat")) if run.owner == OWNER]
+        return [run for run in reversed(await self.store.runs.list_orphaned("chat")) if run.owner == OWNER]
 
     async def recover_runs(self, conversation: Conversation) -> RunRecord | None:
         """Continue the runs of a conversation that were cut off, and return the newest of them.
@@ -109,7 +109,7 @@ class Conversations:
 
     async def sources(self, thread_id: str) -> Sequence[Source]:
         """Return the sources of a thread's newest run, in the order of their numbers in its report."""
-        runs = await self.store.runs.of_thread(thread_id, limit=1)
+        runs = await self.store.runs.list_by_thread(thread_id, limit=1)
         return await self.store.evidence(runs[0].run_id).sources() if runs else []
 
     async def is_in_progress(self, thread_id: str) -> bool:
@@ -121,10 +121,10 @@ class Conversations:
 
     async def _cut_off_runs(self) -> Sequence[RunRecord]:
         runs = self.store.runs
-        return [*await runs.unfinished("server"), *await runs.unfinished("chat")]
+        return [*await runs.list_orphaned("server"), *await runs.list_orphaned("chat")]
 
     async def _conversation(self, thread: Thread, cut_off: Sequence[RunRecord]) -> Conversation:
-        runs = await self.store.runs.of_thread(thread.thread_id, limit=1)
+        runs = await self.store.runs.list_by_thread(thread.thread_id, limit=1)
         newest = runs[0] if runs else None
         return Conversation(thread, newest, _conversation_state(newest, cut_off))
 

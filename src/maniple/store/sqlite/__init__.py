@@ -1,3 +1,1 @@
-from maniple.store.sqlite.store import open_sqlite
-
-__all__ = ["open_sqlite"]
+"""The store in one SQLite file."""

@@ -1,4 +1,4 @@
-"""LangGraph's checkpoints in the same file."""
+"""The tables of LangGraph's checkpoints."""
 
 import json
 import sqlite3
@@ -19,9 +19,9 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.checkpoint.sqlite.utils import load_pending_writes, pending_writes_sql
 
-from maniple.store.faults import told
-from maniple.store.serde import serializer
-from maniple.store.sqlite.connection import Database
+from maniple.store.error_translation import translate_errors
+from maniple.store.redaction import make_serializer
+from maniple.store.sqlite.database import SqliteDatabase
 
 _PUT = (
     "INSERT OR REPLACE INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, "
@@ -33,37 +33,37 @@ _PUT_WRITES = (
 )
 _WRITE = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _GET = "SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints "
-_PLACE = "WHERE thread_id = ? AND checkpoint_ns = ? "
+_OF_NAMESPACE = "WHERE thread_id = ? AND checkpoint_ns = ? "
 _NEWEST = "ORDER BY rowid DESC LIMIT 1"
 _WRITES = pending_writes_sql(has_task_path=True)
 
 
 class SqliteSaver(AsyncSqliteSaver):
-    """LangGraph's saver, for reading; what it writes goes through the store's one writer.
+    """LangGraph's saver; its writes go through the store's writer.
 
-    The saver's own writes leave a transaction open, and with it the file locked, when they fail or are
-    cancelled between statement and commit. The newest checkpoint is the one that came last: ids begin with
-    the time, so after the clock was set back they would name an older one.
+    The original writes leave a transaction open, and with it the file locked, when they fail or are
+    cancelled between statement and commit. The newest checkpoint is the one that was inserted last: ids begin
+    with the time, so after the clock was set back the greatest id would be an older checkpoint.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, database: Database) -> None:
-        super().__init__(connection, serde=serializer())
+    def __init__(self, connection: aiosqlite.Connection, database: SqliteDatabase) -> None:
+        super().__init__(connection, serde=make_serializer())
         self._database = database
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Read a checkpoint at once, where the saver would change threads for every row."""
-        await self._database.settle()
-        asked = config.get("configurable", {})
-        place = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
-        found = await self._database.read(lambda c: _found(c, *place, get_checkpoint_id(config)))
+        """Read a checkpoint with one call of the reader thread; the original needs one for every row."""
+        await self._database.flush_deferred()
+        configurable = config.get("configurable", {})
+        key = str(configurable["thread_id"]), configurable.get("checkpoint_ns", "")
+        found = await self._database.read(lambda c: _find(c, *key, get_checkpoint_id(config)))
         if found is None:
             return None
         (checkpoint_id, parent_id, *stored, metadata), writes = found
         return CheckpointTuple(
-            _config(*place, checkpoint_id),
+            _config(*key, checkpoint_id),
             self.serde.loads_typed(tuple(stored)),
             json.loads(metadata) if metadata is not None else {},
-            _config(*place, parent_id) if parent_id else None,
+            _config(*key, parent_id) if parent_id else None,
             load_pending_writes(writes, self.serde),
         )
 
@@ -75,9 +75,9 @@ class SqliteSaver(AsyncSqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        await self._database.settle()
-        # The saver holds its lock from one item to the next: who asks it something then waits for ever.
-        with told(self._database.path):
+        await self._database.flush_deferred()
+        # The original holds its lock between two items: a caller that uses the saver there would deadlock.
+        with translate_errors(self._database.path):
             found = [one async for one in super().alist(config, filter=filter, before=before, limit=limit)]
         for one in found:
             yield one
@@ -89,11 +89,11 @@ class SqliteSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        place = config.get("configurable", {})
-        thread_id, namespace = place["thread_id"], place["checkpoint_ns"]
+        configurable = config.get("configurable", {})
+        thread_id, namespace = configurable["thread_id"], configurable["checkpoint_ns"]
         described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
         row = (
-            *(str(thread_id), namespace, checkpoint["id"], place.get("checkpoint_id")),
+            *(str(thread_id), namespace, checkpoint["id"], configurable.get("checkpoint_id")),
             *self.serde.dumps_typed(checkpoint),
             described.encode("utf-8", "ignore"),
         )
@@ -103,8 +103,8 @@ class SqliteSaver(AsyncSqliteSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        place = config.get("configurable", {})
-        key = (str(place["thread_id"]), str(place["checkpoint_ns"]), str(place["checkpoint_id"]))
+        configurable = config.get("configurable", {})
+        key = tuple(str(configurable[name]) for name in ("thread_id", "checkpoint_ns", "checkpoint_id"))
         rows = [
             (
                 *key,
@@ -122,23 +122,23 @@ class SqliteSaver(AsyncSqliteSaver):
         if again == "REPLACE":
             await self._database.execute(sql, values)
         else:
-            # The checkpoint that follows is what counts; to die before it is to die before this.
+            # The next checkpoint replaces these rows: a crash before it repeats the step either way.
             self._database.defer(sql, values)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._database.write(lambda c: delete_checkpoints(c, thread_id))
 
 
-class SqliteCheckpoints:
-    """See `protocols.Checkpoints`."""
+class SqliteCheckpointHistory:
+    """See `protocols.CheckpointHistory`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def prune(self, thread_id: str) -> None:
         def prune(connection: sqlite3.Connection) -> None:
             newest = connection.execute(
-                f"SELECT checkpoint_id FROM checkpoints {_PLACE}{_NEWEST}", (thread_id, "")
+                f"SELECT checkpoint_id FROM checkpoints {_OF_NAMESPACE}{_NEWEST}", (thread_id, "")
             ).fetchone()
             if newest is not None:
                 delete_checkpoints(
@@ -166,17 +166,17 @@ class SqliteCheckpoints:
 def delete_checkpoints(
     connection: sqlite3.Connection, thread_id: str, which: str = "TRUE", *values: str
 ) -> None:
-    """Delete those checkpoints of a thread, and their writes, for which the condition `which` holds."""
+    """Delete the checkpoints of a thread that match the condition `which`, and their writes."""
     for table in ("writes", "checkpoints"):
         connection.execute(f"DELETE FROM {table} WHERE thread_id = ?1 AND ({which})", (thread_id, *values))
 
 
-def _found(
+def _find(
     connection: sqlite3.Connection, thread_id: str, namespace: str, checkpoint_id: str | None
 ) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]] | None:
-    """Return the row of a checkpoint, or of the newest one, and those of its writes."""
+    """Return the row of a checkpoint (without an id, of the newest one) and the rows of its writes."""
     which, values = ("AND checkpoint_id = ?", (checkpoint_id,)) if checkpoint_id else (_NEWEST, ())
-    row = connection.execute(f"{_GET}{_PLACE}{which}", (thread_id, namespace, *values)).fetchone()
+    row = connection.execute(f"{_GET}{_OF_NAMESPACE}{which}", (thread_id, namespace, *values)).fetchone()
     if row is None:
         return None
     return row, connection.execute(_WRITES, (thread_id, namespace, row[0])).fetchall()

@@ -10,7 +10,7 @@ KEPT_SECONDS = 7 * 24 * 3600
 """An endpoint may be upgraded: after a week it is found out anew."""
 
 
-class LearnedCapabilities:
+class CapabilityCache:
     """A small JSON file: `{"URL MODEL": {"at": seconds, "features": {name: bool}}}`.
 
     It is a cache: a file that cannot be read or written costs a few repeated calls, so neither is an error.

@@ -1,0 +1,313 @@
+"""The tables of what runs produce: events, tool calls, artifacts, and the sources that they have read."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from maniple.errors import StoreError
+from maniple.evidence.reading import MOST_CHARACTERS, Reading
+from maniple.evidence.record import Source, SourceKind
+from maniple.store.artifact_files import ArtifactFiles, safe_name
+from maniple.store.executors import run_to_completion
+from maniple.store.records import Artifact, EventRecord, RunRecord, ToolCallRecord
+from maniple.store.sqlite.database import SqliteDatabase
+from maniple.store.sqlite.tables import make_first
+from maniple.text import whole
+
+_INSERT_EVENTS = (
+    "INSERT INTO events SELECT ?1, ?2, ?3, ?4 FROM runs WHERE run_id = ?1 "
+    "AND ?2 = 1 + coalesce((SELECT max(last) FROM events WHERE run_id = ?1), 0) RETURNING 1"
+)
+_CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts"
+_ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
+_SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256"
+
+
+class SqliteEvents:
+    """See `protocols.EventTable`. Events that are appended together are one row."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    async def append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
+        rows = [_batch_row(run_id, records) for run_id, records in batches if records]
+        if len(rows) == 1 and await self._database.execute(_INSERT_EVENTS, rows[0]):
+            return  # the usual case takes one statement
+
+        def insert(connection: sqlite3.Connection) -> None:
+            for row in rows:
+                if not connection.execute(_INSERT_EVENTS, row).fetchall():
+                    _refuse_gap(connection, *row[:2])
+
+        await self._database.write(insert)
+
+    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+        def select(connection: sqlite3.Connection) -> list[EventRecord]:
+            found: list[EventRecord] = []
+            rows = connection.execute(
+                "SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last LIMIT ?",
+                (run_id, after, limit),
+            )
+            for first, body in rows:
+                found += (record for record in split_batch(first, body) if record.number > after)
+                if len(found) >= limit:
+                    break
+            rows.close()  # an open cursor would keep the log from being merged into the file
+            return found[:limit]
+
+        return await self._database.read(select) if limit > 0 else []
+
+    async def last(self, run_id: str) -> EventRecord | None:
+        sql = "SELECT first, body FROM events WHERE run_id = ? ORDER BY last DESC LIMIT 1"
+        rows = await self._database.fetch(sql, (run_id,))
+        return split_batch(*rows[0])[-1] if rows else None
+
+
+def _batch_row(run_id: str, records: Sequence[EventRecord]) -> tuple[str, int, int, str]:
+    return run_id, records[0].number, records[-1].number, join_batch(records)
+
+
+def _refuse_gap(connection: sqlite3.Connection, run_id: str, first: int) -> None:
+    """Raise `StoreError` for events that do not continue the run. Events of a deleted run are dropped."""
+    newest = connection.execute(
+        "SELECT coalesce((SELECT max(last) FROM events WHERE run_id = runs.run_id), 0) "
+        "FROM runs WHERE run_id = ?",
+        (run_id,),
+    ).fetchone()
+    if newest is not None:
+        raise StoreError(
+            f"Event {first} of run {run_id} does not follow its newest event, {newest[0]}: another process "
+            "drives the run."
+        )
+
+
+def join_batch(records: Sequence[EventRecord]) -> str:
+    """Return the events as text: one line `at type json` each, without their numbers.
+
+    Raises `ValueError` for gaps in the numbers and for data with line breaks.
+    """
+    first = records[0].number
+    for number, record in enumerate(records, first):
+        if record.number != number or "\n" in record.data or " " in record.type or _is_time(record.type):
+            raise ValueError(f"event {record.number} ({record.type}) cannot be stored as number {number}")
+    return whole("\n".join(map(_format_line, records)))
+
+
+def split_batch(first: int, text: str) -> list[EventRecord]:
+    """Return the events of a text; the first one has the number `first`.
+
+    A line without a time is `type json`, as earlier versions wrote it: no type begins with a digit.
+    """
+    # Not `splitlines`: JSON may contain other line separators than LF.
+    return [_parse_line(number, line) for number, line in enumerate(text.split("\n"), first)]
+
+
+def _format_line(record: EventRecord) -> str:
+    line = f"{record.type} {record.data}"
+    return line if record.at is None else f"{record.at:.3f} {line}"
+
+
+def _parse_line(number: int, line: str) -> EventRecord:
+    head, _, data = line.partition(" ")
+    if not _is_time(head):
+        return EventRecord(number, head, data)
+    kind, _, data = data.partition(" ")
+    return EventRecord(number, kind, data, float(head))
+
+
+def _is_time(word: str) -> bool:
+    return word[:1].isdecimal()
+
+
+class SqliteLedger:
+    """See `protocols.ToolCallLedger`."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    async def begin(self, run_id: str, tool_call_id: str, tool_name: str, arguments: str) -> ToolCallRecord:
+        sql = (
+            f"INSERT INTO tool_calls ({_CALL_COLUMNS}) VALUES (?, ?, ?, ?, NULL, ?, NULL, 1) "
+            "ON CONFLICT (run_id, tool_call_id) DO UPDATE SET attempts = attempts + 1 "
+            f"RETURNING {_CALL_COLUMNS}"
+        )
+        values = (run_id, tool_call_id, tool_name, whole(arguments), time.time())
+        return ToolCallRecord(*(await self._database.execute(sql, values))[0])
+
+    async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
+        sql = (
+            "UPDATE tool_calls SET result = ?, ended_at = ? "
+            "WHERE run_id = ? AND tool_call_id = ? AND result IS NULL"
+        )
+        await self._database.execute(sql, (whole(result), time.time(), run_id, tool_call_id))
+
+    async def list_by_run(self, run_id: str) -> list[ToolCallRecord]:
+        sql = f"SELECT {_CALL_COLUMNS} FROM tool_calls WHERE run_id = ? ORDER BY position"
+        return [ToolCallRecord(*row) for row in await self._database.fetch(sql, (run_id,))]
+
+
+class SqliteArtifacts:
+    """See `protocols.ArtifactStore`. The contents are files beside the database."""
+
+    def __init__(self, database: SqliteDatabase, files: ArtifactFiles) -> None:
+        self._database = database
+        self._files = files
+
+    async def add(
+        self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
+    ) -> Artifact:
+        return await run_to_completion(self._add(run, name, media_type, data))
+
+    async def get(self, artifact_id: str, owner: str | None) -> Artifact | None:
+        sql = (
+            f"SELECT {_ARTIFACT_COLUMNS} FROM artifacts WHERE artifact_id = ? AND owner = coalesce(?, owner)"
+        )
+        return make_first(Artifact, await self._database.fetch(sql, (artifact_id, owner)))
+
+    async def open(self, artifact: Artifact) -> Path:
+        return await self._files.path(artifact.artifact_id, artifact.size)
+
+    async def list_by_run(self, run_id: str) -> list[Artifact]:
+        sql = f"SELECT {_ARTIFACT_COLUMNS} FROM artifacts WHERE run_id = ? ORDER BY position"
+        return [Artifact(*row) for row in await self._database.fetch(sql, (run_id,))]
+
+    async def list_by_thread(self, thread_id: str) -> list[Artifact]:
+        runs = "SELECT run_id FROM runs WHERE thread_id = ?"
+        sql = f"SELECT {_ARTIFACT_COLUMNS} FROM artifacts WHERE run_id IN ({runs}) ORDER BY position"
+        return [Artifact(*row) for row in await self._database.fetch(sql, (thread_id,))]
+
+    async def _add(
+        self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
+    ) -> Artifact:
+        # The file before the row: a crash in between leaves an unused file, never a row without content.
+        artifact_id = str(uuid4())
+        written = await self._files.write(artifact_id, data)
+        values = (artifact_id, run.run_id, run.thread_id, run.owner, safe_name(name), whole(media_type))
+        row = (*values, written.size, written.sha256, time.time())
+        sql = f"INSERT INTO artifacts ({_ARTIFACT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        try:
+            await self._database.execute(sql, row)
+        except StoreError:
+            await self._files.remove([artifact_id])
+            raise
+        return Artifact(*row)
+
+
+class SqliteEvidence:
+    """See `maniple.evidence.Evidence`; of one run. `add` raises `StoreError` when the run was deleted."""
+
+    def __init__(self, database: SqliteDatabase, run_id: str) -> None:
+        self._database = database
+        self._run_id = run_id
+
+    async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
+        def add(connection: sqlite3.Connection) -> Source:
+            # Analysed here, in the store's thread: a long text takes a while.
+            reading = Reading.of(url, title, kind, text, asked)
+            self._detach_redirect(connection, reading)
+            known = self._find_known(connection, reading)
+            source = self._store_source(connection, reading, known)
+            if source.number and reading.text and self._store_text(connection, reading):
+                sql = "INSERT INTO readings (run_id, number, sha256) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+                numbers = {source.number, *known}
+                connection.executemany(sql, [(self._run_id, number, reading.sha256) for number in numbers])
+            return source
+
+        return await self._database.write(add)
+
+    async def sources(self) -> Sequence[Source]:
+        return await self._database.read(self._select_sources)
+
+    async def texts(self, number: int) -> Sequence[str]:
+        sql = (
+            "SELECT body FROM readings JOIN source_texts USING (run_id, sha256) "
+            "WHERE run_id = ? AND number = ? ORDER BY position"
+        )
+        return [body for (body,) in await self._database.fetch(sql, (self._run_id, number))]
+
+    def _select_sources(self, connection: sqlite3.Connection, number: int | None = None) -> list[Source]:
+        """Return the source with this number, or all, with the other addresses that lead to them."""
+        where = "WHERE run_id = ?1 AND (?2 IS NULL OR number = ?2)"
+        also: dict[int, list[str]] = {}
+        sql = f"SELECT number, url FROM source_aliases {where} ORDER BY position"
+        for target, url in connection.execute(sql, (self._run_id, number)):
+            also.setdefault(target, []).append(url)
+        rows = connection.execute(
+            f"SELECT {_SOURCE_COLUMNS} FROM sources {where} ORDER BY number", (self._run_id, number)
+        )
+        return [Source(*row, also=tuple(also.get(row[0], ()))) for row in rows]
+
+    def _detach_redirect(self, connection: sqlite3.Connection, reading: Reading) -> None:
+        """Remove the alias of an address that redirected before and is a page of its own now."""
+        if reading.kind == "page":
+            sql = "DELETE FROM source_aliases WHERE run_id = ? AND comparable = ? AND redirects"
+            connection.execute(sql, (self._run_id, reading.comparable))
+
+    def _find_known(self, connection: sqlite3.Connection, reading: Reading) -> list[int]:
+        """Return the numbers of the sources with one of the reading's addresses, its own address first."""
+        sql = (
+            "SELECT number FROM sources WHERE run_id = ?1 AND comparable = ?2 "
+            "UNION SELECT number FROM source_aliases WHERE run_id = ?1 AND comparable = ?2"
+        )
+        rows = (connection.execute(sql, (self._run_id, form)).fetchone() for form in reading.addresses)
+        return [row[0] for row in rows if row]
+
+    def _store_source(self, connection: sqlite3.Connection, reading: Reading, known: Sequence[int]) -> Source:
+        """Return the source updated with the reading. A new one gets number 0 when the record is full."""
+        if known:
+            source = reading.joined(self._select_sources(connection, known[0])[0])
+            sql = (
+                "UPDATE sources SET title = ?, kind = ?, retrieved_at = ?, sha256 = ? "
+                "WHERE run_id = ? AND number = ?"
+            )
+            row = (source.title, source.kind, source.retrieved_at, source.sha256)
+            connection.execute(sql, (*row, self._run_id, source.number))
+        else:
+            count = self._count(connection, "sources")
+            if not reading.finds_room(count):
+                return reading.first(0)
+            source = reading.first(count + 1)
+            sql = (
+                f"INSERT INTO sources (run_id, comparable, {_SOURCE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            )
+            row = (source.number, source.url, source.title, source.kind, source.retrieved_at, source.sha256)
+            connection.execute(sql, (self._run_id, reading.comparable, *row))
+        self._store_aliases(connection, reading, source.number)
+        return self._select_sources(connection, source.number)[0]
+
+    def _store_aliases(self, connection: sqlite3.Connection, reading: Reading, number: int) -> None:
+        """Store those addresses of the reading that no source has as aliases of this source."""
+        if not reading.finds_room(self._count(connection, "source_aliases")):
+            return
+        sql = (
+            "INSERT INTO source_aliases (run_id, number, comparable, url, redirects) "
+            "SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS "
+            "(SELECT 1 FROM sources WHERE run_id = ?1 AND comparable = ?3) ON CONFLICT DO NOTHING"
+        )
+        rows = [
+            (self._run_id, number, form, url, form != reading.comparable)
+            for form, url in reading.addresses.items()
+        ]
+        connection.executemany(sql, rows)
+
+    def _count(self, connection: sqlite3.Connection, table: str) -> int:
+        sql = f"SELECT count(*) FROM {table} WHERE run_id = ?"
+        (count,) = connection.execute(sql, (self._run_id,)).fetchone()
+        return count
+
+    def _store_text(self, connection: sqlite3.Connection, reading: Reading) -> bool:
+        """Store a text once; return False when the run's share of `MOST_CHARACTERS` is used up."""
+        run, digest, length = self._run_id, reading.sha256, len(reading.text)
+        sql = "SELECT 1 FROM source_texts WHERE run_id = ? AND sha256 = ?"
+        if connection.execute(sql, (run, digest)).fetchone():
+            return True
+        sql = "SELECT total(characters) FROM source_texts WHERE run_id = ?"
+        (stored,) = connection.execute(sql, (run,)).fetchone()
+        if stored + length > MOST_CHARACTERS:
+            return False
+        sql = "INSERT INTO source_texts (run_id, sha256, characters, body) VALUES (?, ?, ?, ?)"
+        connection.execute(sql, (run, digest, length, reading.text))
+        return True

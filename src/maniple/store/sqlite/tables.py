@@ -1,0 +1,363 @@
+"""The tables of threads, runs and API keys."""
+
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, astuple, fields, replace
+from hmac import compare_digest
+from typing import Any, TypeVar, Unpack
+from uuid import uuid4
+
+from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.executors import run_to_completion
+from maniple.store.protocols import RunChange
+from maniple.store.records import ApiKey, KeyLimits, RunRecord, RunUsage, Thread, key_digest, make_key_secret
+from maniple.store.sqlite.checkpoints import delete_checkpoints
+from maniple.store.sqlite.database import ProcessRegistry, SqliteDatabase
+from maniple.text import whole
+from maniple.types import RunState
+
+RETENTION_SECONDS = 2 * 24 * 3600.0
+"""How long the usage of a deleted run is stored: longer than the daily window of a quota."""
+_MICROSECOND = 1e-6
+
+_THREAD_COLUMNS = "thread_id, owner, title, created_at, updated_at"
+_HAS_TITLE = r"title LIKE ? ESCAPE '\'"
+
+USAGE_COLUMNS = tuple(field.name for field in fields(RunUsage))
+_RUN_HEAD = ("run_id", "thread_id", "owner", "kind", "process", "status", "request")
+_RUN_TIMES = ("created_at", "started_at", "ended_at")
+_RUN_TAIL = ("error_code", "error", "recoveries", "base_checkpoint")
+_RUN_NAMES = (*_RUN_HEAD, *_RUN_TIMES, *USAGE_COLUMNS, *_RUN_TAIL)
+RUN_COLUMNS = ", ".join(_RUN_NAMES)
+_UNFINISHED = "status IN ('queued', 'running')"
+
+_SPENT_COLUMNS = ", ".join(("owner", "created_at", "ended_at", *USAGE_COLUMNS))
+# Each side names the owner, so that each side uses its own index.
+_WITHIN = " OR ".join(f"(owner = ?1 AND {at} > ?2 AND {at} <= ?3)" for at in ("created_at", "ended_at"))
+# An interrupted run has no end yet; its thread was touched when it paused.
+_TOUCHED = "(SELECT updated_at FROM threads WHERE threads.thread_id = runs.thread_id)"
+_PAUSED_WITHIN = f"(owner = ?1 AND status = 'interrupted' AND {_TOUCHED} > ?2 AND {_TOUCHED} <= ?3)"
+
+_KEY_COLUMNS = "key_id, name, digest, created_at, revoked_at, limits"
+
+Row = tuple[Any, ...]
+T = TypeVar("T")
+
+
+class SqliteThreads:
+    """See `protocols.ThreadTable`."""
+
+    def __init__(self, database: SqliteDatabase, files: ArtifactFiles) -> None:
+        self._database = database
+        self._files = files
+
+    async def create(self, thread: Thread) -> Thread:
+        def insert(connection: sqlite3.Connection) -> Thread:
+            created_at = find_unused_time(connection, "threads", thread.created_at)
+            stored = replace(thread, title=whole(thread.title), created_at=created_at)
+            connection.execute(
+                f"INSERT INTO threads ({_THREAD_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
+                (stored.thread_id, stored.owner, stored.title, stored.created_at, stored.updated_at),
+            )
+            return stored
+
+        return await self._database.write(insert)
+
+    async def get(self, thread_id: str, owner: str | None) -> Thread | None:
+        sql = f"SELECT {_THREAD_COLUMNS} FROM threads WHERE thread_id = ? AND owner = coalesce(?, owner)"
+        return make_first(Thread, await self._database.fetch(sql, (thread_id, owner)))
+
+    async def list(
+        self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
+    ) -> Sequence[Thread]:
+        where = {"owner = ?": owner, _HAS_TITLE: _like_pattern(titled) if titled else None}
+        rows = await self._database.read(
+            lambda c: select_page(c, (_THREAD_COLUMNS, "threads"), where, limit, before)
+        )
+        return [Thread(*row) for row in rows]
+
+    async def touch(self, thread_id: str, title: str | None = None) -> None:
+        sql = "UPDATE threads SET updated_at = ?, title = coalesce(?, title) WHERE thread_id = ?"
+        await self._database.execute(sql, (time.time(), whole(title), thread_id))
+
+    async def delete(self, thread_id: str) -> bool:
+        def delete(connection: sqlite3.Connection) -> tuple[bool, list[str]]:
+            files = connection.execute("SELECT artifact_id FROM artifacts WHERE thread_id = ?", (thread_id,))
+            names = [name for (name,) in files]
+            delete_checkpoints(connection, thread_id)
+            _store_spent_usage(connection, thread_id)
+            deleted = connection.execute("DELETE FROM threads WHERE thread_id = ?", (thread_id,))
+            return deleted.rowcount > 0, names
+
+        async def delete_all() -> bool:
+            existed, names = await self._database.write(delete)
+            await self._files.remove(names)
+            return existed
+
+        return await run_to_completion(delete_all())
+
+
+class SqliteRuns:
+    """See `protocols.RunTable`."""
+
+    def __init__(self, database: SqliteDatabase, processes: ProcessRegistry) -> None:
+        self._database = database
+        self._processes = processes
+
+    async def add(self, run: RunRecord) -> RunRecord:
+        def insert(connection: sqlite3.Connection) -> RunRecord:
+            stored = replace(run, created_at=find_unused_time(connection, "runs", run.created_at))
+            values = run_values(stored)
+            marks = ", ".join("?" * len(values))
+            connection.execute(f"INSERT INTO runs ({RUN_COLUMNS}) VALUES ({marks})", values)
+            return stored
+
+        return await self._database.write(insert)
+
+    async def get(self, run_id: str, owner: str | None = None) -> RunRecord | None:
+        sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ? AND owner = coalesce(?, owner)"
+        return make_first(_make_run, await self._database.fetch(sql, (run_id, owner)))
+
+    async def list(
+        self, owner: str | None, limit: int = 50, before: float | None = None
+    ) -> Sequence[RunRecord]:
+        return await self._list_page({"owner = ?": owner}, limit, before)
+
+    async def list_by_thread(
+        self, thread_id: str, limit: int = 50, before: float | None = None
+    ) -> Sequence[RunRecord]:
+        return await self._list_page({"thread_id = ?": thread_id}, limit, before)
+
+    async def _list_page(
+        self, where: dict[str, str | None], limit: int, before: float | None
+    ) -> Sequence[RunRecord]:
+        rows = await self._database.read(
+            lambda c: select_page(c, (RUN_COLUMNS, "runs"), where, limit, before)
+        )
+        return [_make_run(*row) for row in rows]
+
+    async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
+        newest = "SELECT max(position) FROM runs WHERE thread_id = asked.value"
+        sql = (
+            "SELECT asked.value, status FROM json_each(?) asked CROSS JOIN runs ON thread_id = asked.value "
+            f"WHERE {_UNFINISHED} OR status = 'interrupted' OR position = ({newest}) ORDER BY position DESC"
+        )
+        found: dict[str, list[RunState]] = {thread_id: [] for thread_id in thread_ids}
+        for thread_id, status in await self._database.fetch(sql, (json.dumps([*thread_ids]),)):
+            found[thread_id].append(status)
+        return found
+
+    async def list_interrupted(self, thread_id: str) -> Sequence[RunRecord]:
+        where = "thread_id = ? AND status = 'interrupted'"
+        sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE {where} ORDER BY position DESC"
+        return [_make_run(*row) for row in await self._database.fetch(sql, (thread_id,))]
+
+    async def list_in_other_processes(self, thread_id: str) -> Sequence[RunRecord]:
+        runs = await self._list_unfinished(thread_id=thread_id)
+        return [run for run, is_driven in runs if is_driven and run.process != self._processes.own]
+
+    async def list_orphaned(
+        self, kind: str | None, driven: Collection[str] = (), thread_id: str | None = None
+    ) -> Sequence[RunRecord]:
+        runs, own = await self._list_unfinished(kind, thread_id), self._processes.own
+        return [
+            run for run, is_alive in runs if not is_alive or (run.process == own and run.run_id not in driven)
+        ]
+
+    async def _list_unfinished(
+        self, kind: str | None = None, thread_id: str | None = None
+    ) -> Sequence[tuple[RunRecord, bool]]:
+        """Return queued and running runs, oldest first, and whether the process of each is alive."""
+        given = {
+            name: value for name, value in (("kind", kind), ("thread_id", thread_id)) if value is not None
+        }
+        where = " AND ".join([_UNFINISHED, *(f"{name} = ?" for name in given)])
+        sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE {where} ORDER BY position"
+
+        def select(connection: sqlite3.Connection) -> list[tuple[RunRecord, bool]]:
+            runs = [_make_run(*row) for row in connection.execute(sql, (*given.values(),)).fetchall()]
+            dead = self._processes.find_dead({run.process for run in runs})
+            return [(run, run.process not in dead) for run in runs]
+
+        return await self._database.read(select)
+
+    async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        assignments, values = _assignments(changes)
+        sql = f"UPDATE runs SET {assignments} WHERE run_id = ? RETURNING {RUN_COLUMNS}"
+        return make_first(_make_run, await self._database.execute(sql, (*values, run_id)))
+
+    async def answer(self, run_id: str, request: str) -> RunRecord | None:
+        sql = (
+            "UPDATE runs SET status = 'queued', process = ?, request = ? "
+            f"WHERE run_id = ? AND status = 'interrupted' RETURNING {RUN_COLUMNS}"
+        )
+        values = (self._processes.own, whole(request), run_id)
+        return make_first(_make_run, await self._database.execute(sql, values))
+
+    async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
+        assignments, values = _assignments({**changes, "status": "running"})
+        own = f"run_id = ? AND process = ? AND {_UNFINISHED}"
+        update = f"UPDATE runs SET {assignments} WHERE {own} RETURNING {RUN_COLUMNS}"
+        # In one transaction, so that of two processes that start at the same time the second sees the first.
+        select_others = (
+            "SELECT other.process FROM runs other, runs this WHERE this.run_id = ? "
+            "AND other.thread_id = this.thread_id AND other.process <> this.process "
+            "AND other.status = 'running'"
+        )
+
+        def start(connection: sqlite3.Connection) -> list[Row]:
+            others = {process for (process,) in connection.execute(select_others, (run_id,)).fetchall()}
+            if others - self._processes.find_dead(others):
+                return []
+            return connection.execute(update, (*values, run_id, self._processes.own)).fetchall()
+
+        return make_first(_make_run, await self._database.write(start))
+
+    async def claim(self, run: RunRecord) -> RunRecord | None:
+        sql = (
+            "UPDATE runs SET process = ?, recoveries = recoveries + 1 "
+            f"WHERE run_id = ? AND process = ? AND {_UNFINISHED} RETURNING {RUN_COLUMNS}"
+        )
+        values = (self._processes.own, run.run_id, run.process)
+        return make_first(_make_run, await self._database.execute(sql, values))
+
+    async def sum_usage(self, owner: str, since: float, until: float) -> RunUsage:
+        usage = ", ".join(USAGE_COLUMNS)
+        both = " UNION ALL ".join(
+            f"SELECT {usage} FROM {table} WHERE {where}"
+            for table, where in (("runs", f"{_WITHIN} OR {_PAUSED_WITHIN}"), ("spent", _WITHIN))
+        )
+        sums = ", ".join(f"total({name})" for name in USAGE_COLUMNS)
+        (row,) = await self._database.fetch(f"SELECT {sums} FROM ({both})", (owner, since, until))
+        calls, tools, input_tokens, output_tokens, seconds, cost = row
+        return RunUsage(int(calls), int(tools), int(input_tokens), int(output_tokens), seconds, cost)
+
+
+class SqliteKeys:
+    """See `protocols.ApiKeyTable`."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    async def add(self, name: str, limits: KeyLimits | None = None) -> tuple[ApiKey, str]:
+        secret = make_key_secret()
+        key = ApiKey(str(uuid4()), whole(name), key_digest(secret), time.time(), None, limits or KeyLimits())
+        values = (key.key_id, key.name, key.digest, key.created_at, None, json.dumps(asdict(key.limits)))
+        sql = f"INSERT INTO api_keys ({_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+        await self._database.execute(sql, values)
+        return key, secret
+
+    async def find(self, secret: str) -> ApiKey | None:
+        digest = key_digest(secret)
+        sql = f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE digest = ? AND revoked_at IS NULL"
+        key = make_first(_make_key, await self._database.fetch(sql, (digest,)))
+        return key if key is not None and compare_digest(key.digest, digest) else None
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        sql = f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE key_id = ?"
+        return make_first(_make_key, await self._database.fetch(sql, (key_id,)))
+
+    async def list(self) -> Sequence[ApiKey]:
+        rows = await self._database.fetch(f"SELECT {_KEY_COLUMNS} FROM api_keys ORDER BY position")
+        return [_make_key(*row) for row in rows]
+
+    async def revoke(self, key_id: str) -> bool:
+        sql = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL RETURNING 1"
+        return bool(await self._database.execute(sql, (time.time(), key_id)))
+
+    async def delete_revoked(self) -> int:
+        valid = "SELECT 1 FROM api_keys WHERE revoked_at IS NULL"
+        sql = f"DELETE FROM api_keys WHERE NOT EXISTS ({valid}) RETURNING 1"
+        return len(await self._database.execute(sql))
+
+
+def select_page(
+    connection: sqlite3.Connection,
+    source: tuple[str, str],
+    where: Mapping[str, str | None],
+    limit: int,
+    before: float | None,
+) -> list[Row]:
+    """Return a page of the rows of `source` (columns, table) that match `where`, newest first.
+
+    `where` maps conditions with one `?` each to their values; a condition whose value is None is left out.
+    `before` is the time of the last row of the previous page; if that was deleted, of the next newer row.
+    """
+    columns, table = source
+    given = {condition: value for condition, value in where.items() if value is not None}
+    conditions = list(given)
+    values: list[str | float] = list(given.values())
+    if before is not None:
+        conditions.append(
+            f"position < coalesce((SELECT position FROM {table} WHERE created_at >= ? "
+            "ORDER BY created_at LIMIT 1), 9e18)"
+        )
+        values.append(before)
+    matching = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    sql = f"SELECT {columns} FROM {table} {matching} ORDER BY position DESC LIMIT ?"
+    return connection.execute(sql, (*values, max(limit, 0))).fetchall()
+
+
+def find_unused_time(connection: sqlite3.Connection, table: str, at: float) -> float:
+    """Return `at`, or the next later time that no row of `table` has."""
+    if connection.execute(f"SELECT 1 FROM {table} WHERE created_at = ?", (at,)).fetchone() is None:
+        return at
+    sql = f"SELECT max(created_at) FROM {table} WHERE created_at >= ? AND created_at < ?"
+    (latest,) = connection.execute(sql, (at, at + 1)).fetchone()
+    return find_unused_time(connection, table, latest + _MICROSECOND)
+
+
+def make_first(make: Callable[..., T], rows: Sequence[Row]) -> T | None:
+    """Return `make` applied to the first row, None if there is no row."""
+    return make(*rows[0]) if rows else None
+
+
+def _like_pattern(text: str) -> str:
+    """Return the LIKE pattern that matches `text` anywhere."""
+    return "%" + re.sub(r"[%_\\]", r"\\\g<0>", whole(text)) + "%"
+
+
+def _make_run(*row: Any) -> RunRecord:
+    named = dict(zip(_RUN_NAMES, row, strict=True))
+    usage = RunUsage(**{name: named.pop(name) for name in USAGE_COLUMNS})
+    return RunRecord(**named, usage=usage)
+
+
+def run_values(run: RunRecord) -> Row:
+    """Return the values of `RUN_COLUMNS`."""
+    head = [whole(getattr(run, name)) for name in (*_RUN_HEAD, *_RUN_TIMES)]
+    return (*head, *astuple(run.usage), *(whole(getattr(run, name)) for name in _RUN_TAIL))
+
+
+def _assignments(changes: RunChange) -> tuple[str, Sequence[Any]]:
+    """Return the SET clause of a change and its values."""
+    columns: dict[str, Any] = {}
+    for name, value in changes.items():
+        if isinstance(value, RunUsage):
+            columns |= dict(zip(USAGE_COLUMNS, astuple(value), strict=True))
+        elif name in RunChange.__annotations__:
+            columns[name] = whole(value)
+        else:
+            raise TypeError(f"{name} of a run does not change")
+    return ", ".join(f"{column} = ?" for column in columns), (*columns.values(),)
+
+
+def _store_spent_usage(connection: sqlite3.Connection, thread_id: str) -> None:
+    """Store the usage of a thread's runs before the thread is deleted; drop usage that no window reaches."""
+    ended = f"CASE status WHEN 'interrupted' THEN {_TOUCHED} ELSE ended_at END"
+    usage = ", ".join(USAGE_COLUMNS)
+    selected = f"SELECT owner, created_at, {ended}, {usage} FROM runs WHERE thread_id = ?"
+    connection.execute(f"INSERT INTO spent ({_SPENT_COLUMNS}) {selected}", (thread_id,))
+    now = time.time()
+    connection.execute(
+        "DELETE FROM spent WHERE coalesce(ended_at, created_at) NOT BETWEEN ? AND ?",
+        (now - RETENTION_SECONDS, now + RETENTION_SECONDS),
+    )
+
+
+def _make_key(*row: Any) -> ApiKey:
+    key_id, name, digest, created_at, revoked_at, limits = row
+    return ApiKey(key_id, name, digest, created_at, revoked_at, KeyLimits(**json.loads(limits)))
