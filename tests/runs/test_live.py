@@ -3,8 +3,9 @@ from collections.abc import Sequence
 import pytest
 
 from maniple.events import MessageChunk, MessageDelta
-from maniple.runs.live import KEPT, PAGE, LiveLog
+from maniple.runs.live import KEPT, LiveLog
 from maniple.store import EventRecord
+from maniple.store.protocols import EVENT_PAGE_SIZE
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +39,7 @@ async def tell(log: LiveLog, store: Stored, count: int) -> None:
 async def numbers(log: LiveLog, after: int = 0) -> list[int]:
     told: list[int] = []
     async for page in log.follow(after):
-        assert 0 < len(page) <= PAGE
+        assert 0 < len(page) <= EVENT_PAGE_SIZE
         told += [record.number for record in page]
     return told
 
