@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from maniple.mcp import McpServers
     from maniple.redaction import Redactor
     from maniple.report_files import Press
-    from maniple.runs import Rules
-    from maniple.runs.inprocess import InProcessEngine
+    from maniple.runs import EngineConfig
+    from maniple.runs.in_process import InProcessEngine
     from maniple.sandbox import Workspaces
     from maniple.store import Store
     from maniple.telemetry.metrics import Metrics
@@ -109,7 +109,7 @@ class App:
     runtime: Runtime
     store: Store
     engine: InProcessEngine
-    rules: Rules
+    rules: EngineConfig
     workspaces: Workspaces
     metrics: Metrics
     tracing: Tracing
@@ -130,7 +130,7 @@ async def open_app(
     """
     # An embedded team (`open_team`) does without the imports of these.
     from maniple.report_files import Press
-    from maniple.runs import Telemetry, Workplace, open_engine
+    from maniple.runs import ExecutionEnvironment, RunTelemetry, open_engine
     from maniple.store.configured import open_configured_store
     from maniple.telemetry.metrics import Metrics
     from maniple.telemetry.tracing import open_tracing
@@ -148,8 +148,8 @@ async def open_app(
             store,
             kind=kind,
             rules=rules,
-            telemetry=Telemetry(metrics, tracing.callbacks),
-            workplace=Workplace(workspaces, runtime.sandbox, runtime.warning),
+            telemetry=RunTelemetry(metrics, tracing.callbacks),
+            workplace=ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning),
         ) as engine,
     ):
         yield App(
@@ -166,14 +166,14 @@ async def open_app(
         )
 
 
-def _rules(settings: Settings, kind: Kind) -> Rules:
-    from maniple.runs import Limits, rules_of
+def _rules(settings: Settings, kind: Kind) -> EngineConfig:
+    from maniple.runs import RunLimits, make_engine_config
 
     if kind == "chat":
-        return replace(rules_of(settings), drain_seconds=_CHAT_DRAIN_SECONDS)
+        return replace(make_engine_config(settings), drain_seconds=_CHAT_DRAIN_SECONDS)
     server = settings.server
-    limits = Limits(server.max_runs + server.max_waiting_runs, server.max_runs_per_key)
-    return rules_of(settings, working=server.max_runs, limits=limits)
+    limits = RunLimits(server.max_runs + server.max_waiting_runs, server.max_runs_per_key)
+    return make_engine_config(settings, working=server.max_runs, limits=limits)
 
 
 @asynccontextmanager

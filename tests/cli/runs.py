@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maniple.events import Event, as_json
-from maniple.runs import Accepted, NotFound, RunRequest
+from maniple.runs import AcceptedRun, NotFound, RunRequest
 from maniple.store import EventRecord, RunRecord
 from tests.cli.events import ending
 
@@ -44,12 +44,14 @@ class ScriptedEngine:
         self._prepared = list(runs)
         self._begun: dict[str, ScriptedRun] = {}
 
-    async def submit(self, request: RunRequest) -> Accepted:
+    async def submit(self, request: RunRequest) -> AcceptedRun:
         """Begin the next one."""
         self.requests.append(request)
         return self._next()
 
-    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
+    async def resume(
+        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = ""
+    ) -> AcceptedRun:
         """Note the answer, and go on with the next one."""
         self.answers.append((run_id, answer, interrupt_id))
         return self._next(run_id)
@@ -85,10 +87,10 @@ class ScriptedEngine:
     async def drain(self) -> None:
         """Nothing is driven here."""
 
-    def _next(self, run_id: str = "") -> Accepted:
+    def _next(self, run_id: str = "") -> AcceptedRun:
         run_id = run_id or str(len(self._begun) + 1)
         self._begun[run_id] = self._prepared.pop(0)
-        return Accepted(RunRecord(run_id, "thread", "", "chat", "process", "queued", "{}", 0.0), after=0)
+        return AcceptedRun(RunRecord(run_id, "thread", "", "chat", "process", "queued", "{}", 0.0), after=0)
 
 
 class NoConversations:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from maniple.browser import Aids
 from maniple.runs import RunRequest, open_engine
-from maniple.runs.keeping import MOST_BYTES, MOST_FILES, Keeping
+from maniple.runs.artifact_collector import MAX_SAVED_BYTES, MAX_SAVED_FILES, ArtifactSaver
 from maniple.store import open_store
 from tests.agents.browsing.shop import HOME, Shop, ShopPage, done, shopping, told, use
 from tests.runs.test_recovery import told as told_by
@@ -134,7 +134,7 @@ async def test_a_run_that_is_cancelled_has_its_recording_so_far(tmp_path):
 
 async def test_a_run_keeps_so_many_files_and_no_more(tmp_path):
     async with open_store(tmp_path / "maniple.db", tmp_path, server=True) as store:
-        keep = Keeping(store, await stored_run(store))
-        assert await keep("a.jpg", "image/jpeg", b"x" * (MOST_BYTES + 1)) is None
-        kept = [await keep("a.jpg", "image/jpeg", b"x") for _ in range(MOST_FILES + 1)]
+        keep = ArtifactSaver(store, await stored_run(store))
+        assert await keep("a.jpg", "image/jpeg", b"x" * (MAX_SAVED_BYTES + 1)) is None
+        kept = [await keep("a.jpg", "image/jpeg", b"x") for _ in range(MAX_SAVED_FILES + 1)]
     assert all(kept[:-1]) and kept[-1] is None

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.graph import RunOptions
-from maniple.runs import RunRequest, ThreadBusy, inprocess, open_engine
+from maniple.runs import RunRequest, ThreadBusy, in_process, open_engine
 from maniple.store import open_store
 from tests.openai_server import BRIEF
 from tests.runs.test_recovery import told
@@ -72,7 +72,7 @@ async def test_a_run_that_pauses_before_it_can_be_ended_is_answered_by_the_messa
             async with asyncio.timeout(60):
                 await told(engine, first)
 
-        monkeypatch.setattr(inprocess, "refuse_elsewhere", paused_meanwhile)
+        monkeypatch.setattr(in_process, "refuse_other_process", paused_meanwhile)
         second = (await engine.submit(_request("accept", "t", policy))).run.run_id
         async with asyncio.timeout(60):
             await told(engine, second)

@@ -9,8 +9,8 @@ import pytest
 
 from maniple.errors import StoreBusy, StoreError
 from maniple.graph import RunOptions
-from maniple.runs import Accepted, NotWaiting, Rules, ThreadBusy, open_engine
-from maniple.runs.open import Kind
+from maniple.runs import AcceptedRun, EngineConfig, RunNotWaiting, ThreadBusy, open_engine
+from maniple.runs.in_process import Kind
 from maniple.store import RunRecord, open_store
 from maniple.store.sqlite.tables import SqliteRuns
 from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
@@ -24,12 +24,12 @@ QUICK = {"coordinator": [reply("Hello!")]}
 
 @asynccontextmanager
 async def program(
-    folder: Path, server: OpenAIServer, kind: Kind, rules: Rules | None = None
+    folder: Path, server: OpenAIServer, kind: Kind, rules: EngineConfig | None = None
 ) -> AsyncIterator[Opened]:
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=kind == "server") as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind=kind, rules=rules or Rules(drain_seconds=0)) as engine,
+        open_engine(it.team, store, kind=kind, rules=rules or EngineConfig(drain_seconds=0)) as engine,
     ):
         yield Opened(it, store, engine)
 
@@ -102,7 +102,7 @@ async def test_an_answered_run_and_those_that_wait_here_and_there_all_come_to_th
         last = await served.ask("third", thread_id="t")
         paused = checked(await served.told(first))
         assert status(paused) == "interrupted"
-        with suppress(NotWaiting):  # the thread may have gone on without it
+        with suppress(RunNotWaiting):  # the thread may have gone on without it
             await served.engine.resume(first, "accept")
         async with asyncio.timeout(60):
             ends = [await where.told(run_id) for where, run_id in ((chat, waiting), (served, last))]
@@ -118,7 +118,7 @@ async def test_of_an_answer_and_a_cancel_in_two_programs_one_counts(tmp_path):
             done = await asyncio.gather(
                 chat.engine.resume(run_id, "accept"), served.engine.cancel(run_id), return_exceptions=True
             )
-            assert {type(one) for one in done} <= {Accepted, RunRecord, NotWaiting, ThreadBusy}
+            assert {type(one) for one in done} <= {AcceptedRun, RunRecord, RunNotWaiting, ThreadBusy}
             was_cancelled = isinstance(done[1], RunRecord) and done[1].status == "cancelled"
             async with asyncio.timeout(60):
                 told = [await where.told(run_id) for where in (chat, served)]
@@ -162,7 +162,7 @@ async def test_a_run_that_a_dead_program_left_is_cancelled_here(tmp_path):
 
 async def test_a_run_that_could_not_be_recorded_goes_on_when_it_can(tmp_path, monkeypatch):
     with serving(SIMPLE) as model:
-        rules = Rules(drain_seconds=0, watch_seconds=0.05)
+        rules = EngineConfig(drain_seconds=0, watch_seconds=0.05)
         async with program(tmp_path, model, "server", rules) as served:
             with monkeypatch.context() as patch:
                 patch.setattr(served.store.events, "append", _full)

@@ -15,13 +15,13 @@ from maniple.errors import StoreError
 from maniple.events import Event, read_event
 from maniple.graph import RunOptions
 from maniple.runs import (
+    EngineConfig,
     InProcessEngine,
-    Limits,
     NotFound,
-    NotWaiting,
-    Rules,
+    RunLimits,
+    RunNotWaiting,
     RunRequest,
-    Stopping,
+    ServiceStopping,
     ThreadBusy,
     TooManyRuns,
     open_engine,
@@ -60,12 +60,14 @@ class Opened:
 def opening(tmp_path):
     @asynccontextmanager
     async def opened(
-        script: dict[str, Any], rules: Rules | None = None, **team: Any
+        script: dict[str, Any], rules: EngineConfig | None = None, **team: Any
     ) -> AsyncIterator[Opened]:
         async with (
             open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
             scripted_team(script, checkpointer=store.checkpointer, **team) as it,
-            open_engine(it.team, store, kind="server", rules=rules or Rules(drain_seconds=0.1)) as engine,
+            open_engine(
+                it.team, store, kind="server", rules=rules or EngineConfig(drain_seconds=0.1)
+            ) as engine,
         ):
             yield Opened(it, store, engine)
 
@@ -163,7 +165,7 @@ async def test_what_is_over_is_not_cancelled_any_more(opening):
 
 
 async def test_no_more_runs_than_allowed_are_taken(opening):
-    async with opening(HANGING, Rules(limits=Limits(under_way=1), drain_seconds=0)) as here:
+    async with opening(HANGING, EngineConfig(limits=RunLimits(under_way=1), drain_seconds=0)) as here:
         run_id = await here.ask()
         with pytest.raises(TooManyRuns, match="Try again in a moment"):
             await here.ask()
@@ -172,7 +174,7 @@ async def test_no_more_runs_than_allowed_are_taken(opening):
 
 
 async def test_one_key_cannot_take_the_places_of_others(opening):
-    async with opening(HANGING, Rules(limits=Limits(per_owner=1), drain_seconds=0)) as here:
+    async with opening(HANGING, EngineConfig(limits=RunLimits(per_owner=1), drain_seconds=0)) as here:
         await here.ask(owner="ann")
         with pytest.raises(TooManyRuns, match="of this key"):
             await here.ask(owner="ann")
@@ -180,7 +182,7 @@ async def test_one_key_cannot_take_the_places_of_others(opening):
 
 
 async def test_who_waits_for_a_place_begins_when_one_is_free(opening):
-    async with opening({"coordinator": [{"hang": True}, reply("hello")]}, Rules(working=1)) as here:
+    async with opening({"coordinator": [{"hang": True}, reply("hello")]}, EngineConfig(working=1)) as here:
         first = await here.ask()
         await here.calls(1)
         second = await here.ask()
@@ -282,10 +284,10 @@ async def test_an_answer_that_nobody_waits_for_is_refused(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask(options=RunOptions(auto_accepted_plan=False))
         await here.told(run_id)
-        with pytest.raises(NotWaiting, match="does not wait for 'x'"):
+        with pytest.raises(RunNotWaiting, match="does not wait for 'x'"):
             await here.engine.resume(run_id, "accept", interrupt_id="x")
         await here.told((await here.engine.resume(run_id, "accept")).run.run_id)
-        with pytest.raises(NotWaiting, match="it is completed"):
+        with pytest.raises(RunNotWaiting, match="it is completed"):
             await here.engine.resume(run_id, "accept")
 
 
@@ -301,7 +303,7 @@ async def test_a_waiting_run_can_be_cancelled_and_its_thread_goes_on(opening):
 async def test_a_stopping_engine_takes_no_more_runs(opening):
     async with opening(HANGING) as here:
         await here.engine.drain()
-        with pytest.raises(Stopping):
+        with pytest.raises(ServiceStopping):
             await here.ask()
 
 
@@ -325,7 +327,7 @@ async def test_a_cancel_that_comes_while_the_end_is_written_changes_nothing(open
 
 
 async def test_a_run_that_is_cancelled_while_the_engine_stops_has_ended(opening):
-    async with opening(HANGING, Rules(drain_seconds=5)) as here:
+    async with opening(HANGING, EngineConfig(drain_seconds=5)) as here:
         run_id = await here.ask()
         await here.calls(1)
         stopping = asyncio.create_task(here.engine.drain())

@@ -15,7 +15,7 @@ from langchain_core.tools import tool
 from maniple.agents.offers import Offer
 from maniple.graph import RunOptions
 from maniple.redaction import Redactor
-from maniple.runs import InProcessEngine, Rules, RunRequest, open_engine
+from maniple.runs import EngineConfig, InProcessEngine, RunRequest, open_engine
 from maniple.search import SearchHit
 from maniple.store import Store, open_store
 from maniple.tools.evidence import cited, source_line
@@ -59,7 +59,7 @@ async def process(
     folder: Path, server: OpenAIServer, **options: Any
 ) -> AsyncIterator[tuple[InProcessEngine, Store]]:
     toolbox = Offer({"researcher": [tavily_search, crawl_tool]})
-    rules = Rules(drain_seconds=0, redactor=Redactor([KEY]))
+    rules = EngineConfig(drain_seconds=0, redactor=Redactor([KEY]))
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer, toolbox=toolbox, **options) as it,

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from maniple.events import MessageChunk, MessageDelta
-from maniple.runs.live import KEPT, LiveLog
+from maniple.runs.active_run import CACHED_EVENTS, RunEventLog
 from maniple.store import EventRecord
 from maniple.store.protocols import EVENT_PAGE_SIZE
 
@@ -29,14 +29,14 @@ class Stored:
         return self.records[-1] if self.records else None
 
 
-async def tell(log: LiveLog, store: Stored, count: int) -> None:
+async def tell(log: RunEventLog, store: Stored, count: int) -> None:
     event = MessageChunk(message_id="m", delta=MessageDelta(content="word"))
     records = [log.number(event, "{}") for _ in range(count)]
     await store.append([("r", records)])
     log.publish(records)
 
 
-async def numbers(log: LiveLog, after: int = 0) -> list[int]:
+async def numbers(log: RunEventLog, after: int = 0) -> list[int]:
     told: list[int] = []
     async for page in log.follow(after):
         assert 0 < len(page) <= EVENT_PAGE_SIZE
@@ -46,35 +46,37 @@ async def numbers(log: LiveLog, after: int = 0) -> list[int]:
 
 async def test_a_long_log_is_told_in_pages_and_only_its_newest_part_is_kept():
     store = Stored()
-    log = LiveLog("r", store)
+    log = RunEventLog("r", store)
     for _ in range(5):
-        await tell(log, store, KEPT - 1)
+        await tell(log, store, CACHED_EVENTS - 1)
     log.close()
-    count = 5 * (KEPT - 1)
-    assert len(log._told) == KEPT
+    count = 5 * (CACHED_EVENTS - 1)
+    assert len(log._told) == CACHED_EVENTS
     assert await numbers(log) == list(range(1, count + 1))
     store.reads = 0
-    assert await numbers(log, after=count - KEPT) == list(range(count - KEPT + 1, count + 1))
+    assert await numbers(log, after=count - CACHED_EVENTS) == list(
+        range(count - CACHED_EVENTS + 1, count + 1)
+    )
     assert store.reads == 0
 
 
 async def test_a_follower_that_falls_behind_hears_every_event_once():
     store = Stored()
-    log = LiveLog("r", store)
+    log = RunEventLog("r", store)
     await tell(log, store, 1)
     told: list[int] = []
     async for page in log.follow():
         told += [record.number for record in page]
         if len(told) == 1:
-            await tell(log, store, 3 * KEPT)
+            await tell(log, store, 3 * CACHED_EVENTS)
             log.close()
-    assert told == list(range(1, 3 * KEPT + 2))
+    assert told == list(range(1, 3 * CACHED_EVENTS + 2))
 
 
 async def test_a_run_taken_over_is_told_from_its_beginning():
     store = Stored()
-    await tell(LiveLog("r", store), store, 1_500)
-    log = LiveLog("r", store, told=1_500)
+    await tell(RunEventLog("r", store), store, 1_500)
+    log = RunEventLog("r", store, told=1_500)
     await tell(log, store, 3)
     log.close()
     assert await numbers(log) == list(range(1, 1_504))

@@ -5,9 +5,8 @@ import hashlib
 import pytest
 
 from maniple.events import as_json
-from maniple.runs.active import ActiveRun
-from maniple.runs.outputs import made
-from maniple.runs.pages import Pages
+from maniple.runs.active_run import ActiveRun
+from maniple.runs.artifact_collector import PageCollector, make_artifact_event
 from maniple.store import EventRecord, Store, open_store
 from tests.store.samples import stored_run
 
@@ -24,7 +23,7 @@ async def store(tmp_path):
 async def taken_up(store: Store, record) -> list[str]:
     """Return the ids of what a process that goes on with the run tells of when a page was read."""
     active = ActiveRun(record, None, None, None, None, None)  # type: ignore[arg-type]
-    pages = Pages(store, active)
+    pages = PageCollector(store, active)
     return [one.artifact_id for _ in range(2) async for one in pages.read_by("crawl_tool")]
 
 
@@ -35,7 +34,7 @@ async def test_a_page_that_was_kept_and_not_told_of_is_told_of_by_who_goes_on_wi
     assert await taken_up(store, run) == [first]
     (artifact,) = await store.artifacts.list_by_run(run.run_id)
     assert artifact.sha256 == hashlib.sha256(f"Source: {URL}\n\n3 euros".encode()).hexdigest()
-    event = made(artifact)
+    event = make_artifact_event(artifact)
     await store.events.append([(run.run_id, [EventRecord(1, event.type, as_json(event))])])
     assert await taken_up(store, run) == []
     assert len(await store.artifacts.list_by_run(run.run_id)) == 1

@@ -11,9 +11,9 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents.budget import UsageMeter
 from maniple.errors import BudgetExhausted, StoreFull
-from maniple.runs.left_behind import recover
-from maniple.runs.quota import DAY_SECONDS, Allowance, DailyLimit, Quotas
+from maniple.runs.recovery import recover_orphaned_runs
 from maniple.runs.request import RunRequest
+from maniple.runs.usage import DAY_SECONDS, DailyLimitReached, KeyQuota, QuotaRegistry
 from maniple.store import KeyLimits, RunRecord, RunUsage, Store, open_store
 from tests.openai_server import SIMPLE, serving
 from tests.runs.test_recovery import process, told
@@ -35,7 +35,7 @@ class Key:
     now: float = NOON
 
     def __post_init__(self) -> None:
-        self.quotas = Quotas(self.store, clock=lambda: self.now)
+        self.quotas = QuotaRegistry(self.store, clock=lambda: self.now)
 
     async def run(self, calls: int = 0, at: float | None = None) -> RunRecord:
         thread = await self.store.threads.create(a_thread(self.owner))
@@ -75,7 +75,7 @@ async def test_runs_at_once_share_what_is_left_of_the_day(key: Key):
     for meter in (one, other):
         with pytest.raises(BudgetExhausted, match="The key's daily limit of 5 model calls is used up"):
             ask(meter)
-    with pytest.raises(DailyLimit, match="model calls of a day: 5 of 5"):
+    with pytest.raises(DailyLimitReached, match="model calls of a day: 5 of 5"):
         key.quotas.of(key.owner).refuse_when_used_up()
     assert one.used.model_calls + other.used.model_calls == 3
 
@@ -129,7 +129,7 @@ async def test_what_was_deleted_is_not_given_back(key: Key):
     key.now = a_thread().created_at  # the store forgets what is long past by its own clock
     run = await key.run(calls=5)
     await key.store.threads.delete(run.thread_id)
-    with pytest.raises(DailyLimit):
+    with pytest.raises(DailyLimitReached):
         (await key.quotas.refreshed(key.owner)).refuse_when_used_up()
 
 
@@ -153,7 +153,7 @@ async def test_a_clock_that_jumps_frees_and_freezes_nobody_for_longer_than_a_day
     key.now += jump + later
     assert await key.calls() == counted
     again = await key.run(calls=5)
-    with pytest.raises(DailyLimit):
+    with pytest.raises(DailyLimitReached):
         (await key.quotas.refreshed(key.owner)).refuse_when_used_up()
     newest = again.created_at if jump == -YEAR else max(again.created_at, NOON)
     key.now = newest + DAY_SECONDS
@@ -164,7 +164,7 @@ async def test_who_has_no_daily_limits_is_never_added_up(key: Key, monkeypatch):
     monkeypatch.setattr(key.store.runs, "sum_usage", None)
     free, _ = await key.store.keys.add("free", KeyLimits(max_runs=1))
     for owner in ("", "nobody", free.key_id):
-        allowance: Allowance = await key.quotas.refreshed(owner)
+        allowance: KeyQuota = await key.quotas.refreshed(owner)
         allowance.refuse_when_used_up()
         assert [*allowance.levels(model_calls=1e9)] == []
     assert key.quotas.of(free.key_id).limits.max_runs == 1
@@ -181,7 +181,7 @@ async def test_a_run_that_was_left_behind_goes_on_within_the_day(tmp_path: Path)
         async with process(tmp_path, server) as (engine, _):
             await told(engine, run_id)
             run = await engine.status(run_id, made.key_id)
-            with pytest.raises(DailyLimit):
+            with pytest.raises(DailyLimitReached):
                 await engine.submit(request)
     assert run.status == "budget_exhausted"
     assert server.stats["by_role"] == {"coder": 1, "reporter": 1}
@@ -200,7 +200,7 @@ async def test_a_run_whose_end_had_to_be_written_later_counts_once(tmp_path: Pat
                 with pytest.raises(StoreFull):
                     await told(engine, run_id)
                 await asyncio.wait([task], timeout=60)
-            await recover(engine, store, "server")
+            await recover_orphaned_runs(engine, store, "server")
             assert (await engine.status(run_id, made.key_id)).usage.model_calls == 5
             second = (await engine.submit(request)).run.run_id  # and is not refused
             await told(engine, second)

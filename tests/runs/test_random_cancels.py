@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.runs import InProcessEngine, RunRequest, Workplace, open_engine
+from maniple.runs import ExecutionEnvironment, InProcessEngine, RunRequest, open_engine
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.store import open_store
 from maniple.tools.code import code_tools
@@ -97,7 +97,7 @@ async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: P
         ):
             assert not isinstance(sandbox, Unavailable), str(sandbox)
             toolbox = Offer({"coder": code_tools(sandbox, workspaces)})
-            workplace = Workplace(workspaces, sandbox)
+            workplace = ExecutionEnvironment(workspaces, sandbox)
             async with (
                 scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox) as it,
                 open_engine(it.team, store, kind="server", workplace=workplace) as engine,

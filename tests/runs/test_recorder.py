@@ -4,8 +4,7 @@ import pytest
 
 from maniple.errors import StoreBusy, StoreCorrupt
 from maniple.events import RunStarted
-from maniple.runs.live import LiveLog
-from maniple.runs.recorder import open_recorder
+from maniple.runs.active_run import RunEventLog, open_recorder
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +26,14 @@ class Table:
         return []
 
 
-async def numbers(log: LiveLog) -> list[int]:
+async def numbers(log: RunEventLog) -> list[int]:
     return [record.number async for page in log.follow() for record in page]
 
 
 async def test_what_another_process_held_up_is_stored_when_it_lets_go():
     table = Table(StoreBusy("held"), StoreBusy("held"))
     async with open_recorder(table) as recorder:
-        log = LiveLog("a", table)
+        log = RunEventLog("a", table)
         await recorder.add(log, RunStarted(run_id="a", thread_id="t"))
         await recorder.settled()
         log.close()
@@ -45,7 +44,7 @@ async def test_what_another_process_held_up_is_stored_when_it_lets_go():
 async def test_one_run_that_cannot_be_stored_harms_no_other():
     table = Table(refused="bad")
     async with open_recorder(table) as recorder:
-        logs = [LiveLog(name, table) for name in ("good", "bad")]
+        logs = [RunEventLog(name, table) for name in ("good", "bad")]
         for log in logs:
             await recorder.add(log, RunStarted(run_id=log.run_id, thread_id="t"))
         await recorder.settled()

@@ -11,9 +11,8 @@ from langchain_core.messages import HumanMessage
 
 from maniple.events import read_event
 from maniple.graph import RunOptions
-from maniple.runs import InProcessEngine, NotWaiting, Rules, RunRequest, open_engine, recovery
-from maniple.runs import left_behind as left_behind_module
-from maniple.runs.open import Kind
+from maniple.runs import EngineConfig, InProcessEngine, RunNotWaiting, RunRequest, open_engine, recovery
+from maniple.runs.in_process import Kind
 from maniple.runs.recovery import MAX_STALLS
 from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
@@ -30,7 +29,7 @@ async def process(
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind=kind, rules=Rules(drain_seconds=0)) as engine,
+        open_engine(it.team, store, kind=kind, rules=EngineConfig(drain_seconds=0)) as engine,
     ):
         yield engine, store
 
@@ -191,7 +190,7 @@ async def test_a_run_whose_thread_went_on_without_it_takes_no_answer_meant_for_a
             second = (await engine.submit(RunRequest([HumanMessage("b")], "t", review))).run.run_id
             await told(engine, second)
             await store.runs.change(first, status="interrupted")
-            with pytest.raises(NotWaiting):
+            with pytest.raises(RunNotWaiting):
                 await engine.resume(first, "accept")
             assert (await engine.status(second)).status == "interrupted"
 
@@ -232,7 +231,6 @@ async def test_a_run_whose_events_cannot_be_read_has_failed_all_the_same(tmp_pat
             raise ValueError("no event")
 
         monkeypatch.setattr(recovery, "load_run_view", unreadable)
-        monkeypatch.setattr(left_behind_module, "told_by", unreadable)
         async with process(tmp_path, server) as (engine, _):
             run = await engine.status(broken)
     assert (run.status, run.error_code, run.ended_at is not None) == ("failed", "internal", True)

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.agents.offers import Offer
-from maniple.runs import RunRequest, Workplace, open_engine
+from maniple.runs import ExecutionEnvironment, RunRequest, open_engine
 from maniple.sandbox import Workspaces
 from maniple.sandbox.sessions import EvictionPolicy
 from maniple.store import open_store
@@ -37,7 +37,9 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
             checkpointer=store.checkpointer,
             toolbox=Offer({"coder": code_tools(sandbox, workspaces)}),
         ) as it,
-        open_engine(it.team, store, kind="server", workplace=Workplace(workspaces, sandbox)) as engine,
+        open_engine(
+            it.team, store, kind="server", workplace=ExecutionEnvironment(workspaces, sandbox)
+        ) as engine,
     ):
         results = []
         for thread_id in ("a", "a", "b", "a"):

@@ -4,18 +4,17 @@ import asyncio
 
 import pytest
 
-from maniple.runs.slots import FairSlots
-from maniple.runs.turns import ThreadTurns
+from maniple.runs.scheduling import FairSemaphore, ThreadLocks
 
 pytestmark = pytest.mark.anyio
 
 
-async def waits(slots: FairSlots, owner: str, order: list[str]) -> None:
+async def waits(slots: FairSemaphore, owner: str, order: list[str]) -> None:
     async with slots.hold(owner):
         order.append(owner)
 
 
-async def begun(slots: FairSlots, owners: str) -> tuple[list[str], list[asyncio.Task[None]]]:
+async def begun(slots: FairSemaphore, owners: str) -> tuple[list[str], list[asyncio.Task[None]]]:
     order: list[str] = []
     tasks = [asyncio.create_task(waits(slots, owner, order)) for owner in owners]
     await asyncio.sleep(0)  # each begins, and waits
@@ -23,7 +22,7 @@ async def begun(slots: FairSlots, owners: str) -> tuple[list[str], list[asyncio.
 
 
 async def test_owners_are_let_in_by_turns():
-    slots = FairSlots(1)
+    slots = FairSemaphore(1)
     async with slots.hold("first"):
         order, tasks = await begun(slots, "aaaabbc")
     await asyncio.gather(*tasks)
@@ -31,7 +30,7 @@ async def test_owners_are_let_in_by_turns():
 
 
 async def test_who_leaves_the_queue_delays_nobody():
-    slots = FairSlots(1)
+    slots = FairSemaphore(1)
     async with slots.hold("first"):
         order, tasks = await begun(slots, "ab")
         tasks[0].cancel()
@@ -41,7 +40,7 @@ async def test_who_leaves_the_queue_delays_nobody():
 
 
 async def test_a_place_that_came_too_late_goes_to_the_next():
-    slots = FairSlots(1)
+    slots = FairSemaphore(1)
     async with slots.hold("first"):
         order, tasks = await begun(slots, "ab")
     tasks[0].cancel()  # the place is its own already, but it has not heard of it
@@ -52,7 +51,7 @@ async def test_a_place_that_came_too_late_goes_to_the_next():
 
 
 async def test_a_thread_is_forgotten_when_nobody_works_on_it():
-    turns = ThreadTurns()
+    turns = ThreadLocks()
     async with turns.take("t"):
         assert turns.is_taken("t")
     assert not turns.is_taken("t")

@@ -7,9 +7,8 @@ import pytest
 
 from maniple.agents.budget import Prices
 from maniple.events import UsageReported, UsageTotals, as_json
-from maniple.runs import Spending
-from maniple.runs.spending import CACHED_RUNS
-from maniple.runs.usage import usage_of_run
+from maniple.runs import RunUsageReader
+from maniple.runs.usage import CACHED_RUNS, usage_of_run
 from maniple.store import EventRecord, open_store
 from tests.store.samples import some_events, stored_run
 
@@ -43,11 +42,11 @@ class Read:
         return page
 
 
-def over(events: Any) -> Spending:
-    return Spending(events, PRICES)
+def over(events: Any) -> RunUsageReader:
+    return RunUsageReader(events, PRICES)
 
 
-async def shares(spending: Spending, run_id: str = "r") -> list[tuple[str, int, float, bool]]:
+async def shares(spending: RunUsageReader, run_id: str = "r") -> list[tuple[str, int, float, bool]]:
     told = await spending.of_run(run_id)
     return [(one.agent_name, one.model_calls, one.cost, one.is_priced) for one in told]
 

@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents.plan_edits import PlanChange
 from maniple.graph import RunOptions
-from maniple.runs import PlanNotOpen, RunRequest, WrongPlanChange
+from maniple.runs import InvalidPlanEdit, PlanNotEditable, RunRequest
 from tests.openai_server import SIMPLE, reply, serving
 from tests.runs.test_recovery import process, told
 from tests.team import checked, data, plan, status, step
@@ -36,7 +36,7 @@ async def test_a_change_that_was_taken_up_survives_the_process(tmp_path):
             run_id = await at_the_coder(engine, server)
             preview = await engine.change_plan(run_id, PlanChange("edit", 2, title="Another title"))
             assert preview["steps"][1]["title"] == "Another title"
-            with pytest.raises(WrongPlanChange, match="no step 9"):
+            with pytest.raises(InvalidPlanEdit, match="no step 9"):
                 await engine.change_plan(run_id, PlanChange("skip", 9))
         async with process(tmp_path, server) as (engine, _):
             frames = checked(await told(engine, run_id))
@@ -62,5 +62,5 @@ async def test_a_plan_that_is_done_with_is_not_changed(tmp_path):
         async with process(tmp_path, server) as (engine, _):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
             await told(engine, run_id)
-            with pytest.raises(PlanNotOpen):
+            with pytest.raises(PlanNotEditable):
                 await engine.change_plan(run_id, PlanChange("redo", 1))

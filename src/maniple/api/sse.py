@@ -14,7 +14,7 @@ from maniple.api.revocation import KeyRevoked
 from maniple.api.state import Service
 from maniple.errors import ManipleError, StoreError
 from maniple.events import as_json
-from maniple.runs import Stopping
+from maniple.runs import ServiceStopping
 from maniple.store import EventRecord, RunRecord
 
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}
@@ -109,7 +109,9 @@ async def _told(
     except (StoreError, KeyRevoked) as error:
         cut = error
     if cut is None and is_answer and newest != LAST_EVENT:
-        cut = Stopping("The service is stopping. The run goes on when it is back; follow it by its run_id.")
+        cut = ServiceStopping(
+            "The service is stopping. The run goes on when it is back; follow it by its run_id."
+        )
     if cut is not None:
         for event in await closing_events(service.store.events, run.run_id, cut):
             data = _dated(as_json(event), round(event.at, 3)) if timed else as_json(event)

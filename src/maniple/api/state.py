@@ -12,7 +12,7 @@ from maniple.api.revocation import KeyWatch
 from maniple.app import App, open_app
 from maniple.config import Settings
 from maniple.llms.embedded import Progress
-from maniple.runs import Spending
+from maniple.runs import RunUsageReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Service(App):
     """The open service: the application and what only the HTTP side of it needs."""
 
     key_watch: KeyWatch
-    spending: Spending
+    spending: RunUsageReader
     reach: ModelReach | None
     """Asks the models' endpoints; None for the embedded model."""
 
@@ -40,7 +40,7 @@ async def open_service(
         yield Service(
             **{field.name: getattr(app, field.name) for field in fields(app)},
             key_watch=KeyWatch(app.store.keys),
-            spending=Spending(app.store.events, app.rules.prices),
+            spending=RunUsageReader(app.store.events, app.rules.prices),
             reach=reach,
         )
 

@@ -12,7 +12,7 @@ from maniple.api.threads import id_for
 from maniple.mcp_server.arguments import AskTeam, GetRun, MakePlan, WrongArguments
 from maniple.mcp_server.progress import ProgressLines
 from maniple.mcp_server.results import RunResult, result_of
-from maniple.runs import Accepted
+from maniple.runs import AcceptedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class Team:
     async def _service(self) -> Service:
         return await asyncio.shield(self.opened)  # one caller that leaves is not to close it for all
 
-    async def _follow(self, accepting: Awaitable[Accepted], caller: Caller) -> RunResult:
+    async def _follow(self, accepting: Awaitable[AcceptedRun], caller: Caller) -> RunResult:
         accepted = await _unhurried(accepting)
         async with self.cancelling(accepted.run.run_id, caller):
             await self._watch(accepted, caller)
             return await self.get(GetRun(run_id=accepted.run.run_id), caller)
 
-    async def _watch(self, accepted: Accepted, caller: Caller) -> None:
+    async def _watch(self, accepted: AcceptedRun, caller: Caller) -> None:
         """Tell what the run tells, until it ends or waits; raises `KeyRevoked`."""
         progress, service = ProgressLines(), await self._service()
         events = service.engine.events(accepted.run.run_id, accepted.after)
@@ -95,7 +95,7 @@ class Team:
                     await caller.tell(line)
 
 
-async def _unhurried(accepting: Awaitable[Accepted]) -> Accepted:
+async def _unhurried(accepting: Awaitable[AcceptedRun]) -> AcceptedRun:
     """Wait for a run also when the call is cancelled: one that was begun unseen could not be."""
     with anyio.CancelScope(shield=True):
         accepted = await accepting

@@ -1,43 +1,46 @@
-from maniple.runs.engine import Engine
-from maniple.runs.failures import (
+from maniple.runs.engine import (
+    Engine,
+    InvalidPlanEdit,
     NotFound,
-    NotWaiting,
-    PlanNotOpen,
-    Stopping,
+    PlanNotEditable,
+    RunNotWaiting,
+    ServiceStopping,
     ThreadBusy,
     TooManyRuns,
-    WrongPlanChange,
 )
-from maniple.runs.inprocess import InProcessEngine
-from maniple.runs.open import open_engine
-from maniple.runs.quota import DailyLimit
+from maniple.runs.engine_config import (
+    EngineConfig,
+    ExecutionEnvironment,
+    RunLimits,
+    RunTelemetry,
+    make_engine_config,
+)
+from maniple.runs.in_process import InProcessEngine, open_engine
 from maniple.runs.recovery import recover_run
-from maniple.runs.request import Accepted, DoubleTexting, RunRequest
-from maniple.runs.rules import Limits, Rules, Telemetry, Workplace, rules_of
-from maniple.runs.spending import Spending
-from maniple.runs.usage import AgentUsage
+from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
+from maniple.runs.usage import AgentUsage, DailyLimitReached, RunUsageReader
 
 __all__ = [
-    "Accepted",
+    "AcceptedRun",
     "AgentUsage",
-    "DailyLimit",
+    "DailyLimitReached",
     "DoubleTexting",
     "Engine",
+    "EngineConfig",
+    "ExecutionEnvironment",
     "InProcessEngine",
-    "Limits",
+    "InvalidPlanEdit",
     "NotFound",
-    "NotWaiting",
-    "PlanNotOpen",
-    "Rules",
+    "PlanNotEditable",
+    "RunLimits",
+    "RunNotWaiting",
     "RunRequest",
-    "Spending",
-    "Stopping",
-    "Telemetry",
+    "RunTelemetry",
+    "RunUsageReader",
+    "ServiceStopping",
     "ThreadBusy",
     "TooManyRuns",
-    "Workplace",
-    "WrongPlanChange",
+    "make_engine_config",
     "open_engine",
     "recover_run",
-    "rules_of",
 ]

@@ -15,25 +15,24 @@ from maniple.errors import ManipleError, StoreError
 from maniple.events import Event, EventRedactor, RunStatusChanged, StreamState, ToolReturned, Translator
 from maniple.evidence import RedactedEvidence
 from maniple.graph import Team
-from maniple.runs.active import ActiveRun
-from maniple.runs.harvest import Harvest
-from maniple.runs.keeping import Keeping
-from maniple.runs.live import LiveLog
-from maniple.runs.outputs import Outputs
-from maniple.runs.pages import Pages
-from maniple.runs.quota import Quotas
-from maniple.runs.recorder import Recorder
+from maniple.runs.active_run import ActiveRun, Recorder, RunEventLog
+from maniple.runs.artifact_collector import (
+    ArtifactCollector,
+    ArtifactSaver,
+    PageCollector,
+    WorkspaceCollector,
+)
+from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
 from maniple.runs.request import RunRequest
-from maniple.runs.rules import Rules, Telemetry, Workplace
-from maniple.runs.slots import FairSlots
-from maniple.runs.turns import ThreadTurns
+from maniple.runs.scheduling import FairSemaphore, ThreadLocks
+from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
 from maniple.store import RunChange, RunRecord, Store
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger
 from maniple.telemetry.logs import log_context
 
-NOTHING_BEFORE = ""
+NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 1.0
 """How often is looked whether the run before is over: soon while its end is written, seldom as it waits."""
@@ -41,25 +40,25 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class Driver:
+class RunDriver:
     """Drives runs of one team, each in its thread's turn and in a place of its own."""
 
     team: Team
     store: Store
     recorder: Recorder
-    slots: FairSlots
-    rules: Rules
-    telemetry: Telemetry
-    quotas: Quotas
-    workplace: Workplace = field(default_factory=Workplace)
-    outputs: Outputs | None = None
-    _order: ThreadTurns = field(default_factory=ThreadTurns)
-    _turns: ThreadTurns = field(default_factory=ThreadTurns)
+    slots: FairSemaphore
+    rules: EngineConfig
+    telemetry: RunTelemetry
+    quotas: QuotaRegistry
+    workplace: ExecutionEnvironment = field(default_factory=ExecutionEnvironment)
+    outputs: WorkspaceCollector | None = None
+    _order: ThreadLocks = field(default_factory=ThreadLocks)
+    _turns: ThreadLocks = field(default_factory=ThreadLocks)
 
     def prepare(self, record: RunRecord, *, told: int = 0) -> ActiveRun:
         """Return the run as it stands before it is driven; `told` is the number of its newest event."""
         request = RunRequest.of(record)
-        log = LiveLog(record.run_id, self.store.events, told=told)
+        log = RunEventLog(record.run_id, self.store.events, told=told)
         day = self.quotas.of(record.owner)
         meter = UsageMeter(request.budget, self.rules.prices, record.usage, shared=day)
         redacting = EventRedactor(self.rules.redactor)
@@ -105,11 +104,13 @@ class Driver:
 
         Files that a call wrote are told of beside it, soon after the call has ended.
         """
-        pages = Pages(self.store, active)
+        pages = PageCollector(self.store, active)
         async with AsyncExitStack() as stack:
             harvest = None
             if self.outputs is not None:
-                harvest = await stack.enter_async_context(Harvest(self.outputs, active, self.recorder))
+                harvest = await stack.enter_async_context(
+                    ArtifactCollector(self.outputs, active, self.recorder)
+                )
             events = await stack.enter_async_context(aclosing(drive(self.team, turn)))
             async for event in events:
                 if isinstance(event, RunStatusChanged) and harvest and not active.suspended:
@@ -141,7 +142,7 @@ class Driver:
                 active.wishes,
                 RedactedEvidence(self.store.evidence(record.run_id), self.rules.redactor),
                 is_watched=lambda: active.log.is_followed,
-                keep_file=Keeping(self.store, record),
+                keep_file=ArtifactSaver(self.store, record),
             ),
             callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
@@ -188,7 +189,7 @@ class Driver:
                 if before and await self._is_open(before, elsewhere):
                     return False
                 base = state.config.get("configurable", {}).get("checkpoint_id")
-                change["base_checkpoint"] = base or NOTHING_BEFORE
+                change["base_checkpoint"] = base or NO_CHECKPOINT
         begun = await self.store.runs.start(record.run_id, **change)
         if begun is None:
             kept = await self.store.runs.get(record.run_id)

@@ -27,7 +27,9 @@ def _read_messages(kept: Any) -> list[BaseMessage]:
 
 Messages = Annotated[Sequence[BaseMessage], PlainSerializer(messages_to_dict), PlainValidator(_read_messages)]
 """Kept in LangChain's own form."""
-Wish = Annotated[PlanChange, PlainSerializer(PlanChange.to_dict), PlainValidator(PlanChange.from_dict)]
+StoredPlanEdit = Annotated[
+    PlanChange, PlainSerializer(PlanChange.to_dict), PlainValidator(PlanChange.from_dict)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class RunRequest:
     """What the run was answered last, by interrupt id."""
     answered_after: int = 0
     """The number of the run's newest event when it was answered."""
-    wishes: Sequence[Wish] = ()
+    wishes: Sequence[StoredPlanEdit] = ()
     """What the user wanted changed in the plan while it was worked through."""
     stalls: int = 0
     """How often it was taken over from a dead process without having come further."""
@@ -96,7 +98,7 @@ _OF_THE_ROW = {"thread_id", "owner", "when_busy"}
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedRun:
     """A run that was begun, or goes on with an answer; its events follow number `after`."""
 
     run: RunRecord

@@ -22,7 +22,7 @@ from maniple.errors import FileError
 from maniple.events import RunInterrupted, RunView, load_run_view, read_event
 from maniple.evidence import Source
 from maniple.graph import RunOptions
-from maniple.runs import Engine, NotWaiting, RunRequest, ThreadBusy
+from maniple.runs import Engine, RunNotWaiting, RunRequest, ThreadBusy
 from maniple.store import RunRecord, Store, Thread
 from maniple.types import Worker
 
@@ -213,11 +213,11 @@ class Session:
     async def answer(self, answer: Any) -> RunView:
         """Answer the pending question and show how the run continues."""
         if self.pending is None:
-            raise NotWaiting("The team does not wait for an answer.")
+            raise RunNotWaiting("The team does not wait for an answer.")
         run_id, question = self.pending.run_id, self.pending.question
         try:
             accepted = await self.engine.resume(run_id, answer, interrupt_id=question.interrupt_id)
-        except NotWaiting:
+        except RunNotWaiting:
             self.pending = None  # another process has answered
             raise
         return await self._show_run(run_id, accepted.after)

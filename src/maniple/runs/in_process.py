@@ -3,44 +3,74 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from maniple.agents.plan_edits import PlanChange
 from maniple.errors import ManipleError, StoreError
 from maniple.events import StreamState
-from maniple.graph import Progress
-from maniple.runs.active import CANCEL_SECONDS, ActiveRun
-from maniple.runs.admission import Admission
-from maniple.runs.driver import Driver
-from maniple.runs.elsewhere import follow_stored, refuse_elsewhere
-from maniple.runs.failures import NotFound, NotWaiting, ThreadBusy
-from maniple.runs.left_behind import take_up
-from maniple.runs.request import Accepted, DoubleTexting, RunRequest
-from maniple.runs.rules import Rules
-from maniple.runs.surgery import revised, wish
-from maniple.runs.turns import ThreadTurns
+from maniple.graph import Progress, Team
+from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, open_recorder
+from maniple.runs.artifact_collector import WorkspaceCollector
+from maniple.runs.driver import RunDriver
+from maniple.runs.engine import NotFound, RunNotWaiting, ThreadBusy
+from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
+from maniple.runs.plan_edits import edit_reviewed_plan, request_plan_edit
+from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_orphaned_runs
+from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
+from maniple.runs.scheduling import AdmissionControl, FairSemaphore, ThreadLocks
+from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, remember
-from maniple.store import EventRecord, RunRecord, Store, Thread
+from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
 
-TITLE_CHARACTERS = 80
+POLL_SECONDS = 0.2
+"""How often is looked what another process has come to: nothing tells of it."""
+
+
+async def refuse_other_process(store: Store, thread_id: str) -> None:
+    """Raise `ThreadBusy` when another living process works on the thread, or waits for it."""
+    if await store.runs.list_in_other_processes(thread_id):
+        raise ThreadBusy("Another program of this machine works on this thread. Wait for its end.")
+
+
+async def follow_other_process(store: Store, run_id: str, after: int) -> AsyncIterator[Sequence[EventRecord]]:
+    """Yield what is stored of a run after number `after`, and what another process adds to it."""
+    number, is_driven = after, True
+    while is_driven:
+        # Asked before its events are read: of a run that is over all of them are there.
+        is_driven = await _is_driven(store, run_id)
+        async for page in read_event_pages(store.events, run_id, number):
+            yield page
+            number = page[-1].number
+        if is_driven:
+            await asyncio.sleep(POLL_SECONDS)
+
+
+async def _is_driven(store: Store, run_id: str) -> bool:
+    record = await store.runs.get(run_id)
+    if record is None or not record.is_unfinished:
+        return False
+    return any(one.run_id == run_id for one in await store.runs.list_in_other_processes(record.thread_id))
+
+
+MAX_TITLE_CHARACTERS = 80
 
 
 class InProcessEngine:
     """Implements `Engine` with one asyncio task a run. Made by `open_engine`."""
 
-    def __init__(self, store: Store, driver: Driver, *, kind: str, rules: Rules) -> None:
+    def __init__(self, store: Store, driver: RunDriver, *, kind: str, rules: EngineConfig) -> None:
         self._store = store
         self._driver = driver
         self._kind = kind
         self._rules = rules
-        self._deciding = ThreadTurns()
+        self._deciding = ThreadLocks()
         self._active: dict[str, ActiveRun] = {}
-        self._admission = Admission(rules.limits, self._active, driver.quotas)
+        self._admission = AdmissionControl(rules.limits, self._active, driver.quotas)
 
-    async def submit(self, request: RunRequest) -> Accepted:
+    async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
         run_id = str(uuid4())
         thread_id = request.thread_id or run_id
@@ -53,12 +83,12 @@ class InProcessEngine:
                 return await self._answer(waiting, request.messages[-1].text)
             if not thread.title:
                 await self._store.threads.touch(thread_id, self._title(request))
-            return Accepted(await self._add(run_id, thread_id, request), after=0)
+            return AcceptedRun(await self._add(run_id, thread_id, request), after=0)
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Follow a run (see `Engine`)."""
         active = self._active.get(run_id)
-        pages = active.log.follow(after) if active else follow_stored(self._store, run_id, after)
+        pages = active.log.follow(after) if active else follow_other_process(self._store, run_id, after)
         async for page in pages:
             yield page
 
@@ -83,7 +113,7 @@ class InProcessEngine:
             if active is not None:
                 await active.end()
             elif record.is_unfinished or record.status == "interrupted":
-                await refuse_elsewhere(self._store, record.thread_id)
+                await refuse_other_process(self._store, record.thread_id)
         return await self.status(run_id, owner)
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
@@ -91,15 +121,17 @@ class InProcessEngine:
         async with self._deciding.take(thread_id):
             if await self._store.threads.get(thread_id, owner) is None:
                 raise NotFound("There is no such thread.")
-            await refuse_elsewhere(self._store, thread_id)
+            await refuse_other_process(self._store, thread_id)
             for active in self._busy(thread_id):
                 await active.end()
-            await refuse_elsewhere(self._store, thread_id)
+            await refuse_other_process(self._store, thread_id)
             if (sandbox := self._driver.workplace.sandbox) is not None:
                 await sandbox.stop(thread_id)
             await self._store.threads.delete(thread_id)
 
-    async def resume(self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = "") -> Accepted:
+    async def resume(
+        self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = ""
+    ) -> AcceptedRun:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self._admission.admit(owner), self._deciding.take(record.thread_id):
@@ -113,17 +145,17 @@ class InProcessEngine:
         async with self._deciding.take(record.thread_id):
             active = self._active.get(run_id)
             if active is not None:
-                return await wish(self._driver, active, change)
+                return await request_plan_edit(self._driver, active, change)
             record = await self.status(run_id, owner)
             pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
             request = RunRequest.of(record)
-            interrupt_id, plan = revised(self._driver.team, request, pending, change)
+            interrupt_id, plan = edit_reviewed_plan(self._driver.team, request, pending, change)
             async with self._admission.admit(owner):
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
             return Progress.of(plan).to_state()
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> EngineConfig:
         """How runs are driven here."""
         return self._rules
 
@@ -180,12 +212,12 @@ class InProcessEngine:
         return thread
 
     def _title(self, request: RunRequest) -> str:
-        return self._rules.redactor.text(request.messages[-1].text)[:TITLE_CHARACTERS]
+        return self._rules.redactor.text(request.messages[-1].text)[:MAX_TITLE_CHARACTERS]
 
     async def _take_up(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Go on with what a process left behind on a thread: what is new comes after it."""
         for left in await self._store.runs.list_orphaned(None, self.driven, thread_id):
-            await take_up(self, self._store, left)
+            await recover_or_fail(self, self._store, left)
             if unwanted(left) and (active := self._active.get(left.run_id)) is not None:
                 active.cancel()  # before its first step, so that no model is asked
 
@@ -211,14 +243,14 @@ class InProcessEngine:
         """End the runs that are in the way, if any; return one that came to its pause before it could be."""
         if when_busy == "enqueue":
             return None
-        await refuse_elsewhere(self._store, thread_id)
+        await refuse_other_process(self._store, thread_id)
         busy = self._busy(thread_id)
         if busy and when_busy == "reject":
             raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
         for active in busy:
             await active.end()
         if busy:  # the end may have taken a while
-            await refuse_elsewhere(self._store, thread_id)
+            await refuse_other_process(self._store, thread_id)
         waiting = await self._waiting_run(thread_id)
         if waiting is not None or not busy:
             return waiting
@@ -258,20 +290,20 @@ class InProcessEngine:
         self._begin(self._driver.prepare(record), "new", StreamState())
         return record
 
-    async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> Accepted:
+    async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> AcceptedRun:
         pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
         if not pending:
-            raise NotWaiting(f"The run waits for no answer; it is {record.status}.")
+            raise RunNotWaiting(f"The run waits for no answer; it is {record.status}.")
         if interrupt_id and interrupt_id not in pending:
-            raise NotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
+            raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
         told = await self._newest_number(record.run_id)
         answers = {interrupt_id or next(iter(pending)): answer}
         answered = replace(RunRequest.of(record), answers=answers, answered_after=told)
         changed = await self._store.runs.answer(record.run_id, answered.without_secrets(self._rules.redactor))
         if changed is None:
-            raise NotWaiting("The run waits for no answer any more: it was answered elsewhere.")
+            raise RunNotWaiting("The run waits for no answer any more: it was answered elsewhere.")
         self._begin(self._driver.prepare(changed, told=told), "answer", StreamState())
-        return Accepted(changed, after=told)
+        return AcceptedRun(changed, after=told)
 
     async def _go_on(self, record: RunRecord, start: Start, stream: StreamState | None = None) -> ActiveRun:
         active = await self._prepared(record)
@@ -298,3 +330,41 @@ class InProcessEngine:
             del self._active[active.record.run_id]
         active.log.close()
         self._driver.forget(active)
+
+
+Kind = Literal["server", "chat"]
+
+
+@asynccontextmanager
+async def open_engine(
+    team: Team,
+    store: Store,
+    *,
+    kind: Kind,
+    rules: EngineConfig | None = None,
+    telemetry: RunTelemetry | None = None,
+    workplace: ExecutionEnvironment | None = None,
+) -> AsyncIterator[InProcessEngine]:
+    """Open the engine of a "server", which goes on with what an earlier one left behind, or of a "chat".
+
+    A chat takes up what was left behind when its person wants it (`recover_run`). On leaving, runs under way
+    are brought to a checkpoint, from which the next process goes on.
+    """
+    rules, telemetry, workplace = (
+        rules or EngineConfig(),
+        telemetry or RunTelemetry(),
+        workplace or ExecutionEnvironment(),
+    )
+    async with open_recorder(store.events, telemetry.metrics) as recorder:
+        slots = FairSemaphore(rules.working)
+        workspaces = workplace.workspaces
+        outputs = WorkspaceCollector(store, workspaces, rules.redactor) if workspaces is not None else None
+        quotas = QuotaRegistry(store)
+        driver = RunDriver(team, store, recorder, slots, rules, telemetry, quotas, workplace, outputs)
+        engine = InProcessEngine(store, driver, kind=kind, rules=rules)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(engine.drain)
+            if kind == "server":
+                await recover_orphaned_runs(engine, store, kind)
+                await stack.enter_async_context(watch_orphaned_runs(engine, store, kind, rules.watch_seconds))
+            yield engine

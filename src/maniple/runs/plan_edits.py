@@ -7,17 +7,19 @@ from typing import Any
 from maniple.agents.plan_edits import PlanChange
 from maniple.graph import Plan, Progress, Team, members_of
 from maniple.graph.surgery import changed, reviewed
-from maniple.runs.active import ActiveRun
-from maniple.runs.driver import Driver
-from maniple.runs.failures import PlanNotOpen, WrongPlanChange
+from maniple.runs.active_run import ActiveRun
+from maniple.runs.driver import RunDriver
+from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable
 from maniple.runs.request import RunRequest
 from maniple.runtime import thread_state
 from maniple.types import Worker
 
-NOT_NOW = "The plan cannot be changed now: the run is not working through it and does not show it for review."
+PLAN_NOT_EDITABLE = (
+    "The plan cannot be changed now: the run is not working through it and does not show it for review."
+)
 
 
-async def wish(driver: Driver, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
+async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
     """Take up a change of a plan that is worked through; return the plan as it will be.
 
     It is kept before this returns. Raises `PlanNotOpen` or `WrongPlanChange`.
@@ -26,34 +28,34 @@ async def wish(driver: Driver, active: ActiveRun, change: PlanChange) -> dict[st
     state = await thread_state(team, active.record.thread_id)
     plan = state.values.get("plan")
     if not active.wishes.is_open or not plan:
-        raise PlanNotOpen(NOT_NOW)
+        raise PlanNotEditable(PLAN_NOT_EDITABLE)
     try:
-        preview = changed(Progress.from_state(plan), change, _members(team, active.request))
+        preview = changed(Progress.from_state(plan), change, _allowed_members(team, active.request))
     except ValueError as error:
-        raise WrongPlanChange(str(error)) from error
+        raise InvalidPlanEdit(str(error)) from error
     before = active.request
     await driver.keep_request(active, replace(before, wishes=(*before.wishes, change)))
     try:
         active.wishes.put(change)
     except ValueError as error:  # the run came to its end meanwhile
         await driver.keep_request(active, before)
-        raise PlanNotOpen(NOT_NOW) from error
+        raise PlanNotEditable(PLAN_NOT_EDITABLE) from error
     return preview.to_state()
 
 
-def revised(
+def edit_reviewed_plan(
     team: Team, request: RunRequest, pending: Mapping[str, Any], change: PlanChange
 ) -> tuple[str, Plan]:
     """Return the review that waits, and the plan with the change."""
     for interrupt_id, payload in pending.items():
         if isinstance(payload, Mapping) and payload.get("kind") == "plan_review":
             try:
-                plan = reviewed(Plan.model_validate(payload["plan"]), change, _members(team, request))
+                plan = reviewed(Plan.model_validate(payload["plan"]), change, _allowed_members(team, request))
             except ValueError as error:
-                raise WrongPlanChange(str(error)) from error
+                raise InvalidPlanEdit(str(error)) from error
             return interrupt_id, plan
-    raise PlanNotOpen(NOT_NOW)
+    raise PlanNotEditable(PLAN_NOT_EDITABLE)
 
 
-def _members(team: Team, request: RunRequest) -> Sequence[Worker]:
+def _allowed_members(team: Team, request: RunRequest) -> Sequence[Worker]:
     return request.options.at_work(members_of(team))

@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """How many runs may be under way, working or waiting: all together, and for one API key."""
 
     under_way: int = 1_000
     per_owner: int | None = None
 
 
-def _untraced(run_id: str, thread_id: str) -> Sequence[BaseCallbackHandler]:
+def _no_callbacks(run_id: str, thread_id: str) -> Sequence[BaseCallbackHandler]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Telemetry:
+class RunTelemetry:
     """Who counts and traces runs: `callbacks` are asked for by run and thread id."""
 
     metrics: "Metrics | None" = None
-    callbacks: Callable[[str, str], Sequence[BaseCallbackHandler]] = _untraced
+    callbacks: Callable[[str, str], Sequence[BaseCallbackHandler]] = _no_callbacks
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class ExecutionEnvironment:
     """Where the code of threads works."""
 
     workspaces: Workspaces | None = None
@@ -55,11 +55,11 @@ class Workplace:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class EngineConfig:
     """How runs are driven: `working` at once, at these prices, with the user's word for these tools."""
 
     working: int = 100
-    limits: Limits = field(default_factory=Limits)
+    limits: RunLimits = field(default_factory=RunLimits)
     budget: Budget = field(default_factory=Budget)
     """What a run may use up at most; it may ask for less."""
     prices: Mapping[str, Prices] = field(default_factory=dict)
@@ -71,12 +71,14 @@ class Rules:
     """How often a server looks for runs that nobody drives."""
 
 
-def rules_of(settings: Settings, *, working: int = 100, limits: Limits | None = None) -> Rules:
+def make_engine_config(
+    settings: Settings, *, working: int = 100, limits: RunLimits | None = None
+) -> EngineConfig:
     """Return the rules that `settings` ask for."""
     runs = settings.runs
-    return Rules(
+    return EngineConfig(
         working=working,
-        limits=limits or Limits(),
+        limits=limits or RunLimits(),
         budget=Budget(**runs.budget.model_dump()),
         prices=load_prices(settings.models),
         approval=runs.approval,

@@ -1,0 +1,295 @@
+"""A run under way: its event log, the recorder of all runs, and the task that drives it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from langgraph.runtime import RunControl
+
+from maniple.agents.budget import Meter
+from maniple.agents.plan_edits import Wishes
+from maniple.errors import StoreError
+from maniple.events import (
+    ErrorOccurred,
+    Event,
+    EventRedactor,
+    RunStatusChanged,
+    SessionState,
+    StreamState,
+    as_json,
+)
+from maniple.runs.request import RunRequest
+from maniple.store import EventRecord, EventTable, RunRecord
+from maniple.store.protocols import EVENT_PAGE_SIZE
+from maniple.types import RunStatus
+
+if TYPE_CHECKING:
+    from maniple.telemetry.metrics import Metrics
+
+CACHED_EVENTS = 2_000
+
+
+class RunEventLog:
+    """The events of one run while this process drives it.
+
+    The newest `KEPT` events are here until the run has ended. What is older, or was told before this process
+    took the run over, is read from the store.
+    """
+
+    def __init__(self, run_id: str, events: EventTable, *, told: int = 0) -> None:
+        self.run_id = run_id
+        self.closed = False
+        self.failure: StoreError | None = None
+        self._store = events
+        self._numbered = self._older = told
+        self._told: list[EventRecord] = []
+        self._changed = asyncio.Event()
+        self._followers = 0
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether somebody reads along right now."""
+        return self._followers > 0
+
+    def number(self, event: Event, data: str) -> EventRecord:
+        """Return the record of the next event."""
+        self._numbered += 1
+        return EventRecord(self._numbered, event.type, data, round(event.at, 3))
+
+    def publish(self, records: Sequence[EventRecord]) -> None:
+        """Tell those who follow what has been stored."""
+        self._told.extend(records)
+        if (surplus := len(self._told) - CACHED_EVENTS) > 0:
+            del self._told[:surplus]
+            self._older += surplus
+        self._wake()
+
+    def close(self, failure: StoreError | None = None) -> None:
+        """Say that nothing follows here; `failure` is why what follows could not be stored."""
+        self.closed, self.failure = True, self.failure or failure
+        self._wake()
+
+    async def follow(self, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
+        """Yield what comes after number `after`, at most `PAGE` events at a time, until the log is closed.
+
+        Raises the `StoreError` that kept the run from being recorded, or its events from being read.
+        """
+        number = max(after, 0)
+        self._followers += 1
+        try:
+            while True:
+                changed = self._changed
+                if number < self._older:
+                    older = self._older
+                    page = await self._store.read(self.run_id, number, min(EVENT_PAGE_SIZE, older - number))
+                    if not page:
+                        number = older  # the run was deleted meanwhile
+                        continue
+                else:
+                    begin = number - self._older
+                    page = self._told[begin : begin + EVENT_PAGE_SIZE]
+                if page:
+                    yield page
+                    number = page[-1].number
+                elif self.closed:
+                    break
+                else:
+                    await changed.wait()
+        finally:
+            self._followers -= 1
+        if self.failure is not None:
+            raise self.failure
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+WAITING_EVENTS = 2_000
+RETRY_SECONDS = (0.1, 0.5, 1.0)
+GROUP_SECONDS = 0.005
+"""How soon after one group the next is written: a token is seen as soon, and a burst costs a tenth."""
+
+_Entry = tuple[RunEventLog, EventRecord]
+
+
+class Recorder:
+    """Stores events before they are told (`docs/wire.md`: "stored before they are sent")."""
+
+    def __init__(self, events: EventTable, metrics: "Metrics | None" = None) -> None:
+        self._events = events
+        self._metrics = metrics
+        self._waiting: list[_Entry] = []
+        self._wanted = asyncio.Event()
+        self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._current: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._current.set_result(None)
+
+    async def add(self, log: RunEventLog, event: Event) -> None:
+        """Record the next event of a run; waits while the disk is far behind.
+
+        Raises the `StoreError` by which an earlier event of this run was lost.
+        """
+        if log.failure is not None:
+            raise log.failure
+        if self._metrics is not None:
+            self._metrics.observe(event, log.run_id)
+        record = log.number(event, as_json(event))
+        self._waiting.append((log, record))
+        self._wanted.set()
+        if len(self._waiting) > WAITING_EVENTS:
+            await self.settled()
+
+    async def settled(self) -> None:
+        """Wait until everything added so far is stored or lost."""
+        await asyncio.wait([self._next if self._waiting else self._current])
+
+    async def write(self) -> None:
+        """Write what is added, until cancelled; then what is still waiting."""
+        try:
+            while True:
+                await self._wanted.wait()
+                await self._write_waiting()
+                await asyncio.sleep(GROUP_SECONDS)
+        finally:
+            await self._write_waiting()
+
+    async def _write_waiting(self) -> None:
+        self._wanted.clear()
+        entries, self._waiting = self._waiting, []
+        self._current, self._next = self._next, asyncio.get_running_loop().create_future()
+        try:
+            await self._store(entries)
+        finally:
+            self._current.set_result(None)
+
+    async def _store(self, entries: Sequence[_Entry]) -> None:
+        grouped: dict[RunEventLog, list[EventRecord]] = {}
+        for log, record in entries:
+            grouped.setdefault(log, []).append(record)
+        if not grouped:
+            return
+        batches = [(log.run_id, records) for log, records in grouped.items()]
+        try:
+            with self._metrics.storing() if self._metrics else nullcontext():
+                await self._append(batches)
+        except StoreError:
+            await self._store_each(grouped)
+            return
+        for log, records in grouped.items():
+            log.publish(records)
+
+    async def _store_each(self, grouped: Mapping[RunEventLog, Sequence[EventRecord]]) -> None:
+        """Store what can be stored: one run's trouble is not to be another's."""
+        for log, records in grouped.items():
+            try:
+                await self._events.append([(log.run_id, records)])
+            except StoreError as error:
+                log.close(error)
+            else:
+                log.publish(records)
+
+    async def _append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
+        """Append, and try again for a while what may pass, such as a file that another process holds."""
+        for pause in RETRY_SECONDS:
+            try:
+                return await self._events.append(batches)
+            except StoreError as error:
+                if not error.retryable:
+                    raise
+                await asyncio.sleep(pause)
+        return await self._events.append(batches)
+
+
+@asynccontextmanager
+async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) -> AsyncIterator[Recorder]:
+    """Open a recorder; on leaving, what was added is written."""
+    recorder = Recorder(events, metrics)
+    writing = asyncio.create_task(recorder.write(), name="recorder")
+    try:
+        yield recorder
+    finally:
+        await recorder.settled()
+        writing.cancel()
+        with suppress(asyncio.CancelledError):
+            await writing
+
+
+CANCEL_SECONDS = 2.0
+_CANCEL_TRIES = 5
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRun:
+    """A run's record, its log, and the task that drives it.
+
+    `suspended` says that this program is about to stop: what the run tells from then on is not recorded,
+    so that it goes on from its last checkpoint.
+    """
+
+    record: RunRecord
+    request: RunRequest
+    log: RunEventLog
+    meter: Meter
+    redacting: EventRedactor
+    wishes: Wishes
+    control: RunControl = field(default_factory=RunControl)
+    task: asyncio.Task[None] | None = None
+    begun: bool = False
+    cancelled: bool = False
+    suspended: bool = False
+    status: RunStatus | None = None
+    failure: ErrorOccurred | None = None
+    ended: bool = False
+    """Whether its last event has been recorded."""
+
+    def cancel(self) -> None:
+        """End the run; its events still close properly, with status `cancelled`."""
+        if self.cancelled or self.status is not None:
+            return  # it is being done, or comes too late
+        self.cancelled, self.suspended = True, False
+        # A task cancelled before its first step would end without a word: it is cancelled when it begins.
+        if self.task is not None and self.begun:
+            self.task.cancel()
+
+    async def end(self) -> None:
+        """Cancel the run and wait for its end, though not for ever."""
+        self.cancel()
+        for _ in range(_CANCEL_TRIES):
+            if self.task is None or (await asyncio.wait([self.task], timeout=CANCEL_SECONDS))[0]:
+                return
+            self.task.cancel()  # something in it took the first one for its own
+
+    def suspend(self) -> None:
+        """Stop at once, as if the process had died."""
+        self.suspended = True
+        if self.task is not None and not self.ended:
+            self.task.cancel()
+
+    def resume_after(self, stream: StreamState) -> None:
+        """Take over the status that the stream has already sent; only its last events are missing then."""
+        self.status = stream.status
+        self.failure = stream.failure if stream.status is not None else None
+
+    async def tell(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
+        """Record what the run tells until it has ended or is suspended."""
+        self.begun = True
+        if self.cancelled and self.task is not None:
+            self.task.cancel()
+        async with aclosing(events):
+            async for event in events:
+                if self.suspended:
+                    return
+                await self.note(event, recorder)
+
+    async def note(self, event: Event, recorder: Recorder) -> None:
+        """Record one event without secrets, and what it says of the run's end."""
+        for told in self.redacting.feed(event):
+            if isinstance(told, RunStatusChanged):
+                self.status = told.status
+            elif isinstance(told, ErrorOccurred):
+                self.failure = told
+            await recorder.add(self.log, told)
+            self.ended = isinstance(told, SessionState)

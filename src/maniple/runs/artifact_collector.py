@@ -1,0 +1,308 @@
+"""Stores the files that a run produces as artifacts: workspace files, pages, and pictures of the browser."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Set
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from maniple.errors import FileError, StoreError
+from maniple.events import ArtifactCreated, read_event
+from maniple.evidence import Source
+from maniple.media_types import media_type_of
+from maniple.redaction import Redactor
+from maniple.runs.active_run import ActiveRun, Recorder
+from maniple.sandbox import Workspace, Workspaces
+from maniple.store import Artifact, RunRecord, Store, read_event_pages
+
+MAX_WORKSPACE_FILES = 100
+MAX_SCANNED_FILES = 10_000
+MAX_WORKSPACE_BYTES = 100_000_000
+_LOG = logging.getLogger(__name__)
+
+Stamp = tuple[str, int, int]
+"""A file as it was: path, bytes, time of its last change in nanoseconds."""
+
+
+@dataclass(slots=True)
+class ArtifactQuota:
+    """What a run may still keep, the files that were looked at, as they were then, and the paths `told` of.
+
+    A path that was told of is not told of again: a file that grows with each call would fill the share with
+    its drafts.
+    """
+
+    files: int = MAX_WORKSPACE_FILES
+    bytes: int = MAX_WORKSPACE_BYTES
+    seen: set[Stamp] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
+
+    @classmethod
+    def half(cls) -> "ArtifactQuota":
+        """Return what a run may keep while it goes on, so that something is left for its end."""
+        return cls(MAX_WORKSPACE_FILES // 2, MAX_WORKSPACE_BYTES // 2)
+
+    def complete(self) -> None:
+        """Add the other half; each path may be told of once more, as it is in the end."""
+        self.files += MAX_WORKSPACE_FILES // 2
+        self.bytes += MAX_WORKSPACE_BYTES // 2
+        self.told.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceCollector:
+    """Keeps what is new in the workspaces: of all runs one file at a time, for it is in memory meanwhile."""
+
+    store: Store
+    workspaces: Workspaces
+    redactor: Redactor
+    _one_file: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def collect(
+        self, run: RunRecord, share: ArtifactQuota | None = None
+    ) -> AsyncGenerator[ArtifactCreated]:
+        """Keep each file that no run of the thread has left before with the same content, and tell of it.
+
+        Of many files the newest are kept. What is as the user uploaded it is none. The end of a run does not
+        depend on it: what cannot be kept is logged and stays in the workspace. `share` is what earlier looks
+        of the run have left over.
+        """
+        share = share or ArtifactQuota()
+        try:
+            given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).list_uploads)
+            workspace = await asyncio.to_thread(self._workspace, run.thread_id)
+            newest = await asyncio.to_thread(
+                _newest_files, workspace, MAX_WORKSPACE_FILES + len(given), share.seen
+            )
+            earlier = await self.store.artifacts.list_by_thread(run.thread_id) if newest else []
+            known = {(artifact.name, artifact.sha256) for artifact in earlier}
+            uploads = {(upload.path, upload.sha256) for upload in given}
+            left = MAX_WORKSPACE_BYTES
+            for stamp in newest:
+                path, size, _ = stamp
+                if size > min(left, share.bytes) or not share.files or path in share.told:
+                    continue
+                async with self._one_file:
+                    file = await asyncio.to_thread(self._read, workspace, path, size)
+                    share.seen.add(stamp)
+                    if file is None or (path, file.sha256) in uploads:
+                        continue
+                    left -= len(file.content)
+                    artifact = await self._keep(run, path, file, known)
+                    del file
+                if artifact:
+                    share.files, share.bytes = share.files - 1, share.bytes - artifact.size
+                    share.told.add(path)
+                    yield make_artifact_event(artifact)
+        except (FileError, StoreError) as error:
+            _LOG.warning("Not every file of the run could be kept: %s", error)
+
+    def _workspace(self, thread_id: str) -> Workspace:
+        return Workspace(self.workspaces.locate(thread_id).path, MAX_WORKSPACE_BYTES)
+
+    def _read(self, workspace: Workspace, path: str, size: int) -> "_MaskedFile | None":
+        """Return what is in a file; None for one that has grown, or is none of an ordinary kind. Blocks."""
+        try:
+            head = workspace.read(path, size)
+        except FileError as error:
+            _LOG.warning("A file of the run could not be kept: %s", error)
+            return None
+        if head.size != len(head.content):
+            return None
+        masked = self.redactor.same_length(head.content)
+        sha256 = hashlib.sha256(head.content).hexdigest()
+        same = masked is head.content
+        return _MaskedFile(masked, sha256, sha256 if same else hashlib.sha256(masked).hexdigest())
+
+    async def _keep(
+        self, run: RunRecord, path: str, file: "_MaskedFile", known: set[tuple[str, str]]
+    ) -> Artifact | None:
+        name = self.redactor.text(path.rpartition("/")[2])
+        if (name, file.masked_sha256) in known:
+            return None
+        return await self.store.artifacts.add(run, name, media_type_of(name), file.content)
+
+
+@dataclass(frozen=True, slots=True)
+class _MaskedFile:
+    """A file without secrets, and the SHA-256 in hex of what it was and is."""
+
+    content: bytes
+    sha256: str
+    masked_sha256: str
+
+
+def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
+    """Return the files that changed last, but those that are `seen`, by their paths. Blocks on disk."""
+    found = workspace.list_newest(MAX_SCANNED_FILES)
+    make_artifact_event = [stamp for stamp in found if "__pycache__" not in stamp[0].split("/")]
+    if len(make_artifact_event) > most and not seen:
+        _LOG.warning(
+            "There are %s files; the %s newest are kept as artifacts.", len(make_artifact_event), most
+        )
+    return sorted(stamp for stamp in make_artifact_event[:most] if stamp not in seen)
+
+
+def make_artifact_event(artifact: Artifact) -> ArtifactCreated:
+    """Return the event that tells of an artifact."""
+    return ArtifactCreated(
+        artifact_id=artifact.artifact_id,
+        name=artifact.name,
+        media_type=artifact.media_type,
+        size=artifact.size,
+        url=f"/api/artifacts/{artifact.artifact_id}",
+    )
+
+
+@dataclass(slots=True, eq=False)
+class ArtifactCollector:
+    """Looks after each call for files that are new, beside the run's own stream, which never waits for it.
+
+    One look at a time; of calls that end meanwhile, one look sees what all of them wrote. A path is told of
+    once while the run goes on and, if it has changed since, once at its end. All looks have one share of
+    files and bytes, half of which is left for the end.
+    """
+
+    outputs: WorkspaceCollector
+    active: ActiveRun
+    recorder: Recorder
+    _share: ArtifactQuota = field(default_factory=ArtifactQuota.half)
+    _is_wanted: bool = False
+    _looking: asyncio.Task[None] | None = None
+
+    def look(self) -> None:
+        """Tell soon of what is new."""
+        self._is_wanted = True
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="harvest")
+
+    async def last(self) -> AsyncGenerator[ArtifactCreated]:
+        """Finish the look that is under way, and yield what the run leaves at its end and was not told."""
+        await self._settle()
+        self._share.complete()
+        async for made in self.outputs.collect(self.active.record, self._share):
+            yield made
+
+    async def _settle(self) -> None:
+        """Finish the look that is under way, and begin no other."""
+        self._is_wanted = False
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
+
+    async def __aenter__(self) -> "ArtifactCollector":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        await self._settle()
+
+    async def _look(self) -> None:
+        # What could not be recorded fails the run by its own next event.
+        with suppress(StoreError):
+            while self._is_wanted:
+                self._is_wanted = False
+                async with aclosing(self.outputs.collect(self.active.record, self._share)) as found:
+                    async for made in found:
+                        if self.active.suspended:
+                            return
+                        await self.active.note(made, self.recorder)
+
+
+MAX_SAVED_FILES = 200
+MAX_SAVED_BYTES = 50_000_000
+
+
+@dataclass(slots=True)
+class ArtifactSaver:
+    """Keeps files as artifacts of one run, within its share; no run depends on it."""
+
+    store: Store
+    run: RunRecord
+    _files: int = MAX_SAVED_FILES
+    _bytes: int = MAX_SAVED_BYTES
+
+    async def __call__(self, name: str, media_type: str, content: bytes) -> str | None:
+        """Keep a file; return the artifact's id, or None when it could not be kept."""
+        if self._files < 1 or len(content) > self._bytes:
+            return None
+        self._files, self._bytes = self._files - 1, self._bytes - len(content)
+        try:
+            return (await self.store.artifacts.add(self.run, name, media_type, content)).artifact_id
+        except (FileError, StoreError) as error:
+            _LOG.warning("A file of the run could not be kept: %s", error)
+            return None
+
+
+READING_TOOLS = frozenset({"crawl_tool", "browser"})
+"""The tools after which there may be a new one."""
+MAX_PAGES = 100
+NAME_CHARACTERS = 80
+
+
+@dataclass(slots=True)
+class PageCollector:
+    """Keeps the pages of one run, each text of an address once, also when the run went on after a crash.
+
+    What was kept right before a crash, and not told of any more, is told of then.
+    """
+
+    store: Store
+    active: ActiveRun
+    _seen: set[tuple[int, str]] = field(default_factory=set)
+    _told: set[str] = field(default_factory=set)
+    _log_was_read: bool = False
+
+    async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactCreated]:
+        """Keep what is new after a call and tell of it. No run depends on it: failures are logged."""
+        if tool_name not in READING_TOOLS or self.active.suspended:
+            return
+        try:
+            sources = await self.store.evidence(self.active.record.run_id).sources()
+            read = [
+                one for one in sources if one.kind == "page" and (one.number, one.sha256) not in self._seen
+            ]
+            for source in read[: max(MAX_PAGES - len(self._seen), 0)]:
+                self._seen.add((source.number, source.sha256))
+                content = await self._content(source)
+                artifact = await self._kept(source, content) if content is not None else None
+                if artifact is not None:
+                    yield make_artifact_event(artifact)
+        except (FileError, StoreError) as error:
+            _LOG.warning("Not every page that the run read could be kept: %s", error)
+
+    async def _content(self, source: Source) -> bytes | None:
+        """Return the page under its address; None for one whose text found no room in the record."""
+        for text in reversed(await self.store.evidence(self.active.record.run_id).texts(source.number)):
+            encoded = text.encode()
+            if hashlib.sha256(encoded).hexdigest() == source.sha256:
+                return f"Source: {source.url}\n\n".encode() + encoded
+        return None
+
+    async def _kept(self, source: Source, content: bytes) -> Artifact | None:
+        """Keep a page that is not kept yet; return it, or None for one that was told of before."""
+        run, digest = self.active.record, hashlib.sha256(content).hexdigest()
+        same = [one for one in await self.store.artifacts.list_by_run(run.run_id) if one.sha256 == digest]
+        if not same:
+            same.append(await self.store.artifacts.add(run, page_file_name(source), "text/markdown", content))
+        elif any([await self._was_told(one) for one in same]):
+            return None
+        self._told.add(same[0].artifact_id)
+        return same[0]
+
+    async def _was_told(self, artifact: Artifact) -> bool:
+        """Say whether clients have heard of it, now or in what the run told before it was taken up again."""
+        if artifact.artifact_id not in self._told and not self._log_was_read:
+            async for page in read_event_pages(self.store.events, self.active.record.run_id):
+                events = [read_event(one.type, one.data) for one in page if one.type == "artifact"]
+                self._told |= {one.artifact_id for one in events if isinstance(one, ArtifactCreated)}
+            self._log_was_read = True
+        return artifact.artifact_id in self._told
+
+
+def page_file_name(source: Source) -> str:
+    """Return what a page is called as a file: by its title, or its host when it has none."""
+    title = source.title if source.title != source.url else urlsplit(source.url).hostname or "page"
+    return f"{title.replace('/', '-')[:NAME_CHARACTERS].strip(' .')}.md"

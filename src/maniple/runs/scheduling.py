@@ -1,0 +1,133 @@
+"""Decides when a run may be accepted and when it may work."""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from maniple.runs.active_run import ActiveRun
+from maniple.runs.engine import ServiceStopping, TooManyRuns
+from maniple.runs.engine_config import RunLimits
+from maniple.runs.usage import QuotaRegistry
+
+
+class ThreadLocks:
+    """One run at a time on each thread, first come first."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._holders: Counter[str] = Counter()
+
+    def is_taken(self, thread_id: str) -> bool:
+        """Whether a run works on the thread or waits for it."""
+        return thread_id in self._locks
+
+    @asynccontextmanager
+    async def take(self, thread_id: str) -> AsyncIterator[None]:
+        """Wait for the thread's turn and keep it."""
+        lock = self._locks.setdefault(thread_id, asyncio.Lock())
+        self._holders[thread_id] += 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._holders[thread_id] -= 1
+            if not self._holders[thread_id]:
+                del self._holders[thread_id], self._locks[thread_id]
+
+
+class FairSemaphore:
+    """`size` places. Those who wait are let in owner by owner in turn, and first come first within an owner.
+
+    One owner with a thousand runs therefore delays another's first run by one place, not by a thousand.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @asynccontextmanager
+    async def hold(self, owner: str) -> AsyncIterator[None]:
+        """Wait for a place and keep it."""
+        await self._take(owner)
+        try:
+            yield
+        finally:
+            self._give()
+
+    async def _take(self, owner: str) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._give()  # the place was ours already
+            else:
+                self._leave(owner, turn)
+            raise
+
+    def _give(self) -> None:
+        while self._waiting:
+            owner, queue = self._waiting.popitem(last=False)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[owner] = queue  # at the end: the others come first
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _leave(self, owner: str, turn: asyncio.Future[None]) -> None:
+        queue = self._waiting.get(owner)
+        if queue is not None and turn in queue:
+            queue.remove(turn)
+            if not queue:
+                del self._waiting[owner]
+
+
+class AdmissionControl:
+    """Decides whether one run more is taken; `active` are those under way, by id."""
+
+    def __init__(self, limits: RunLimits, active: Mapping[str, ActiveRun], quotas: QuotaRegistry) -> None:
+        self._limits = limits
+        self._active = active
+        self._quotas = quotas
+        self._coming: Counter[str] = Counter()
+        self._closed = False
+
+    def close(self) -> None:
+        """Take no more."""
+        self._closed = True
+
+    def _under_way(self, owner: str) -> int:
+        return self._coming[owner] + sum(run.record.owner == owner for run in self._active.values())
+
+    @asynccontextmanager
+    async def admit(self, owner: str) -> AsyncIterator[None]:
+        """Keep a place while a run is begun; raises `Stopping`, `TooManyRuns` or `DailyLimit`."""
+        allowance = await self._quotas.refreshed(owner)
+        self._refuse_when_full(owner, allowance.limits.max_runs)
+        allowance.refuse_when_used_up()
+        self._coming[owner] += 1
+        try:
+            yield
+        finally:
+            self._coming[owner] -= 1
+
+    def _refuse_when_full(self, owner: str, most: int | None) -> None:
+        if self._closed:
+            raise ServiceStopping("The service is about to stop. Try again in a moment.")
+        if len(self._active) + self._coming.total() >= self._limits.under_way:
+            raise TooManyRuns(
+                f"{self._limits.under_way} runs are under way or waiting, which is the limit. "
+                "Try again in a moment."
+            )
+        allowed = min((one for one in (self._limits.per_owner, most) if one is not None), default=None)
+        if allowed is not None and self._under_way(owner) >= allowed:
+            raise TooManyRuns(
+                f"{allowed} runs of this key are under way, which is its limit. Try again when one has ended."
+            )
