@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from langgraph.runtime import RunControl
 
-from maniple.agents.budget import Meter
-from maniple.agents.plan_edits import Wishes
+from maniple.agents.budget import UsageMeter
+from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.errors import StoreError
 from maniple.events import (
     ErrorOccurred,
@@ -232,9 +232,9 @@ class ActiveRun:
     record: RunRecord
     request: RunRequest
     log: RunEventLog
-    meter: Meter
+    meter: UsageMeter
     redacting: EventRedactor
-    wishes: Wishes
+    wishes: PendingPlanEdits
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
     begun: bool = False

@@ -1,11 +1,26 @@
-"""The usage of a run and of each of its agents, with the cost at the configured prices."""
+"""The usage of runs: per agent, and per API key and day."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 
-from maniple.agents.budget import Prices, find_price
-from maniple.events import UsageTotals
-from maniple.store import RunUsage
+from maniple.agents.budget import (
+    LIMITS,
+    Budget,
+    LimitUsage,
+    Prices,
+    UsageMeter,
+    find_price,
+    iterate_limits,
+    usage_by_limit,
+    usage_of,
+)
+from maniple.errors import ManipleError
+from maniple.events import UsageReported, UsageTotals, read_event
+from maniple.store import EventRecord, EventTable, KeyLimits, RunUsage, Store, read_event_pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +71,173 @@ def usage_of_run(totals: UsageTotals, prices: Mapping[str, Prices]) -> RunUsage:
         seconds=sum(one.seconds for one in agents),
         cost=sum(one.cost for one in agents),
     )
+
+
+CACHED_RUNS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedTotals:
+    """The totals as of an event, by its number. They are never changed: two requests may read them."""
+
+    number: int = 0
+    totals: UsageTotals = field(default_factory=UsageTotals)
+
+
+class RunUsageReader:
+    """Adds up the stored `usage` events of runs at the given prices.
+
+    The totals of the `CACHED_RUNS` runs that were requested last are cached; only newer events are read.
+    """
+
+    def __init__(self, events: EventTable, prices: Mapping[str, Prices]) -> None:
+        self._events = events
+        self._prices = prices
+        self._cache: OrderedDict[str, _CachedTotals] = OrderedDict()
+
+    async def of_run(self, run_id: str) -> Sequence[AgentUsage]:
+        """Return the usage of each agent so far, in the order of their first model calls."""
+        cached = self._cache.get(run_id, _CachedTotals())
+        async for page in read_event_pages(self._events, run_id, cached.number):
+            cached = _with_page(cached, page)
+        self._store(run_id, cached)
+        return usage_by_agent(cached.totals, self._prices)
+
+    def _store(self, run_id: str, cached: _CachedTotals) -> None:
+        self._cache[run_id] = cached
+        self._cache.move_to_end(run_id)
+        if len(self._cache) > CACHED_RUNS:
+            self._cache.popitem(last=False)
+
+
+def _with_page(cached: _CachedTotals, page: Sequence[EventRecord]) -> _CachedTotals:
+    totals = cached.totals.copy()
+    for record in page:
+        if record.type == UsageReported.type:
+            totals.apply(read_event(record.type, record.data))
+    return _CachedTotals(page[-1].number, totals)
+
+
+DAY_SECONDS = 24 * 3600.0
+
+
+class DailyLimitReached(ManipleError):
+    """The key has used up one of its daily usage_by_limit."""
+
+    code = "daily_limit"
+    retryable = True
+
+
+@dataclass(frozen=True, slots=True)
+class _RunningMeter:
+    """A run that works, and what its row says meanwhile, which it had used before."""
+
+    meter: UsageMeter
+    row: Mapping[str, float]
+
+
+class KeyQuota:
+    """What the runs of one key may use of its day, and have used; without limits, anything.
+
+    That is what their rows said when they were read last, and what was used since: by runs that work, as
+    their meters say, and by runs that have ended meanwhile. Nothing is read when a run asks.
+    """
+
+    def __init__(self) -> None:
+        self.limits = KeyLimits()
+        self.budget = Budget()
+        # What rows and ended runs say, less the rows of the runs that work: their meters say more.
+        self._kept: Counter[str] = Counter()
+        self._working: dict[str, _RunningMeter] = {}
+        # Rows are not read while one is written: each use is counted once, in its row or here.
+        self._rows = asyncio.Lock()
+
+    def levels(self, **coming: float) -> Iterator[LimitUsage]:
+        """Yield how far the key's limits are used up (see `SharedLimits`)."""
+        if self.budget != Budget():
+            reserved = self._reserved() if "tokens" in coming else {}
+            yield from iterate_limits(self.budget, self.used, coming, reserved, is_daily=True)
+
+    @property
+    def used(self) -> dict[str, float]:
+        """What the key has used of its day, by those limits that it has."""
+        return {
+            limit: self._kept[limit] + sum(_used_amount(run.meter, limit) for run in self._working.values())
+            for limit in LIMITS
+            if getattr(self.budget, limit) is not None
+        }
+
+    def refuse_when_used_up(self) -> None:
+        """Raise `DailyLimit` when nothing is left of one of the day's usage_by_limit."""
+        for level in self.levels(model_calls=0, tool_calls=0):
+            if level.is_over:
+                raise DailyLimitReached(
+                    f"This key has used up its {level.limit.replace('_', ' ')} of a day: {level.used:.6g} of "
+                    f"{level.allowed:.6g} in the last 24 hours. Try again later."
+                )
+
+    def attach(self, run_id: str, meter: UsageMeter) -> None:
+        """Count a run that begins to work; its meter says what its row does."""
+        self._working[run_id] = _RunningMeter(meter, usage_by_limit(meter.used))
+        self._kept.subtract(usage_by_limit(meter.used))
+
+    @asynccontextmanager
+    async def writing(self, run_id: str) -> AsyncIterator[None]:
+        """Let go of a run while its row is made to say what its meter does; if that fails, it stays."""
+        async with self._rows:
+            yield
+            run = self._working.pop(run_id, None)
+            if run is not None:
+                self._kept.update(usage_by_limit(run.meter.used))
+
+    def forget(self, run_id: str, meter: UsageMeter) -> None:
+        """Let go of a run whose row could not be written: that is done when it is taken up again."""
+        if run_id in self._working and self._working[run_id].meter is meter:
+            self._kept.update(self._working.pop(run_id).row)
+
+    async def refresh(self, limits: KeyLimits, read: Callable[[], Awaitable[RunUsage]]) -> None:
+        """Take over the limits and, if there are any, what the rows say by now."""
+        self.limits, self.budget = limits, _daily_budget(limits)
+        if self.budget != Budget():
+            async with self._rows:
+                self._kept = Counter(usage_by_limit(await read()))
+                for run in self._working.values():
+                    self._kept.subtract(run.row)
+
+    def _reserved(self) -> Mapping[str, float]:
+        reserved = [run.meter.reserved for run in self._working.values()]
+        return {limit: sum(one[limit] for one in reserved) for limit in ("tokens", "cost")}
+
+
+class QuotaRegistry:
+    """The allowances of the keys whose runs are driven here, by key id; "" stands for no key."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+        self._allowances: dict[str, KeyQuota] = {}
+
+    def of(self, owner: str) -> KeyQuota:
+        """Return the owner's allowance as it was last refreshed."""
+        return self._allowances.setdefault(owner, KeyQuota())
+
+    async def refreshed(self, owner: str) -> KeyQuota:
+        """Return the owner's allowance with what the store says by now."""
+        allowance = self.of(owner)
+        key = await self._store.keys.get(owner) if owner else None
+        if key is not None:
+            await allowance.refresh(key.limits, lambda: self._used(owner))
+        return allowance
+
+    async def _used(self, owner: str) -> RunUsage:
+        now = self._clock()
+        return await self._store.runs.sum_usage(owner, now - DAY_SECONDS, now)
+
+
+def _used_amount(meter: UsageMeter, limit: str) -> float:
+    # Asked of every run that works, at every call: only seconds need the clock.
+    return usage_of(meter.used if limit == "seconds" else meter.counted, limit)
+
+
+def _daily_budget(limits: KeyLimits) -> Budget:
+    return Budget(**{name: getattr(limits, f"daily_{name}") for name in LIMITS})
