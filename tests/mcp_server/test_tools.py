@@ -196,7 +196,7 @@ async def test_a_call_whose_server_is_about_to_stop_is_told_that_its_run_goes_on
         refused = await host.call("ask_team", **QUESTION)
         assert (refused.is_error, words(refused)) == (
             True,
-            "The service is about to stop. Try again in a moment.",
+            "The service is stopping. Try again in a moment.",
         )
 
 

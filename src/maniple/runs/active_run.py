@@ -50,7 +50,7 @@ class RunEventLog:
 
     @property
     def is_followed(self) -> bool:
-        """Whether somebody reads along right now."""
+        """Whether a client follows the run now."""
         return self._followers > 0
 
     def number(self, event: Event, data: str) -> EventRecord:
@@ -59,7 +59,7 @@ class RunEventLog:
         return EventRecord(self._numbered, event.type, data, round(event.at, 3))
 
     def publish(self, records: Sequence[EventRecord]) -> None:
-        """Tell those who follow what has been stored."""
+        """Send stored events to the followers."""
         self._told.extend(records)
         if (surplus := len(self._told) - CACHED_EVENTS) > 0:
             del self._told[:surplus]
@@ -67,14 +67,14 @@ class RunEventLog:
         self._wake()
 
     def close(self, failure: StoreError | None = None) -> None:
-        """Say that nothing follows here; `failure` is why what follows could not be stored."""
+        """End the log for its followers; `failure` is the error that prevented more events."""
         self.closed, self.failure = True, self.failure or failure
         self._wake()
 
     async def follow(self, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
-        """Yield what comes after number `after`, at most `PAGE` events at a time, until the log is closed.
+        """Yield the events after number `after`, in pages, until the log is closed.
 
-        Raises the `StoreError` that kept the run from being recorded, or its events from being read.
+        Raises the `StoreError` that prevented events from being recorded or read.
         """
         number = max(after, 0)
         self._followers += 1
@@ -110,13 +110,13 @@ class RunEventLog:
 WAITING_EVENTS = 2_000
 RETRY_SECONDS = (0.1, 0.5, 1.0)
 GROUP_SECONDS = 0.005
-"""How soon after one group the next is written: a token is seen as soon, and a burst costs a tenth."""
+"""The pause between two groups: it delays a token by as much, and makes a burst ten times cheaper."""
 
 _Entry = tuple[RunEventLog, EventRecord]
 
 
 class Recorder:
-    """Stores events before they are told (`docs/wire.md`: "stored before they are sent")."""
+    """Stores events of all runs in groups, before they are sent (`docs/wire.md`)."""
 
     def __init__(self, events: EventTable, metrics: "Metrics | None" = None) -> None:
         self._events = events
@@ -128,9 +128,9 @@ class Recorder:
         self._current.set_result(None)
 
     async def add(self, log: RunEventLog, event: Event) -> None:
-        """Record the next event of a run; waits while the disk is far behind.
+        """Record the next event of a run; wait while many events are not stored yet.
 
-        Raises the `StoreError` by which an earlier event of this run was lost.
+        Raises the `StoreError` that lost an earlier event of this run.
         """
         if log.failure is not None:
             raise log.failure
@@ -147,7 +147,7 @@ class Recorder:
         await asyncio.wait([self._next if self._waiting else self._current])
 
     async def write(self) -> None:
-        """Write what is added, until cancelled; then what is still waiting."""
+        """Write added events until cancelled; then write the rest."""
         try:
             while True:
                 await self._wanted.wait()
@@ -182,7 +182,7 @@ class Recorder:
             log.publish(records)
 
     async def _store_each(self, grouped: Mapping[RunEventLog, Sequence[EventRecord]]) -> None:
-        """Store what can be stored: one run's trouble is not to be another's."""
+        """Store the events of each run separately, so that one run's error does not affect the others."""
         for log, records in grouped.items():
             try:
                 await self._events.append([(log.run_id, records)])
@@ -192,7 +192,7 @@ class Recorder:
                 log.publish(records)
 
     async def _append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
-        """Append, and try again for a while what may pass, such as a file that another process holds."""
+        """Append; retry a retryable error, such as a locked file, for a while."""
         for pause in RETRY_SECONDS:
             try:
                 return await self._events.append(batches)
@@ -205,7 +205,7 @@ class Recorder:
 
 @asynccontextmanager
 async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) -> AsyncIterator[Recorder]:
-    """Open a recorder; on leaving, what was added is written."""
+    """Open a recorder; on leaving, all added events are written."""
     recorder = Recorder(events, metrics)
     writing = asyncio.create_task(recorder.write(), name="recorder")
     try:
@@ -225,8 +225,8 @@ _CANCEL_TRIES = 5
 class ActiveRun:
     """A run's record, its log, and the task that drives it.
 
-    `suspended` says that this program is about to stop: what the run tells from then on is not recorded,
-    so that it goes on from its last checkpoint.
+    `suspended` is set when this program is about to stop: later events of the run are not recorded, so that
+    it continues from its last checkpoint.
     """
 
     record: RunRecord
@@ -248,22 +248,22 @@ class ActiveRun:
     def cancel(self) -> None:
         """End the run; its events still close properly, with status `cancelled`."""
         if self.cancelled or self.status is not None:
-            return  # it is being done, or comes too late
+            return  # already in progress, or too late
         self.cancelled, self.suspended = True, False
-        # A task cancelled before its first step would end without a word: it is cancelled when it begins.
+        # Before its first step a cancelled task sends no closing events: it is cancelled at its start.
         if self.task is not None and self.begun:
             self.task.cancel()
 
     async def end(self) -> None:
-        """Cancel the run and wait for its end, though not for ever."""
+        """Cancel the run and wait for its end, for a limited time."""
         self.cancel()
         for _ in range(_CANCEL_TRIES):
             if self.task is None or (await asyncio.wait([self.task], timeout=CANCEL_SECONDS))[0]:
                 return
-            self.task.cancel()  # something in it took the first one for its own
+            self.task.cancel()  # code in the task has swallowed the first cancellation
 
     def suspend(self) -> None:
-        """Stop at once, as if the process had died."""
+        """Stop immediately, as if the process had died."""
         self.suspended = True
         if self.task is not None and not self.ended:
             self.task.cancel()
@@ -274,7 +274,7 @@ class ActiveRun:
         self.failure = stream.failure if stream.status is not None else None
 
     async def tell(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
-        """Record what the run tells until it has ended or is suspended."""
+        """Record the events of the run until it has ended or is suspended."""
         self.begun = True
         if self.cancelled and self.task is not None:
             self.task.cancel()
@@ -285,7 +285,7 @@ class ActiveRun:
                 await self.note(event, recorder)
 
     async def note(self, event: Event, recorder: Recorder) -> None:
-        """Record one event without secrets, and what it says of the run's end."""
+        """Record one event without secrets, and take over the status and error that it reports."""
         for told in self.redacting.feed(event):
             if isinstance(told, RunStatusChanged):
                 self.status = told.status

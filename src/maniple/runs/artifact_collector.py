@@ -23,15 +23,14 @@ MAX_WORKSPACE_BYTES = 100_000_000
 _LOG = logging.getLogger(__name__)
 
 Stamp = tuple[str, int, int]
-"""A file as it was: path, bytes, time of its last change in nanoseconds."""
+"""The version of a file: path, size in bytes, time of its last change in nanoseconds."""
 
 
 @dataclass(slots=True)
 class ArtifactQuota:
-    """What a run may still keep, the files that were looked at, as they were then, and the paths `told` of.
+    """What a run may still store, the file versions that were scanned, and the reported paths (`told`).
 
-    A path that was told of is not told of again: a file that grows with each call would fill the share with
-    its drafts.
+    A path is reported once: a file that grows with each call would use up the quota with its drafts.
     """
 
     files: int = MAX_WORKSPACE_FILES
@@ -41,11 +40,11 @@ class ArtifactQuota:
 
     @classmethod
     def half(cls) -> "ArtifactQuota":
-        """Return what a run may keep while it goes on, so that something is left for its end."""
+        """Return the half that a run may use before its end."""
         return cls(MAX_WORKSPACE_FILES // 2, MAX_WORKSPACE_BYTES // 2)
 
     def complete(self) -> None:
-        """Add the other half; each path may be told of once more, as it is in the end."""
+        """Add the other half; each path may be reported once more, in its final version."""
         self.files += MAX_WORKSPACE_FILES // 2
         self.bytes += MAX_WORKSPACE_BYTES // 2
         self.told.clear()
@@ -53,7 +52,7 @@ class ArtifactQuota:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceCollector:
-    """Keeps what is new in the workspaces: of all runs one file at a time, for it is in memory meanwhile."""
+    """Stores new workspace files as artifacts: one file at a time for all runs, to limit memory."""
 
     store: Store
     workspaces: Workspaces
@@ -63,11 +62,11 @@ class WorkspaceCollector:
     async def collect(
         self, run: RunRecord, share: ArtifactQuota | None = None
     ) -> AsyncGenerator[ArtifactCreated]:
-        """Keep each file that no run of the thread has left before with the same content, and tell of it.
+        """Store each file whose content no run of the thread has stored, and yield its event.
 
-        Of many files the newest are kept. What is as the user uploaded it is none. The end of a run does not
-        depend on it: what cannot be kept is logged and stays in the workspace. `share` is what earlier looks
-        of the run have left over.
+        Of many files the newest are stored. Unchanged uploads are left out. The end of a run does not depend
+        on it: a file that cannot be stored is logged and stays in the workspace. `share` is the quota that
+        earlier scans of the run have left.
         """
         share = share or ArtifactQuota()
         try:
@@ -97,17 +96,17 @@ class WorkspaceCollector:
                     share.told.add(path)
                     yield make_artifact_event(artifact)
         except (FileError, StoreError) as error:
-            _LOG.warning("Not every file of the run could be kept: %s", error)
+            _LOG.warning("Not every file of the run could be stored: %s", error)
 
     def _workspace(self, thread_id: str) -> Workspace:
         return Workspace(self.workspaces.locate(thread_id).path, MAX_WORKSPACE_BYTES)
 
     def _read(self, workspace: Workspace, path: str, size: int) -> "_MaskedFile | None":
-        """Return what is in a file; None for one that has grown, or is none of an ordinary kind. Blocks."""
+        """Return the content of a file; None if it has grown or is not an ordinary file. Blocks on disk."""
         try:
             head = workspace.read(path, size)
         except FileError as error:
-            _LOG.warning("A file of the run could not be kept: %s", error)
+            _LOG.warning("A file of the run could not be stored: %s", error)
             return None
         if head.size != len(head.content):
             return None
@@ -127,7 +126,7 @@ class WorkspaceCollector:
 
 @dataclass(frozen=True, slots=True)
 class _MaskedFile:
-    """A file without secrets, and the SHA-256 in hex of what it was and is."""
+    """A file without secrets, and the SHA-256 (hex) of the original and of the masked content."""
 
     content: bytes
     sha256: str
@@ -135,7 +134,7 @@ class _MaskedFile:
 
 
 def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
-    """Return the files that changed last, but those that are `seen`, by their paths. Blocks on disk."""
+    """Return the last changed files that are not `seen`, by path. Blocks on disk."""
     found = workspace.list_newest(MAX_SCANNED_FILES)
     make_artifact_event = [stamp for stamp in found if "__pycache__" not in stamp[0].split("/")]
     if len(make_artifact_event) > most and not seen:
@@ -146,7 +145,7 @@ def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Sta
 
 
 def make_artifact_event(artifact: Artifact) -> ArtifactCreated:
-    """Return the event that tells of an artifact."""
+    """Return the event that reports an artifact."""
     return ArtifactCreated(
         artifact_id=artifact.artifact_id,
         name=artifact.name,
@@ -158,11 +157,10 @@ def make_artifact_event(artifact: Artifact) -> ArtifactCreated:
 
 @dataclass(slots=True, eq=False)
 class ArtifactCollector:
-    """Looks after each call for files that are new, beside the run's own stream, which never waits for it.
+    """Scans for new files after each tool call, beside the run's own stream, which never waits for it.
 
-    One look at a time; of calls that end meanwhile, one look sees what all of them wrote. A path is told of
-    once while the run goes on and, if it has changed since, once at its end. All looks have one share of
-    files and bytes, half of which is left for the end.
+    Scans run one at a time; calls that end meanwhile share the next scan. A path is reported once while the
+    run goes on and, if it has changed, once at its end. Half of the quota is reserved for the end.
     """
 
     outputs: WorkspaceCollector
@@ -173,20 +171,20 @@ class ArtifactCollector:
     _looking: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """Tell soon of what is new."""
+        """Schedule a scan for new files."""
         self._is_wanted = True
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(), name="harvest")
 
     async def last(self) -> AsyncGenerator[ArtifactCreated]:
-        """Finish the look that is under way, and yield what the run leaves at its end and was not told."""
+        """Finish the current scan, then yield the unreported files of the run's end."""
         await self._settle()
         self._share.complete()
         async for made in self.outputs.collect(self.active.record, self._share):
             yield made
 
     async def _settle(self) -> None:
-        """Finish the look that is under way, and begin no other."""
+        """Finish the current scan and start no other."""
         self._is_wanted = False
         if self._looking is not None:
             await asyncio.wait([self._looking])
@@ -200,7 +198,7 @@ class ArtifactCollector:
         await self._settle()
 
     async def _look(self) -> None:
-        # What could not be recorded fails the run by its own next event.
+        # An event that cannot be recorded fails the run at its own next event.
         with suppress(StoreError):
             while self._is_wanted:
                 self._is_wanted = False
@@ -217,7 +215,7 @@ MAX_SAVED_BYTES = 50_000_000
 
 @dataclass(slots=True)
 class ArtifactSaver:
-    """Keeps files as artifacts of one run, within its share; no run depends on it."""
+    """Stores files as artifacts of one run, within its quota. A failure does not affect the run."""
 
     store: Store
     run: RunRecord
@@ -225,28 +223,28 @@ class ArtifactSaver:
     _bytes: int = MAX_SAVED_BYTES
 
     async def __call__(self, name: str, media_type: str, content: bytes) -> str | None:
-        """Keep a file; return the artifact's id, or None when it could not be kept."""
+        """Store a file; return the artifact's id, or None when it could not be stored."""
         if self._files < 1 or len(content) > self._bytes:
             return None
         self._files, self._bytes = self._files - 1, self._bytes - len(content)
         try:
             return (await self.store.artifacts.add(self.run, name, media_type, content)).artifact_id
         except (FileError, StoreError) as error:
-            _LOG.warning("A file of the run could not be kept: %s", error)
+            _LOG.warning("A file of the run could not be stored: %s", error)
             return None
 
 
 READING_TOOLS = frozenset({"crawl_tool", "browser"})
-"""The tools after which there may be a new one."""
+"""The tools that read pages."""
 MAX_PAGES = 100
 NAME_CHARACTERS = 80
 
 
 @dataclass(slots=True)
 class PageCollector:
-    """Keeps the pages of one run, each text of an address once, also when the run went on after a crash.
+    """Stores the pages of one run; each text of an address once, also after a recovery of the run.
 
-    What was kept right before a crash, and not told of any more, is told of then.
+    A page that was stored right before a crash and not reported is reported after the recovery.
     """
 
     store: Store
@@ -256,7 +254,7 @@ class PageCollector:
     _log_was_read: bool = False
 
     async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactCreated]:
-        """Keep what is new after a call and tell of it. No run depends on it: failures are logged."""
+        """Store the new pages of a call and yield their events. Failures are only logged."""
         if tool_name not in READING_TOOLS or self.active.suspended:
             return
         try:
@@ -271,10 +269,10 @@ class PageCollector:
                 if artifact is not None:
                     yield make_artifact_event(artifact)
         except (FileError, StoreError) as error:
-            _LOG.warning("Not every page that the run read could be kept: %s", error)
+            _LOG.warning("Not every page of the run could be stored: %s", error)
 
     async def _content(self, source: Source) -> bytes | None:
-        """Return the page under its address; None for one whose text found no room in the record."""
+        """Return the page below its address; None if its text did not fit into the record."""
         for text in reversed(await self.store.evidence(self.active.record.run_id).texts(source.number)):
             encoded = text.encode()
             if hashlib.sha256(encoded).hexdigest() == source.sha256:
@@ -282,7 +280,7 @@ class PageCollector:
         return None
 
     async def _kept(self, source: Source, content: bytes) -> Artifact | None:
-        """Keep a page that is not kept yet; return it, or None for one that was told of before."""
+        """Store a page; return its artifact, or None if it was reported before."""
         run, digest = self.active.record, hashlib.sha256(content).hexdigest()
         same = [one for one in await self.store.artifacts.list_by_run(run.run_id) if one.sha256 == digest]
         if not same:
@@ -293,7 +291,7 @@ class PageCollector:
         return same[0]
 
     async def _was_told(self, artifact: Artifact) -> bool:
-        """Say whether clients have heard of it, now or in what the run told before it was taken up again."""
+        """Whether an event has reported the artifact, also before a recovery of the run."""
         if artifact.artifact_id not in self._told and not self._log_was_read:
             async for page in read_event_pages(self.store.events, self.active.record.run_id):
                 events = [read_event(one.type, one.data) for one in page if one.type == "artifact"]
@@ -303,6 +301,6 @@ class PageCollector:
 
 
 def page_file_name(source: Source) -> str:
-    """Return what a page is called as a file: by its title, or its host when it has none."""
+    """Return the file name of a page: its title, or its host when it has none."""
     title = source.title if source.title != source.url else urlsplit(source.url).hostname or "page"
     return f"{title.replace('/', '-')[:NAME_CHARACTERS].strip(' .')}.md"

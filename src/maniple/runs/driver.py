@@ -1,4 +1,4 @@
-"""How one run is driven, recorded, and its end kept."""
+"""Drives one run: waits for its turn, records its events, and stores its end."""
 
 import asyncio
 import logging
@@ -35,13 +35,13 @@ from maniple.telemetry.logs import log_context
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 1.0
-"""How often is looked whether the run before is over: soon while its end is written, seldom as it waits."""
+"""How often to test whether the previous run is over: soon at first, then less often."""
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
 class RunDriver:
-    """Drives runs of one team, each in its thread's turn and in a place of its own."""
+    """Drives runs of one team, one at a time per thread and in one slot each."""
 
     team: Team
     store: Store
@@ -56,7 +56,7 @@ class RunDriver:
     _turns: ThreadLocks = field(default_factory=ThreadLocks)
 
     def prepare(self, record: RunRecord, *, told: int = 0) -> ActiveRun:
-        """Return the run as it stands before it is driven; `told` is the number of its newest event."""
+        """Return the run before it is driven; `told` is the number of its newest event."""
         request = RunRequest.of(record)
         log = RunEventLog(record.run_id, self.store.events, told=told)
         day = self.quotas.of(record.owner)
@@ -65,21 +65,21 @@ class RunDriver:
         return ActiveRun(record, request, log, meter, redacting, PendingPlanEdits(request.wishes))
 
     async def waiting_for(self, record: RunRecord) -> dict[str, Any]:
-        """Return what a run waits for, by interrupt id; nothing when its thread has gone on without it."""
+        """Return what a run waits for, by interrupt id; empty when its thread has moved on."""
         state = await thread_state(self.team, record.thread_id)
         if run_of(state) != record.run_id:
             return {}
         return {pause.id: pause.value for pause in state.interrupts}
 
     async def keep_request(self, active: ActiveRun, request: RunRequest) -> None:
-        """Keep what is asked of a run that is under way, as it is from now on."""
+        """Store a changed request of an active run."""
         active.request = request
         await self.store.runs.change(
             active.record.run_id, request=request.without_secrets(self.rules.redactor)
         )
 
     async def work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
-        """Drive the run to its end, a pause, or the end of this program. Its log is the caller's to close."""
+        """Drive the run to its end, a pause, or the end of this program. The caller closes its log."""
         record = active.record
         active.resume_after(stream)
         try:
@@ -95,32 +95,32 @@ class RunDriver:
         except StoreError as error:
             active.log.close(error)
         finally:
-            # Whoever cancels now comes too late: the end is being written.
+            # A cancellation has no effect here: the end is being written.
             with suppress(asyncio.CancelledError):
                 await run_to_completion(self._leave(active))
 
     async def _events(self, active: ActiveRun, turn: Turn) -> AsyncGenerator[Event]:
-        """Yield what happens in the turn, the pages that it read and, before its end, the files that it left.
+        """Yield the events of the turn, of the pages that it read and, before its end, of its files.
 
-        Files that a call wrote are told of beside it, soon after the call has ended.
+        Files that a call wrote are reported concurrently, soon after the call.
         """
         pages = PageCollector(self.store, active)
         async with AsyncExitStack() as stack:
-            harvest = None
+            collector = None
             if self.outputs is not None:
-                harvest = await stack.enter_async_context(
+                collector = await stack.enter_async_context(
                     ArtifactCollector(self.outputs, active, self.recorder)
                 )
             events = await stack.enter_async_context(aclosing(drive(self.team, turn)))
             async for event in events:
-                if isinstance(event, RunStatusChanged) and harvest and not active.suspended:
-                    async for made in harvest.last():
+                if isinstance(event, RunStatusChanged) and collector and not active.suspended:
+                    async for made in collector.last():
                         yield made
                 yield event
                 self.workplace.hear(event, active.record.thread_id)
                 if isinstance(event, ToolReturned):
-                    if harvest:
-                        harvest.look()
+                    if collector:
+                        collector.look()
                     async for page in pages.read_by(event.tool_name):
                         yield page
 
@@ -153,13 +153,13 @@ class RunDriver:
 
     @asynccontextmanager
     async def _place(self, active: ActiveRun, start: Start) -> AsyncIterator[None]:
-        """Wait for the thread's turn, for a place among those who work, and for other processes."""
+        """Wait for the thread, for a slot, and for other processes."""
         record, metrics = active.record, self.telemetry.metrics
         if metrics is not None:
             metrics.queue(record.run_id)
         async with AsyncExitStack() as stack:
             if start != "answer":
-                # An answer goes before those who wait for the end of the run that asked.
+                # An answer precedes the runs that wait for the end of the interrupted run.
                 await stack.enter_async_context(self._order.take(record.thread_id))
             pause = _FIRST_PAUSE_SECONDS
             while True:
@@ -175,7 +175,7 @@ class RunDriver:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     async def _begins(self, active: ActiveRun, start: Start) -> bool:
-        """Make the run a running one, unless another one still has the thread."""
+        """Change the run to `running`, unless another run still holds the thread."""
         record = active.record
         change: RunChange = {}
         if record.started_at is None:
@@ -195,26 +195,26 @@ class RunDriver:
             kept = await self.store.runs.get(record.run_id)
             if kept is not None and kept.is_unfinished and kept.process == record.process:
                 return False
-            # Deleted, ended or taken over meanwhile: as if this process had died.
+            # Deleted, ended or claimed by another process meanwhile: stop as if this process had died.
             active.suspended = True
             raise asyncio.CancelledError
         active.record = begun
         return True
 
     async def _is_open(self, run_id: str, elsewhere: Sequence[RunRecord]) -> bool:
-        """Whether the run before on the thread waits for an answer, or is not over though it has paused."""
+        """Whether the previous run of the thread waits for an answer or is not over yet."""
         run = await self.store.runs.get(run_id)
         if run is None or not run.is_unfinished:
             return run is not None and run.status == "interrupted"
         return run.process == self.store.process or any(one.run_id == run_id for one in elsewhere)
 
     async def _leave(self, active: ActiveRun) -> None:
-        """Keep how the run ended. What is suspended or could not be recorded stays as it is, to go on."""
+        """Store the end of the run. A suspended run, or one with a lost event, stays unfinished."""
         try:
             await self.recorder.settled()
             if active.log.failure is None and (active.ended or not active.suspended):
                 if active.status == "cancelled" and self.workplace.sandbox is not None:
-                    # Before its end is kept: from then on the next run on the thread may begin.
+                    # Before its end is stored: after that the next run of the thread may start.
                     await self.workplace.sandbox.stop(active.record.thread_id)
                 await self._keep_end(active)
         except StoreError as error:
@@ -228,28 +228,28 @@ class RunDriver:
             change["ended_at"] = time.time()
         if failed is not None:
             change["error_code"], change["error"] = failed.code, failed.message
-        # What a cancelled run began at may be wanted back; the next run that ends clears it away.
+        # A rollback may need the checkpoints of a cancelled run; the next run that ends prunes them.
         kept = status in ("interrupted", "cancelled")
         if not kept and not self._turns.is_taken(record.thread_id):
             async with self._turns.take(record.thread_id):
-                # Before the end is kept: from then on another process may work on the thread.
+                # Before the end is stored: after that another process may work on the thread.
                 await self.store.checkpoints.prune(record.thread_id)
         async with self.quotas.of(record.owner).writing(record.run_id):
             active.record = await self.store.runs.change(record.run_id, **change) or record
         await self.store.threads.touch(record.thread_id)
 
     def forget(self, active: ActiveRun) -> None:
-        """Take a run that is not driven any more out of what is counted."""
+        """Remove a run that is no longer driven from quotas and metrics."""
         self.quotas.of(active.record.owner).forget(active.record.run_id, active.meter)
         if self.telemetry.metrics is not None and not active.ended:
             self.telemetry.metrics.forget(active.record.run_id)
 
     async def fail(self, active: ActiveRun, stream: StreamState, error: ManipleError) -> None:
-        """End a run that is not driven any more: its stream is closed, and it has failed."""
+        """Fail a run that is not driven: close its stream and store its end."""
         active.resume_after(stream)
         record = active.record
         translator = Translator(record.run_id, record.thread_name, active.request.messages, stream)
-        with suppress(Exception):  # a state that cannot be read leaves what the run was given
+        with suppress(Exception):  # without a readable state, the messages of the request are used
             state = await thread_state(self.team, record.thread_id)
             if run_of(state) == record.run_id:
                 translator.recall(state.values["messages"])

@@ -1,4 +1,4 @@
-"""What runs the team's turns, wherever it does so."""
+"""The protocol of an engine, which runs the team's turns, and its errors."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
@@ -10,33 +10,33 @@ from maniple.store import EventRecord, RunRecord
 
 
 class Engine(Protocol):
-    """Runs that go on whoever follows them (`docs/runs.md`).
+    """Runs that continue without a connected client (`docs/runs.md`).
 
-    A run is known by its id. `owner` is the API key that asks; a run of another one is not found.
+    `owner` is the API key of the request; runs of other owners are not found.
     """
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
-        """Accept a run; from here on it ends in exactly one status.
+        """Accept a run; it ends in exactly one status.
 
-        On a thread that waits for an answer, the newest message is the answer, and the waiting run goes on.
-        Raises `TooManyRuns`, `DailyLimit`, `ThreadBusy`, `NotFound` (the thread is somebody else's),
+        On a thread that waits for an answer, the newest message answers the waiting run.
+        Raises `TooManyRuns`, `DailyLimit`, `ThreadBusy`, `NotFound` (the thread has another owner),
         `Stopping` or `StoreError`.
         """
         ...
 
     def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
-        """Yield the events after number `after`, some at a time, until the run ends or waits.
+        """Yield the events after number `after`, in pages, until the run ends or waits.
 
-        Raises `StoreError` when the newest events could not be kept.
+        Raises `StoreError` when the newest events could not be stored.
         """
         ...
 
     async def status(self, run_id: str, owner: str = "") -> RunRecord:
-        """Return how the run stands; raises `NotFound`."""
+        """Return the run; raises `NotFound`."""
         ...
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
-        """End the run, keeping what was done, and return how it ended; raises `NotFound`."""
+        """Cancel the run, keep its work, and return its end; raises `NotFound`."""
         ...
 
     async def resume(
@@ -44,16 +44,16 @@ class Engine(Protocol):
     ) -> AcceptedRun:
         """Answer what the run waits for; raises `NotFound` or `NotWaiting`.
 
-        And what `submit` does when the owner may do no more: then the run waits on.
+        Raises the errors of `submit` when the owner has reached a limit; the run then stays interrupted.
         """
         ...
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
-        """End the runs of a thread and delete it with all that is kept of it; raises `NotFound`."""
+        """End the runs of a thread and delete all of its data; raises `NotFound`."""
         ...
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
-        """Skip, redo or edit one step; what depends on it is done again. Returns the plan as it will be.
+        """Skip, redo or edit one step; dependent steps are done again. Returns the resulting plan.
 
         In a plan under review the change accepts the plan, as `resume` does. Raises `NotFound`, `PlanNotOpen`
         or `WrongPlanChange`.
@@ -61,50 +61,50 @@ class Engine(Protocol):
         ...
 
     async def drain(self) -> None:
-        """Take no new runs, let those under way come to a checkpoint, and leave them there to go on later."""
+        """Accept no new runs and stop active ones at their next checkpoint, to continue later."""
         ...
 
 
 class TooManyRuns(ManipleError):
-    """As many runs as are allowed are running or waiting."""
+    """The limit of active and waiting runs is reached."""
 
     code = "too_many_runs"
     retryable = True
 
 
 class ServiceStopping(ManipleError):
-    """This process is about to stop and takes no new runs."""
+    """This process is stopping and accepts no new runs."""
 
     code = "stopping"
     retryable = True
 
 
 class ThreadBusy(ManipleError):
-    """A run is under way on the thread, and the new one did not want to wait."""
+    """A run is active on the thread, and the request does not allow waiting."""
 
     code = "thread_busy"
     retryable = True
 
 
 class NotFound(ManipleError):
-    """There is no such thread or run, or it belongs to somebody else."""
+    """The thread or run does not exist or belongs to another owner."""
 
     code = "not_found"
 
 
 class RunNotWaiting(ManipleError):
-    """The run does not wait for an answer, or not for this one."""
+    """The run does not wait for an answer, or waits for another one."""
 
     code = "not_waiting"
 
 
 class PlanNotEditable(ManipleError):
-    """The run's plan cannot be changed now: it is not worked through and not shown for review."""
+    """The run's plan cannot be changed now: it is neither being executed nor under review."""
 
     code = "plan_not_open"
 
 
 class InvalidPlanEdit(ManipleError):
-    """The change does not fit the plan; the words say why."""
+    """The change does not fit the plan; the message has the reason."""
 
     code = "wrong_plan_change"

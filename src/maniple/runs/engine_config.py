@@ -1,4 +1,4 @@
-"""How runs are driven."""
+"""The configuration of an engine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """How many runs may be under way, working or waiting: all together, and for one API key."""
+    """The maximum of active runs (working or waiting): in total, and for one API key."""
 
     under_way: int = 1_000
     per_owner: int | None = None
@@ -31,7 +31,7 @@ def _no_callbacks(run_id: str, thread_id: str) -> Sequence[BaseCallbackHandler]:
 
 @dataclass(frozen=True, slots=True)
 class RunTelemetry:
-    """Who counts and traces runs: `callbacks` are asked for by run and thread id."""
+    """Metrics and tracing of runs: `callbacks` is called with the run id and the thread id."""
 
     metrics: "Metrics | None" = None
     callbacks: Callable[[str, str], Sequence[BaseCallbackHandler]] = _no_callbacks
@@ -39,42 +39,42 @@ class RunTelemetry:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionEnvironment:
-    """Where the code of threads works."""
+    """Where the code of threads is executed."""
 
     workspaces: Workspaces | None = None
-    """What a run leaves in its thread's is kept as artifacts."""
+    """Files that a run leaves in its thread's workspace become artifacts."""
     sandbox: Sandbox | None = None
-    """Is told when a thread's step is over, and stops what a cancelled or deleted run left working."""
+    """Notified after each step of a thread; stops the processes of a cancelled or deleted run."""
     warning: str = ""
-    """What the log says of it at each run's beginning."""
+    """A warning that is logged at the start of each run."""
 
     def hear(self, event: Event, thread_id: str) -> None:
-        """Give the thread's place in the sandbox free for others when its step is over."""
+        """Release the thread's sandbox slot after each step."""
         if isinstance(event, AgentEnded) and self.sandbox is not None:
             self.sandbox.mark_idle(thread_id)
 
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """How runs are driven: `working` at once, at these prices, with the user's word for these tools."""
+    """`working` is the maximum of runs that work concurrently."""
 
     working: int = 100
     limits: RunLimits = field(default_factory=RunLimits)
     budget: Budget = field(default_factory=Budget)
-    """What a run may use up at most; it may ask for less."""
+    """The upper limit of every run; a request may lower it."""
     prices: Mapping[str, Prices] = field(default_factory=dict)
     approval: Sequence[str] = ()
-    """Tools that run only with a person's word."""
+    """Tools that need a person's approval."""
     redactor: Redactor = field(default_factory=lambda: Redactor(()))
     drain_seconds: float = 5.0
     watch_seconds: float = 30.0
-    """How often a server looks for runs that nobody drives."""
+    """How often a server looks for orphaned runs."""
 
 
 def make_engine_config(
     settings: Settings, *, working: int = 100, limits: RunLimits | None = None
 ) -> EngineConfig:
-    """Return the rules that `settings` ask for."""
+    """Return the configuration that `settings` define."""
     runs = settings.runs
     return EngineConfig(
         working=working,

@@ -26,20 +26,20 @@ from maniple.runtime import Start, remember
 from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
 
 POLL_SECONDS = 0.2
-"""How often is looked what another process has come to: nothing tells of it."""
+"""How often the store is read for a run of another process, which sends no notification."""
 
 
 async def refuse_other_process(store: Store, thread_id: str) -> None:
-    """Raise `ThreadBusy` when another living process works on the thread, or waits for it."""
+    """Raise `ThreadBusy` when another living process has a queued or running run on the thread."""
     if await store.runs.list_in_other_processes(thread_id):
-        raise ThreadBusy("Another program of this machine works on this thread. Wait for its end.")
+        raise ThreadBusy("Another program on this machine works on this thread. Wait until it has ended.")
 
 
 async def follow_other_process(store: Store, run_id: str, after: int) -> AsyncIterator[Sequence[EventRecord]]:
-    """Yield what is stored of a run after number `after`, and what another process adds to it."""
+    """Yield the stored events of a run after number `after`, and those that another process adds."""
     number, is_driven = after, True
     while is_driven:
-        # Asked before its events are read: of a run that is over all of them are there.
+        # Read before the events: once a run has ended, all of its events are stored.
         is_driven = await _is_driven(store, run_id)
         async for page in read_event_pages(store.events, run_id, number):
             yield page
@@ -59,7 +59,7 @@ MAX_TITLE_CHARACTERS = 80
 
 
 class InProcessEngine:
-    """Implements `Engine` with one asyncio task a run. Made by `open_engine`."""
+    """Implements `Engine` with one asyncio task per run. Use `open_engine`."""
 
     def __init__(self, store: Store, driver: RunDriver, *, kind: str, rules: EngineConfig) -> None:
         self._store = store
@@ -74,7 +74,7 @@ class InProcessEngine:
         """Accept a run (see `Engine`)."""
         run_id = str(uuid4())
         thread_id = request.thread_id or run_id
-        # Two requests for one thread are decided on one after another.
+        # Requests for one thread are decided one after another.
         async with self._admission.admit(request.owner), self._deciding.take(thread_id):
             thread = await self._thread(thread_id, request)
             await self._take_up(thread_id, lambda _: request.ends_others)
@@ -107,7 +107,7 @@ class InProcessEngine:
             record = await self.status(run_id, owner)
             active = self._active.get(run_id)
             if active is None and record.status == "interrupted":
-                # Nobody else is to go on with it: an answer elsewhere comes too late, or this does.
+                # Claimed, so that only this cancellation or an answer in another process takes effect.
                 ours = await self._store.runs.answer(run_id, record.request)
                 active = await self._go_on(ours, "new") if ours is not None else None
             if active is not None:
@@ -156,16 +156,16 @@ class InProcessEngine:
 
     @property
     def rules(self) -> EngineConfig:
-        """How runs are driven here."""
+        """The configuration of this engine."""
         return self._rules
 
     @property
     def driven(self) -> Collection[str]:
-        """The ids of the runs that are driven here."""
+        """The ids of the runs that this engine drives."""
         return self._active.keys()
 
     def deciding(self, thread_id: str) -> AbstractAsyncContextManager[None]:
-        """Keep others from deciding what happens on a thread."""
+        """Hold the lock under which requests for a thread are decided."""
         return self._deciding.take(thread_id)
 
     async def recover(self, record: RunRecord, start: Start, stream: StreamState) -> None:
@@ -173,7 +173,7 @@ class InProcessEngine:
         await self._go_on(record, start, stream)
 
     async def give_up(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
-        """End a run that a process left behind, as failed."""
+        """End an orphaned run as failed."""
         active = await self._prepared(record)
         await self._driver.fail(active, stream, why)
         active.log.close()
@@ -183,7 +183,7 @@ class InProcessEngine:
         self._admission.close()
         runs = list(self._active.values())
         for active in runs:
-            if not active.cancelled:  # what somebody cancelled must end, and not go on later
+            if not active.cancelled:  # a cancelled run must end and not continue later
                 active.suspended = True
                 active.control.request_drain()
         tasks = [active.task for active in runs if active.task is not None]
@@ -196,7 +196,7 @@ class InProcessEngine:
                 await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
     async def _thread(self, thread_id: str, request: RunRequest) -> Thread:
-        """Return the thread, made unless it is there; raises `NotFound` when it is somebody else's."""
+        """Return the thread, created if needed; raises `NotFound` when it belongs to another owner."""
         thread = await self._store.threads.get(thread_id, None)
         if thread is None:
             now = time.time()
@@ -215,14 +215,14 @@ class InProcessEngine:
         return self._rules.redactor.text(request.messages[-1].text)[:MAX_TITLE_CHARACTERS]
 
     async def _take_up(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
-        """Go on with what a process left behind on a thread: what is new comes after it."""
+        """Recover the orphaned runs of a thread; a new run follows them."""
         for left in await self._store.runs.list_orphaned(None, self.driven, thread_id):
             await recover_or_fail(self, self._store, left)
             if unwanted(left) and (active := self._active.get(left.run_id)) is not None:
                 active.cancel()  # before its first step, so that no model is asked
 
     async def _waiting_run(self, thread_id: str) -> RunRecord | None:
-        """Return the run that the next message answers: the one that waits and has the thread."""
+        """Return the interrupted run that the next message on the thread answers."""
         for active in self._busy(thread_id):
             await self._written(active)
         for record in await self._store.runs.list_interrupted(thread_id):
@@ -231,22 +231,22 @@ class InProcessEngine:
         return None
 
     def _busy(self, thread_id: str) -> list[ActiveRun]:
-        """Return the runs that work on a thread or wait for its turn."""
+        """Return the runs that work on a thread or wait for it."""
         return [run for run in self._active.values() if run.record.thread_id == thread_id]
 
     async def _written(self, active: ActiveRun) -> None:
-        """Wait until the row of a run says what its events have told already."""
+        """Wait until the row of a run has the status that its events have already sent."""
         if active.status is not None and active.task is not None:
             await asyncio.wait([active.task], timeout=CANCEL_SECONDS)
 
     async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> RunRecord | None:
-        """End the runs that are in the way, if any; return one that came to its pause before it could be."""
+        """End the active runs of a thread; return one that paused before it could be cancelled."""
         if when_busy == "enqueue":
             return None
         await refuse_other_process(self._store, thread_id)
         busy = self._busy(thread_id)
         if busy and when_busy == "reject":
-            raise ThreadBusy("A run is under way on this thread. Wait for its end, or cancel it.")
+            raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
         for active in busy:
             await active.end()
         if busy:  # the end may have taken a while
@@ -261,7 +261,7 @@ class InProcessEngine:
         return None
 
     async def _roll_back(self, thread_id: str, runs: Sequence[ActiveRun]) -> None:
-        """Put the thread back to what the first of the cancelled runs found; what was completed stays."""
+        """Reset the thread to its state before the first cancelled run. Completed runs stay."""
         for run in runs:
             record = await self.status(run.record.run_id, run.record.owner)
             if record.status == "cancelled":
@@ -271,7 +271,7 @@ class InProcessEngine:
 
     async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
         budget = request.budget.within(self._rules.budget)
-        # By its id a message is known again after a crash, when it is fed once more.
+        # The id identifies a message that is sent to the graph again after a crash.
         messages = [
             one if one.id else one.model_copy(update={"id": str(uuid4())}) for one in request.messages
         ]
@@ -293,7 +293,7 @@ class InProcessEngine:
     async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> AcceptedRun:
         pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
         if not pending:
-            raise RunNotWaiting(f"The run waits for no answer; it is {record.status}.")
+            raise RunNotWaiting(f"The run does not wait for an answer; it is {record.status}.")
         if interrupt_id and interrupt_id not in pending:
             raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
         told = await self._newest_number(record.run_id)
@@ -301,7 +301,7 @@ class InProcessEngine:
         answered = replace(RunRequest.of(record), answers=answers, answered_after=told)
         changed = await self._store.runs.answer(record.run_id, answered.without_secrets(self._rules.redactor))
         if changed is None:
-            raise RunNotWaiting("The run waits for no answer any more: it was answered elsewhere.")
+            raise RunNotWaiting("The run was answered by another request.")
         self._begin(self._driver.prepare(changed, told=told), "answer", StreamState())
         return AcceptedRun(changed, after=told)
 
@@ -325,7 +325,7 @@ class InProcessEngine:
         active.task.add_done_callback(lambda _: self._forget(active))
 
     def _forget(self, active: ActiveRun) -> None:
-        # Those who follow learn of the end when the run is out of the way of what they do next.
+        # Removed before its followers see the end, so that their next request does not meet it.
         if self._active.get(active.record.run_id) is active:
             del self._active[active.record.run_id]
         active.log.close()
@@ -345,10 +345,10 @@ async def open_engine(
     telemetry: RunTelemetry | None = None,
     workplace: ExecutionEnvironment | None = None,
 ) -> AsyncIterator[InProcessEngine]:
-    """Open the engine of a "server", which goes on with what an earlier one left behind, or of a "chat".
+    """Open an engine. A "server" recovers the orphaned runs of earlier servers.
 
-    A chat takes up what was left behind when its person wants it (`recover_run`). On leaving, runs under way
-    are brought to a checkpoint, from which the next process goes on.
+    A "chat" recovers a run when its user asks for it (`recover_run`). On leaving, active runs stop at a
+    checkpoint, from which the next process continues.
     """
     rules, telemetry, workplace = (
         rules or EngineConfig(),

@@ -1,4 +1,4 @@
-"""Change the plan of a run while it is worked through, or while it waits for its review."""
+"""Changes the plan of a run while it is executed or under review."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,14 +15,14 @@ from maniple.runtime import thread_state
 from maniple.types import Worker
 
 PLAN_NOT_EDITABLE = (
-    "The plan cannot be changed now: the run is not working through it and does not show it for review."
+    "The plan cannot be changed now: the run is neither executing it nor waiting for its review."
 )
 
 
 async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
-    """Take up a change of a plan that is worked through; return the plan as it will be.
+    """Accept a change of a plan that is being executed; return the resulting plan.
 
-    It is kept before this returns. Raises `PlanNotOpen` or `WrongPlanChange`.
+    The change is stored first. Raises `PlanNotOpen` or `WrongPlanChange`.
     """
     team = driver.team
     state = await thread_state(team, active.record.thread_id)
@@ -37,7 +37,7 @@ async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanCh
     await driver.keep_request(active, replace(before, wishes=(*before.wishes, change)))
     try:
         active.wishes.put(change)
-    except ValueError as error:  # the run came to its end meanwhile
+    except ValueError as error:  # the run has ended meanwhile
         await driver.keep_request(active, before)
         raise PlanNotEditable(PLAN_NOT_EDITABLE) from error
     return preview.to_state()
@@ -46,7 +46,7 @@ async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanCh
 def edit_reviewed_plan(
     team: Team, request: RunRequest, pending: Mapping[str, Any], change: PlanChange
 ) -> tuple[str, Plan]:
-    """Return the review that waits, and the plan with the change."""
+    """Return the interrupt id of the pending review, and the changed plan."""
     for interrupt_id, payload in pending.items():
         if isinstance(payload, Mapping) and payload.get("kind") == "plan_review":
             try:

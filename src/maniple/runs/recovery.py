@@ -1,4 +1,4 @@
-"""A run that a process left behind when it stopped or was killed, or could not record any more."""
+"""Recovers orphaned runs: those whose process stopped, was killed, or could not record their events."""
 
 import asyncio
 import logging
@@ -19,33 +19,34 @@ from maniple.runtime import Start
 from maniple.store import RunChange, RunRecord, Store
 
 MAX_STALLS = 20
-"""So often a run may be taken over without having had an answer of a model in between.
+"""How often a run may be recovered without a new answer of a model in between.
 
-It may be what stops the program. It may also be one of many, with kills in quick succession: so not too few.
+The run itself may crash the program. The limit is not lower because many runs share a process, which may be
+killed several times in quick succession.
 """
 
 
 class RecoveryAbandoned(ManipleError):
-    """A run was begun again and again, and never came to its end."""
+    """A run was recovered too often without progress."""
 
     code = "recovered_too_often"
 
 
 class RecoveryEngine(Protocol):
-    """An engine that goes on with runs."""
+    """An engine that can continue runs."""
 
     @property
     def rules(self) -> EngineConfig:
-        """How it drives them."""
+        """The configuration of the engine."""
         ...
 
     @property
     def driven(self) -> Collection[str]:
-        """The ids of those that it drives."""
+        """The ids of the runs that it drives."""
         ...
 
     def deciding(self, thread_id: str) -> AbstractAsyncContextManager[None]:
-        """Keep others from deciding what happens on a thread."""
+        """Hold the lock under which requests for a thread are decided."""
         ...
 
     async def recover(self, record: RunRecord, start: Start, stream: StreamState) -> None:
@@ -58,17 +59,17 @@ class RecoveryEngine(Protocol):
 
 
 async def recover_run(engine: RecoveryEngine, store: Store, left: RunRecord) -> RunRecord | None:
-    """Go on with a run that nobody drives; None if there is nothing to go on with."""
+    """Continue an orphaned run and return it; None when it has ended or another process was faster."""
     record = await store.runs.claim(left)
     if record is None:
-        return None  # another process was faster
+        return None  # another process claimed it
     view = await load_run_view(store.events, record.run_id)
     stream = view.stream
     request = RunRequest.of(record)
     was_answered = bool(request.answers) and request.answered_after == view.event_number
     used = usage_of_run(view.usage, engine.rules.prices)
     if stream.has_ended and stream.status is not None and not was_answered:
-        # It had said all it had to say; only its row was not written any more.
+        # All of its events are stored; only its row is missing the end.
         ended_at = None if stream.status == "interrupted" else time.time()
         change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
         if stream.failure is not None:
@@ -79,7 +80,7 @@ async def recover_run(engine: RecoveryEngine, store: Store, left: RunRecord) -> 
     kept = replace(request, stalls=stalls).to_json()
     record = await store.runs.change(record.run_id, usage=used, request=kept) or record
     if stalls > MAX_STALLS:
-        words = f"The program stopped {stalls} times while this run was at the same point. Ask again."
+        words = f"The program stopped {stalls} times at the same point of this run. Ask again."
         await engine.give_up(record, stream, RecoveryAbandoned(words))
         return None
     if was_answered:
@@ -93,50 +94,50 @@ _LOG = logging.getLogger(__name__)
 
 
 class RunUnrecoverable(ManipleError):
-    """A run that was left behind cannot be read any more."""
+    """The stored data of an orphaned run cannot be read."""
 
 
 async def recover_orphaned_runs(engine: RecoveryEngine, store: Store, kind: str) -> None:
-    """Go on with every run of this `kind` that nobody drives, as far as the store allows it now."""
+    """Recover every orphaned run of this `kind`. A run that the store refuses now is tried again later."""
     for left in await store.runs.list_orphaned(kind, engine.driven):
         async with engine.deciding(left.thread_id):
             if left.run_id not in engine.driven:
                 try:
                     await recover_or_fail(engine, store, left)
                 except StoreError as error:
-                    _LOG.warning("A run that was left behind has to wait: %s", error)
+                    _LOG.warning("An orphaned run could not be recovered yet: %s", error)
 
 
 async def recover_or_fail(engine: RecoveryEngine, store: Store, left: RunRecord) -> None:
-    """Go on with a run that nobody drives; one that cannot be read has failed.
+    """Recover an orphaned run; fail it if its data cannot be read.
 
-    Raises `StoreError` for what may pass, such as a full disk: the run is left as it is.
+    Raises a retryable `StoreError`, such as a full disk; the run then stays orphaned.
     """
     try:
         await recover_run(engine, store, left)
     except Exception as error:
-        # Whatever it is, it is not to keep all the others, the service, and its thread from going on.
+        # No error of one run may block the other runs, the service, or the thread.
         if isinstance(error, StoreError) and error.retryable:
             raise
-        _LOG.exception("A run that was left behind cannot go on.")
+        _LOG.exception("An orphaned run cannot be recovered.")
         record = await store.runs.get(left.run_id)
         if record is not None and record.process in (left.process, store.process):
-            words = f"It could not go on after the program had stopped: {failure_words(error)}"
+            words = f"The run could not go on after the program had stopped: {failure_words(error)}"
             await _fail(engine, store, record, RunUnrecoverable(words))
 
 
 async def _fail(engine: RecoveryEngine, store: Store, record: RunRecord, why: RunUnrecoverable) -> None:
-    """End a run as failed, and its stream as the wire wants it if that can be read."""
+    """End a run as failed, with closing events if its stream can be read."""
     try:
         view = await load_run_view(store.events, record.run_id)
         thread = await store.threads.get(record.thread_id, None)
-        # In the place of what cannot be read; the conversation itself is in the checkpoints.
+        # Replaces the request that cannot be read; the conversation is in the checkpoints.
         asked = RunRequest([HumanMessage(thread.title if thread is not None else "")])
         await engine.give_up(replace(record, request=asked.to_json()), view.stream, why)
     except Exception as error:
         if isinstance(error, StoreError) and error.retryable:
             raise
-        _LOG.warning("Its stream cannot be closed: %s", failure_words(error))
+        _LOG.warning("The stream of the run cannot be closed: %s", failure_words(error))
         await store.runs.change(
             record.run_id, status="failed", ended_at=time.time(), error_code=why.code, error=str(why)
         )
@@ -146,17 +147,17 @@ async def _fail(engine: RecoveryEngine, store: Store, record: RunRecord, why: Ru
 async def watch_orphaned_runs(
     engine: RecoveryEngine, store: Store, kind: str, seconds: float
 ) -> AsyncIterator[None]:
-    """Look for them every so many seconds: what a full disk left behind goes on when there is room again."""
+    """Recover orphaned runs every `seconds`, for example when a full disk has space again."""
 
     async def watch() -> None:
         while True:
             await asyncio.sleep(seconds)
             try:
                 await recover_orphaned_runs(engine, store, kind)
-            except Exception as error:  # noqa: BLE001 - it looks again, whatever was wrong this time
-                _LOG.warning("Whether runs were left behind is not known: %s", failure_words(error))
+            except Exception as error:  # noqa: BLE001 - the next round tries again
+                _LOG.warning("Orphaned runs could not be listed: %s", failure_words(error))
 
-    task = asyncio.create_task(watch(), name="watch for runs left behind")
+    task = asyncio.create_task(watch(), name="watch orphaned runs")
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What is asked of the team, and how it is kept."""
+"""The request for a run, and its stored form."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ def _read_messages(kept: Any) -> list[BaseMessage]:
     try:
         return messages_from_dict(kept)
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError("these are no messages in LangChain's form") from error
+        raise ValueError("the messages are not in LangChain's format") from error
 
 
 Messages = Annotated[Sequence[BaseMessage], PlainSerializer(messages_to_dict), PlainValidator(_read_messages)]
-"""Kept in LangChain's own form."""
+"""Stored in LangChain's own form."""
 StoredPlanEdit = Annotated[
     PlanChange, PlainSerializer(PlanChange.to_dict), PlainValidator(PlanChange.from_dict)
 ]
@@ -46,23 +46,23 @@ class RunRequest:
     when_busy: DoubleTexting = "enqueue"
     budget: Budget = field(default_factory=Budget)
     approval: Sequence[str] = ()
-    """Tools that run only with a person's word; kept with the run, whatever the settings say later."""
+    """Tools that need a person's approval; stored with the run, so that later settings do not change it."""
     answers: Mapping[str, Any] = field(default_factory=dict)
-    """What the run was answered last, by interrupt id."""
+    """The last answers, by interrupt id."""
     answered_after: int = 0
     """The number of the run's newest event when it was answered."""
     wishes: Sequence[StoredPlanEdit] = ()
-    """What the user wanted changed in the plan while it was worked through."""
+    """The user's changes of the plan during its execution."""
     stalls: int = 0
-    """How often it was taken over from a dead process without having come further."""
+    """How often the run was recovered without progress."""
 
     @property
     def ends_others(self) -> bool:
-        """Whether runs that it finds on its thread are to be cancelled."""
+        """Whether active runs on its thread are cancelled."""
         return self.when_busy in ("interrupt", "rollback")
 
     def to_json(self) -> str:
-        """Return what is needed to run it again after a crash, as JSON."""
+        """Return the JSON from which a recovery starts the run again."""
         return _REQUEST.dump_json(self, exclude=_OF_THE_ROW).decode()
 
     def without_secrets(self, redactor: Redactor) -> str:
@@ -71,19 +71,19 @@ class RunRequest:
         clean = _readable(redactor, kept)
         if clean is not None:
             return clean
-        # One of the secrets is a word of the format, such as `human`: the others are masked all the same.
+        # One secret equals a word of the format, such as `human`: the others are masked separately.
         for one in redactor.each():
             kept = _readable(one, kept) or kept
         return kept
 
     @classmethod
     def of(cls, run: RunRecord) -> "RunRequest":
-        """Read what a run was asked; raises `ValueError` when its row holds no request."""
+        """Return the request of a stored run; raises `ValueError` when it cannot be read."""
         return replace(_REQUEST.validate_json(run.request), thread_id=run.thread_id, owner=run.owner)
 
 
 def _readable(redactor: Redactor, kept: str) -> str | None:
-    """Return the request `kept` without secrets; None if it could not be read any more."""
+    """Return the JSON of a request without secrets; None if that could not be read."""
     clean = json.dumps(redactor.value(json.loads(kept)), ensure_ascii=False)
     try:
         _REQUEST.validate_json(clean)
@@ -94,12 +94,12 @@ def _readable(redactor: Redactor, kept: str) -> str | None:
 
 _REQUEST = TypeAdapter(RunRequest)
 _OF_THE_ROW = {"thread_id", "owner", "when_busy"}
-"""What stands in columns of its own, or was done with when the run was accepted."""
+"""Stored in columns of the row, or only used when the run is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedRun:
-    """A run that was begun, or goes on with an answer; its events follow number `after`."""
+    """A run that was created or answered; its new events follow number `after`."""
 
     run: RunRecord
     after: int

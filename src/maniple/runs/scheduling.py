@@ -12,19 +12,19 @@ from maniple.runs.usage import QuotaRegistry
 
 
 class ThreadLocks:
-    """One run at a time on each thread, first come first."""
+    """One lock per thread, granted in the order of requests."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}
         self._holders: Counter[str] = Counter()
 
     def is_taken(self, thread_id: str) -> bool:
-        """Whether a run works on the thread or waits for it."""
+        """Whether the lock of a thread is held or awaited."""
         return thread_id in self._locks
 
     @asynccontextmanager
     async def take(self, thread_id: str) -> AsyncIterator[None]:
-        """Wait for the thread's turn and keep it."""
+        """Wait for the lock of a thread and hold it."""
         lock = self._locks.setdefault(thread_id, asyncio.Lock())
         self._holders[thread_id] += 1
         try:
@@ -37,7 +37,7 @@ class ThreadLocks:
 
 
 class FairSemaphore:
-    """`size` places. Those who wait are let in owner by owner in turn, and first come first within an owner.
+    """A semaphore that serves waiting owners in turn, and the requests of one owner in order.
 
     One owner with a thousand runs therefore delays another's first run by one place, not by a thousand.
     """
@@ -48,7 +48,7 @@ class FairSemaphore:
 
     @asynccontextmanager
     async def hold(self, owner: str) -> AsyncIterator[None]:
-        """Wait for a place and keep it."""
+        """Wait for a slot and hold it."""
         await self._take(owner)
         try:
             yield
@@ -65,7 +65,7 @@ class FairSemaphore:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._give()  # the place was ours already
+                self._give()  # the slot was granted already
             else:
                 self._leave(owner, turn)
             raise
@@ -75,7 +75,7 @@ class FairSemaphore:
             owner, queue = self._waiting.popitem(last=False)
             turn = queue.popleft()
             if queue:
-                self._waiting[owner] = queue  # at the end: the others come first
+                self._waiting[owner] = queue  # to the end: the other owners come first
             if not turn.done():
                 turn.set_result(None)
                 return
@@ -90,7 +90,7 @@ class FairSemaphore:
 
 
 class AdmissionControl:
-    """Decides whether one run more is taken; `active` are those under way, by id."""
+    """Decides whether another run is accepted; `active` holds the active runs by id."""
 
     def __init__(self, limits: RunLimits, active: Mapping[str, ActiveRun], quotas: QuotaRegistry) -> None:
         self._limits = limits
@@ -100,7 +100,7 @@ class AdmissionControl:
         self._closed = False
 
     def close(self) -> None:
-        """Take no more."""
+        """Accept no more runs."""
         self._closed = True
 
     def _under_way(self, owner: str) -> int:
@@ -108,7 +108,10 @@ class AdmissionControl:
 
     @asynccontextmanager
     async def admit(self, owner: str) -> AsyncIterator[None]:
-        """Keep a place while a run is begun; raises `Stopping`, `TooManyRuns` or `DailyLimit`."""
+        """Reserve a place while a run is created.
+
+        Raises `ServiceStopping`, `TooManyRuns` or `DailyLimitReached`.
+        """
         allowance = await self._quotas.refreshed(owner)
         self._refuse_when_full(owner, allowance.limits.max_runs)
         allowance.refuse_when_used_up()
@@ -120,14 +123,14 @@ class AdmissionControl:
 
     def _refuse_when_full(self, owner: str, most: int | None) -> None:
         if self._closed:
-            raise ServiceStopping("The service is about to stop. Try again in a moment.")
+            raise ServiceStopping("The service is stopping. Try again in a moment.")
         if len(self._active) + self._coming.total() >= self._limits.under_way:
             raise TooManyRuns(
-                f"{self._limits.under_way} runs are under way or waiting, which is the limit. "
+                f"{self._limits.under_way} runs are active or waiting, which is the limit. "
                 "Try again in a moment."
             )
         allowed = min((one for one in (self._limits.per_owner, most) if one is not None), default=None)
         if allowed is not None and self._under_way(owner) >= allowed:
             raise TooManyRuns(
-                f"{allowed} runs of this key are under way, which is its limit. Try again when one has ended."
+                f"{allowed} runs of this key are active, which is its limit. Try again when one has ended."
             )

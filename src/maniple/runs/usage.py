@@ -130,14 +130,14 @@ class DailyLimitReached(ManipleError):
 
 @dataclass(frozen=True, slots=True)
 class _RunningMeter:
-    """A run that works, and what its row says meanwhile, which it had used before."""
+    """The meter of a working run, and the amounts that its row has meanwhile."""
 
     meter: UsageMeter
     row: Mapping[str, float]
 
 
 class KeyQuota:
-    """What the runs of one key may use of its day, and have used; without limits, anything.
+    """The daily limits of an API key and what its runs have used of them.
 
     That is what their rows said when they were read last, and what was used since: by runs that work, as
     their meters say, and by runs that have ended meanwhile. Nothing is read when a run asks.
@@ -146,10 +146,10 @@ class KeyQuota:
     def __init__(self) -> None:
         self.limits = KeyLimits()
         self.budget = Budget()
-        # What rows and ended runs say, less the rows of the runs that work: their meters say more.
+        # Amounts of rows and ended runs, minus the rows of working runs: their meters are newer.
         self._kept: Counter[str] = Counter()
         self._working: dict[str, _RunningMeter] = {}
-        # Rows are not read while one is written: each use is counted once, in its row or here.
+        # Rows are not read while one is written, so that each amount is counted once.
         self._rows = asyncio.Lock()
 
     def levels(self, **coming: float) -> Iterator[LimitUsage]:
@@ -160,7 +160,7 @@ class KeyQuota:
 
     @property
     def used(self) -> dict[str, float]:
-        """What the key has used of its day, by those limits that it has."""
+        """The used amounts, by limit; only limits that the key has."""
         return {
             limit: self._kept[limit] + sum(_used_amount(run.meter, limit) for run in self._working.values())
             for limit in LIMITS
@@ -177,13 +177,13 @@ class KeyQuota:
                 )
 
     def attach(self, run_id: str, meter: UsageMeter) -> None:
-        """Count a run that begins to work; its meter says what its row does."""
+        """Count the meter of a run that starts to work, instead of its row."""
         self._working[run_id] = _RunningMeter(meter, usage_by_limit(meter.used))
         self._kept.subtract(usage_by_limit(meter.used))
 
     @asynccontextmanager
     async def writing(self, run_id: str) -> AsyncIterator[None]:
-        """Let go of a run while its row is made to say what its meter does; if that fails, it stays."""
+        """Count the row of a run again once the block has written it; if that fails, keep the meter."""
         async with self._rows:
             yield
             run = self._working.pop(run_id, None)
@@ -191,12 +191,12 @@ class KeyQuota:
                 self._kept.update(usage_by_limit(run.meter.used))
 
     def forget(self, run_id: str, meter: UsageMeter) -> None:
-        """Let go of a run whose row could not be written: that is done when it is taken up again."""
+        """Drop the meter of a run whose row could not be written. A recovery writes it."""
         if run_id in self._working and self._working[run_id].meter is meter:
             self._kept.update(self._working.pop(run_id).row)
 
     async def refresh(self, limits: KeyLimits, read: Callable[[], Awaitable[RunUsage]]) -> None:
-        """Take over the limits and, if there are any, what the rows say by now."""
+        """Set the limits and, if there are any, read the amounts of the rows."""
         self.limits, self.budget = limits, _daily_budget(limits)
         if self.budget != Budget():
             async with self._rows:
@@ -210,7 +210,7 @@ class KeyQuota:
 
 
 class QuotaRegistry:
-    """The allowances of the keys whose runs are driven here, by key id; "" stands for no key."""
+    """The quotas of the API keys whose runs this engine drives, by key id; "" is no key."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -218,11 +218,11 @@ class QuotaRegistry:
         self._allowances: dict[str, KeyQuota] = {}
 
     def of(self, owner: str) -> KeyQuota:
-        """Return the owner's allowance as it was last refreshed."""
+        """Return the owner's quota as last refreshed."""
         return self._allowances.setdefault(owner, KeyQuota())
 
     async def refreshed(self, owner: str) -> KeyQuota:
-        """Return the owner's allowance with what the store says by now."""
+        """Return the owner's quota, refreshed from the store."""
         allowance = self.of(owner)
         key = await self._store.keys.get(owner) if owner else None
         if key is not None:
@@ -235,7 +235,7 @@ class QuotaRegistry:
 
 
 def _used_amount(meter: UsageMeter, limit: str) -> float:
-    # Asked of every run that works, at every call: only seconds need the clock.
+    # Called for every working run at every model call: only seconds need the clock.
     return usage_of(meter.used if limit == "seconds" else meter.counted, limit)
 
 
