@@ -14,9 +14,9 @@ from maniple.agents import Roles, choose_llm
 from maniple.config import CapabilityOverrides, ModelSettings, ModelsSettings, Settings
 from maniple.errors import ModelError
 from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
+from maniple.llms.capability_cache import CapabilityCache
 from maniple.llms.embedded import Endpoint, Progress, find_local_server, open_embedded
 from maniple.llms.failures import EndpointName
-from maniple.store import CapabilityCache
 from maniple.types import DIRECTORS, AgentName, LLMType, Worker
 
 BETTER_MODEL = (
