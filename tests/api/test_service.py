@@ -8,7 +8,7 @@ import pytest
 
 from maniple.api import readiness
 from maniple.runtime.models import ModelUse
-from maniple.store import faults
+from maniple.store import error_translation
 from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, serving
 
@@ -40,7 +40,7 @@ async def test_a_service_whose_model_is_gone_is_not_ready(tmp_path, monkeypatch)
 
 async def test_a_service_whose_disk_has_no_room_is_not_ready_until_there_is_some(it: Inside, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(faults, "RESERVE_BYTES", 2**62)
+        patch.setattr(error_translation, "RESERVE_BYTES", 2**62)
         response = await it.client.get("/readyz")
     assert response.status_code == 503
     assert "cannot grow: the disk is full" in response.json()["store"]["why"]

@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 from maniple.agents.offers import Offer
 from maniple.redaction import Redactor
 from maniple.runs import EngineConfig, ExecutionEnvironment, RunRequest, open_engine
-from maniple.runs.artifact_collector import Outputs, Share
+from maniple.runs.artifact_collector import ArtifactQuota, WorkspaceCollector
 from maniple.sandbox import Workspaces
 from maniple.store import open_store
 from tests.openai_server import SIMPLE, call
@@ -101,8 +101,8 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts
 async def test_what_a_run_keeps_while_it_goes_on_has_a_bound(tmp_path):
     workspaces = Workspaces(tmp_path / "workspaces")
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        outputs, run = Outputs(store, workspaces, Redactor()), await stored_run(store)
-        share, kept = Share(files=3, bytes=10), []
+        outputs, run = WorkspaceCollector(store, workspaces, Redactor()), await stored_run(store)
+        share, kept = ArtifactQuota(files=3, bytes=10), []
         for number, content in enumerate((b"1234", b"56", b"too many bytes", b"7", b"too many files")):
             workspaces.open(run.thread_id).write(str(number), content)
             kept += [made.size async for made in outputs.collect(run, share)]
@@ -110,9 +110,9 @@ async def test_what_a_run_keeps_while_it_goes_on_has_a_bound(tmp_path):
 
 
 async def test_drafts_leave_room_for_what_is_there_at_the_end(tmp_path):
-    workspaces, share = Workspaces(tmp_path / "workspaces"), Share.half()
+    workspaces, share = Workspaces(tmp_path / "workspaces"), ArtifactQuota.half()
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        outputs, run = Outputs(store, workspaces, Redactor()), await stored_run(store)
+        outputs, run = WorkspaceCollector(store, workspaces, Redactor()), await stored_run(store)
         made = []
         for round_ in range(2):
             for number in range(60):
@@ -125,7 +125,10 @@ async def test_drafts_leave_room_for_what_is_there_at_the_end(tmp_path):
 async def test_of_many_runs_one_file_at_a_time_is_in_memory(tmp_path):
     workspaces, size = Workspaces(tmp_path / "workspaces"), 5_000_000
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        outputs, runs = Outputs(store, workspaces, Redactor()), [await stored_run(store) for _ in range(6)]
+        outputs, runs = (
+            WorkspaceCollector(store, workspaces, Redactor()),
+            [await stored_run(store) for _ in range(6)],
+        )
         for run in runs:
             workspaces.open(run.thread_id).write("large", b"x" * size)
 
