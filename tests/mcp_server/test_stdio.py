@@ -33,7 +33,7 @@ class Pipes:
         self.reader, self.writer = process.stdout, process.stdin
         self.reason = ""
 
-    def last_words(self) -> str:
+    def take_errors(self) -> str:
         return ""
 
     async def stop(self) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox.package_environment import (
-    KEPT_SECONDS,
+    UNUSED_SECONDS,
     PackageEnvironment,
     find_environment,
     find_usable_environment,
     list_installed_packages,
-    remove_unused,
+    remove_unused_environments,
 )
 
 
@@ -65,7 +65,7 @@ def test_a_python_with_packages_of_its_own_keeps_them(tmp_path: Path) -> None:
 
 def test_what_is_installed_is_told_only_when_it_stands(tmp_path: Path) -> None:
     environment = found(tmp_path)
-    assert (environment.stands, list_installed_packages(SandboxSettings(), tmp_path)) == (False, ())
+    assert (environment.is_ready, list_installed_packages(SandboxSettings(), tmp_path)) == (False, ())
     stand(environment)
     assert list_installed_packages(SandboxSettings(), tmp_path) == ("numpy 2.4.6",)
 
@@ -94,7 +94,7 @@ def test_the_font_list_is_one_file_at_a_time_and_readable_by_all(tmp_path: Path)
     stand(environment)
     assert environment.font_list() is None
     for content in (b"{}", b'{"_version": "3"}'):
-        environment.keep_font_list("fontlist-v3.json", content)
+        environment.store_font_list("fontlist-v3.json", content)
     fonts = environment.font_list()
     assert fonts is not None
     assert (fonts.name, fonts.read_bytes()) == ("fontlist-v3.json", b'{"_version": "3"}')
@@ -103,26 +103,26 @@ def test_the_font_list_is_one_file_at_a_time_and_readable_by_all(tmp_path: Path)
 
 def test_one_that_nobody_used_for_a_month_goes_and_the_others_stay(tmp_path: Path) -> None:
     old, held, used = (found(tmp_path, packages=[name]) for name in ("old", "held", "used"))
-    stand(old, KEPT_SECONDS + 60)
-    stand(held, KEPT_SECONDS + 60)
-    stand(used, KEPT_SECONDS - 60)
+    stand(old, UNUSED_SECONDS + 60)
+    stand(held, UNUSED_SECONDS + 60)
+    stand(used, UNUSED_SECONDS - 60)
     (old.path.parent / "abc.part").mkdir()
-    with held.held() as holds:
+    with held.lock() as holds:
         os.utime(held.path / "ready.json", (0, 0))  # a server that began a month ago
-        remove_unused(old.path.parent)
-    assert (holds, held.stands, used.stands) == (True, True, True)
+        remove_unused_environments(old.path.parent)
+    assert (holds, held.is_ready, used.stands) == (True, True, True)
     assert sorted(old.path.parent.iterdir()) == sorted((held.path, used.path))
 
 
 def test_using_one_makes_it_new_again(tmp_path: Path) -> None:
     environment = found(tmp_path)
-    stand(environment, KEPT_SECONDS + 60)
-    with environment.held():
+    stand(environment, UNUSED_SECONDS + 60)
+    with environment.lock():
         pass
-    remove_unused(environment.path.parent)
-    assert environment.stands
+    remove_unused_environments(environment.path.parent)
+    assert environment.is_ready
 
 
 def test_what_does_not_stand_cannot_be_held(tmp_path: Path) -> None:
-    with found(tmp_path).held() as holds:
+    with found(tmp_path).lock() as holds:
         assert not holds

@@ -129,7 +129,7 @@ async def test_a_folder_of_figures_that_leads_elsewhere_is_the_codes_own_loss(
 
 
 @pytest.mark.skipif(
-    _PREPARED is None or not _PREPARED.stands, reason="the packages are prepared by `maniple doctor`"
+    _PREPARED is None or not _PREPARED.is_ready, reason="the packages are prepared by `maniple doctor`"
 )
 async def test_a_real_figure_is_drawn_shown_and_kept(workspace: Workspace) -> None:
     cache_dir = user_cache_path("maniple", appauthor=False)

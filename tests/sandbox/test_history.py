@@ -7,7 +7,7 @@ import pytest
 
 from maniple.errors import FileError
 from maniple.sandbox import EditHistory, Workspace, Workspaces
-from maniple.sandbox.workspaces import EDITED_BYTES, KEPT_BYTES, STEPS_OF_A_FILE
+from maniple.sandbox.workspaces import EDITED_BYTES, STEPS_OF_A_FILE, STORED_BYTES
 
 
 @pytest.fixture
@@ -64,10 +64,10 @@ def test_only_so_many_steps_and_bytes_are_kept(history: EditHistory, place: Work
     assert held(place) == b"4"
     with pytest.raises(FileError, match="no edit"):
         history.undo(place, "a")
-    for number in range(KEPT_BYTES // EDITED_BYTES + 5):
+    for number in range(STORED_BYTES // EDITED_BYTES + 5):
         history.write(place, f"{number}", b"x" * EDITED_BYTES)
         history.write(place, f"{number}", b"y")
-    assert sum(file.stat().st_size for file in history.folder.iterdir()) <= KEPT_BYTES
+    assert sum(file.stat().st_size for file in history.folder.iterdir()) <= STORED_BYTES
 
 
 def test_what_is_too_large_to_be_kept_is_written_and_not_edited(

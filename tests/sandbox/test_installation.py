@@ -44,7 +44,7 @@ async def test_what_is_installed_stands_and_names_its_versions(tmp_path: Path, w
     said: list[str] = []
     made = environment(tmp_path, "tiny==1.0")
     await install_packages(made, said.append)
-    assert (made.stands, made.installed()) == (True, ("tiny 1.0",))
+    assert (made.is_ready, made.installed()) == (True, ("tiny 1.0",))
     assert said[0] == "making a virtual environment"
     assert said[1:] == ["installing them", "compiling them"]
     assert list(made.path.glob("lib/*/site-packages/__pycache__/tiny.*.pyc"))
@@ -66,7 +66,7 @@ async def test_two_programs_make_it_once(tmp_path: Path, wheels: Path) -> None:
     await asyncio.gather(install_packages(made, said.append), install_packages(made, said.append))
     assert said.count("making a virtual environment") == 1
     assert "waiting for another program that prepares them" in said
-    assert made.stands
+    assert made.is_ready
 
 
 async def test_others_can_read_it_however_private_the_operator_is(tmp_path: Path, wheels: Path) -> None:
@@ -122,14 +122,14 @@ async def test_what_a_killed_installation_left_is_removed_by_the_next(tmp_path: 
     made.path.mkdir()  # renamed and not marked cannot be; but whoever made it, it is not whole
     await install_packages(made, nobody)
     assert sorted(path.name for path in made.path.parent.iterdir()) == ["key", "lock"]
-    assert made.stands
+    assert made.is_ready
 
 
 async def test_a_package_that_does_not_exist_is_told_in_pips_words(tmp_path: Path, wheels: Path) -> None:
     made = environment(tmp_path, "nowhere-to-be-found")
     with pytest.raises(SandboxError, match=r"No matching distribution found for nowhere.*sandbox\.packages"):
         await install_packages(made, nobody)
-    assert not made.stands
+    assert not made.is_ready
 
 
 @pytest.mark.parametrize(

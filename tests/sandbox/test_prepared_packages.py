@@ -44,7 +44,7 @@ async def fitted(site: Site) -> AsyncIterator[Sandbox]:
     )
     cache_dir = Settings().cache_dir
     environment = find_environment(settings, cache_dir)
-    if environment is None or not environment.stands:
+    if environment is None or not environment.is_ready:
         pytest.fail("The tests need the sandbox's packages: run `.venv/bin/maniple doctor --packages`.")
     leads = EgressRoute(resolve, asyncio.open_connection)
     async with open_sandbox(settings, cache_dir=cache_dir, egress=leads) as sandbox:

@@ -37,7 +37,7 @@ async def answer(program: PipedProgram) -> str:
         async with asyncio.timeout(60):
             said = (await program.reader.read()).decode()
             await program.ended
-        assert said, program.last_words()
+        assert said, program.take_errors()
         return said
     finally:
         await program.stop()

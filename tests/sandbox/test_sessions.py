@@ -140,7 +140,7 @@ async def test_a_limit_that_was_overrun_is_told_by_the_call_under_way(
         code = "open('word', 'w').write('begun')\nwhile True: pass"
         call = asyncio.create_task(sandbox.run_python(code, key="t", workspace=workspace))
         assert await word == "begun"
-        sandbox._slots["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
+        sandbox._slots["t"].session.stop_for_limit("Too much of everything.")  # type: ignore[union-attr]
         completed = await call
     assert (completed.exit_code, completed.lost) == (137, "Too much of everything.")
 
@@ -149,7 +149,7 @@ async def test_a_limit_that_was_overrun_between_two_calls_is_told_by_the_next(
     workspace: Workspace, sandbox: Sandbox
 ) -> None:
     await sandbox.run_python("x = 1", key="t", workspace=workspace)
-    sandbox._slots["t"].session.overrun("Too much of everything.")  # type: ignore[union-attr]
+    sandbox._slots["t"].session.stop_for_limit("Too much of everything.")  # type: ignore[union-attr]
     completed = await sandbox.run_python("'x' in globals()", key="t", workspace=workspace)
     assert (completed.value, completed.lost) == ("False", "Too much of everything.")
 

@@ -148,13 +148,13 @@ def ending(tmp_path: Path) -> Iterator[_Ending]:
 
 
 def test_a_process_whose_threads_are_ending_is_nothing(ending: _Ending) -> None:
-    assert ending.living("7") is None
+    assert ending.find_live_thread("7") is None
 
 
 def test_threads_that_follow_each_other_too_fast_are_not_passed_over(ending: _Ending) -> None:
     ending.later = ("8", "9", "10")
     with pytest.raises(OSError, match="end too fast"):
-        ending.living("7")
+        ending.find_live_thread("7")
 
 
 def test_memory_that_processes_share_counts_once(look: Look) -> None:

@@ -128,7 +128,7 @@ def _packages(runtime: Runtime) -> Ready:
     equipped = _equipped(runtime.missing, "coder")
     settings = runtime.settings
     environment = find_environment(settings.sandbox, settings.cache_dir) if equipped.ready else None
-    return equipped if environment is None or environment.stands else Ready(ready=False, why=_UNPREPARED)
+    return equipped if environment is None or environment.is_ready else Ready(ready=False, why=_UNPREPARED)
 
 
 def _equipped(missing: Mapping[Worker, str], worker: Worker) -> Ready:

@@ -29,7 +29,7 @@ class Pipes(Protocol):
     writer: asyncio.StreamWriter
     reason: str
 
-    def last_words(self) -> str: ...
+    def take_errors(self) -> str: ...
 
     async def stop(self) -> None: ...
 
@@ -69,7 +69,7 @@ async def stdio_transport(pipes: Pipes) -> AsyncIterator[TransportStreams]:
             stream.close()
         with anyio.CancelScope(shield=True):
             await pipes.stop()
-    said = pipes.last_words()
+    said = pipes.take_errors()
     if ended:
         raise McpError(pipes.reason or f"{ended}{_last(said)}")
     if failure is not None:

@@ -1,4 +1,4 @@
-"""Runs code and shell commands that a model wrote where they can harm nobody, or not at all."""
+"""Runs code and shell commands that a model wrote in an isolated environment, or not at all."""
 
 from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, SandboxSession
 from maniple.sandbox.bubblewrap import BubblewrapBackend

@@ -1,4 +1,4 @@
-"""What every technique of running untrusted code offers, and what one call leaves behind."""
+"""The protocols that every sandbox backend implements, and the result of one call."""
 
 import signal
 from collections.abc import Callable
@@ -8,19 +8,19 @@ from typing import Literal, Protocol
 from maniple.sandbox.workspaces import FileHead, Workspace
 
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
-"""Hears what a call prints, piece by piece, on the event loop; it must not block."""
+"""Receives the output of a call piece by piece, on the event loop; it must not block."""
 
 SILENCE = "[no output; print what you want to see]"
-# Of what is shorter, a model learns nothing, and the same call would never have the same result twice.
-_WORTH_TELLING_SECONDS = 0.5
+# A shorter time tells a model nothing and would make the result of the same call differ each time.
+_REPORTED_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
-    """What one call left behind.
+    """The result of one call.
 
-    `stdout` and `stderr` are decoded UTF-8, already cut to the output limit with a line that names
-    what is missing. `exit_code` is the shell's: 128 plus the number for a process ended by a signal;
+    `stdout` and `stderr` are decoded UTF-8, already cut to the output limit, with a line that states
+    how much is missing. `exit_code` is the shell's: 128 plus the number for a process ended by a signal;
     Python code that raised has 1.
     """
 
@@ -30,29 +30,29 @@ class ExecutionResult:
     seconds: float
     timed_out: bool = False
     value: str = ""
-    """The last expression of Python code, as `repr` writes it, cut; nothing for None."""
+    """The `repr` of the last expression of Python code, cut; empty for None."""
     images: tuple[str, ...] = ()
     """Workspace paths of the figures (PNG) that the code drew."""
     lost: str = ""
-    """A sentence for the model when variables and background processes are gone."""
+    """A sentence for the model when variables and background processes were lost."""
 
     def text(self, silence: str = SILENCE) -> str:
-        """The call in the words that a model reads; `silence` stands for one that said nothing."""
+        """Return the result as text for a model; `silence` replaces empty output."""
         parts = [part.rstrip("\n") for part in (self.stdout, self.value) if part.strip()]
         if self.stderr.strip():
             parts.append("[stderr]\n" + self.stderr.rstrip("\n"))
         if self.timed_out:
             until_then = "above is what it printed until then" if parts else "it had printed nothing"
-            kept = "" if self.lost else "; Python's variables are kept"
-            parts.append(f"[timeout: stopped after {self.seconds:.0f} seconds; {until_then}{kept}]")
+            variables = "" if self.lost else "; Python's variables are kept"
+            parts.append(f"[timeout: stopped after {self.seconds:.0f} seconds; {until_then}{variables}]")
         elif self.exit_code:
             parts.append(f"[exit code {self.exit_code}{_signal_name(self.exit_code)}]")
-        words = "\n".join(parts) or silence
-        return "\n".join(filter(None, (words, self._took(), self.lost and f"[{self.lost}]")))
+        output = "\n".join(parts) or silence
+        return "\n".join(filter(None, (output, self._duration(), self.lost and f"[{self.lost}]")))
 
-    def _took(self) -> str:
-        worth_telling = self.seconds > _WORTH_TELLING_SECONDS and not self.timed_out
-        return f"[took {self.seconds:.1f} s]" if worth_telling else ""
+    def _duration(self) -> str:
+        is_reported = self.seconds > _REPORTED_SECONDS and not self.timed_out
+        return f"[took {self.seconds:.1f} s]" if is_reported else ""
 
 
 def _signal_name(exit_code: int) -> str:
@@ -61,16 +61,16 @@ def _signal_name(exit_code: int) -> str:
 
 
 class SandboxSession(Protocol):
-    """A thread's place: Python keeps its variables, bash has a process of its own for each call.
+    """A thread's session: Python keeps its variables between calls, each bash command is a new process.
 
-    Both work in the same files. Code that fails is a result, not an error; `SandboxError` says that the
-    sandbox itself failed, `FileError` that a file could not be read or written. One call at a time. A
-    cancelled call stops the session: nothing of it is left.
+    Both work on the same files. Failing code is a result, not an error; `SandboxError` means that the sandbox
+    itself failed, `FileError` that a file could not be read or written. Only one call runs at a time. A
+    cancelled call stops the session with all its processes.
     """
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can take another call."""
+        """Whether the session accepts another call."""
         ...
 
     async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> ExecutionResult: ...
@@ -78,28 +78,28 @@ class SandboxSession(Protocol):
     async def run_bash(self, command: str, *, on_output: OnOutput | None = None) -> ExecutionResult: ...
 
     async def read(self, path: str, limit_bytes: int) -> FileHead:
-        """The first bytes of a file."""
+        """Return the first bytes of a file."""
         ...
 
     async def write(self, path: str, content: bytes) -> None:
-        """Make or replace a file."""
+        """Create or replace a file."""
         ...
 
     async def list(self, limit: int) -> list[tuple[str, int]]:
-        """(path, bytes) of up to `limit` files."""
+        """Return (path, bytes) of up to `limit` files."""
         ...
 
     async def stop(self) -> None:
-        """End every process of it, and wait for their end; a second time does nothing."""
+        """Kill every process of the session and wait for their end; a second call does nothing."""
         ...
 
 
 class SandboxBackend(Protocol):
-    """A technique; `name` is what `sandbox.backend` in the settings calls it."""
+    """Starts sessions; `name` is the value of `sandbox.backend` in the settings."""
 
     @property
     def name(self) -> str: ...
 
     async def start(self, workspace: Workspace) -> SandboxSession:
-        """Begin a session in a thread's files; raises `SandboxError` with what to do."""
+        """Start a session in a workspace; raises `SandboxError` with what to do."""
         ...

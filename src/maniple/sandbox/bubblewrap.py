@@ -1,14 +1,19 @@
-"""The bubblewrap backend: one sandbox a thread, which lives as long as its session.
+"""Runs sessions and services (such as MCP servers) in bubblewrap.
 
-    nice, choom        the server's event loop and memory come first
-    bwrap, sh, setpriv only when the server is root: show the workspace at a place that every user can
-                       reach (bwrap as another user could not enter /root), then stop being root
+A session is started as a chain of programs:
+
+    nice, choom        the server's event loop and memory take precedence
+    bwrap, sh, setpriv only for a server of root: mount the workspace at a path that every user can
+                       reach (bwrap as another user could not enter /root), then drop root
     bwrap              new namespaces, an empty file system with /usr read-only, the system-call filter
-    prlimit            limits, set in here because they count per user namespace, not per host user
-    python             the worker, process 1, whose end is the end of everything started beside it
+    prlimit            limits, set inside because they count per user namespace, not per host user
+    python             the worker, process 1, whose end ends every process inside
 
-Both bwraps end with their parent, so nothing of this outlives the server. What is not here yet: a processor
-share that holds where the kernel groups tasks by session (`nice` counts only within one).
+Both bwraps end with their parent, so nothing outlives the server. Missing: a processor share where the kernel
+groups tasks by session (`nice` counts only within one).
+
+A service is larger and lives longer than a session. It has a folder that is kept, limits of its own, and
+reaches only the hosts that the settings name for it.
 """
 
 import asyncio
@@ -59,50 +64,50 @@ ENVIRONMENT = {
     "PYTHONPATH": WORKSPACE,
 }
 _INSIDE = "/run/maniple"
-# A process reserves more than it uses, which is what the kernel limits; the watchdog counts what all use. One
-# that asks for far too much at once is told so and keeps its variables.
+# The kernel limits reserved memory, of which a process uses only a part; the watchdog limits the memory in
+# use. A huge allocation thus fails with MemoryError and variables survive.
 _RESERVED_TIMES = 2
 ADDED_PACKAGES = "/tmp/packages"
-"""Where pip puts what code installs itself: for one session, and not among the files that are kept."""
-# In the private /tmp, because matplotlib wants to be able to write beside its list.
+"""The folder of packages that code installs with pip; it exists in memory, for one session."""
+# In the private /tmp, because matplotlib must be able to write beside its font list.
 _MATPLOTLIB = "/tmp/matplotlib"
-_ALWAYS_SEEN = ("/usr", "/bin", "/sbin")
+_ALWAYS_VISIBLE = ("/usr", "/bin", "/sbin")
 LINE_BYTES = 8_000_000
-"""The longest line that a service may write; its reader raises `ValueError` for a longer one."""
+"""The longest line of a service's output; its reader raises `ValueError` for a longer one."""
 _SHARES = ConnectionLimits(connections=32, bytes_each_way=1_000_000_000, seconds=3_600.0)
 _MOST_FILES = 200_000  # node_modules alone has some ten thousand
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxLayout:
-    """`environment` is one that stands."""
+    """What a session has besides Python and a shell: prepared packages and a network proxy."""
 
     environment: PackageEnvironment | None = None
-    way_out: EgressProxy | None = None
+    egress: EgressProxy | None = None
 
     @property
     def python(self) -> str:
-        """The interpreter inside a sandbox that is made of mounts; "" for the system's."""
+        """The interpreter inside; empty for the system's."""
         return f"{INNER_PATH}/bin/python" if self.environment else ""
 
-    def shown(self) -> Iterator[tuple[str, str]]:
-        """(path on the host, path inside) of what is to be seen there, read-only, by every session."""
+    def mounts(self) -> Iterator[tuple[str, str]]:
+        """Yield the read-only mounts of every session: (path on the host, path inside)."""
         if self.environment is not None:
             yield str(self.environment.path), INNER_PATH
             if fonts := self.environment.font_list():
                 yield str(fonts), f"{_MATPLOTLIB}/{fonts.name}"
-        if self.way_out is not None:
+        if self.egress is not None:
             yield from ((path, path) for path in CERTIFICATES if Path(path).is_dir())
 
     def variables(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment inside, which has PATH and PYTHONPATH, with what belongs to these."""
+        """Return the variables inside: the `given` ones (with PATH, PYTHONPATH) and those of the layout."""
         found = {**given, "MPLCONFIGDIR": _MATPLOTLIB}
         if self.environment is not None:
             found["PATH"] = f"{INNER_PATH}/bin:{given['PATH']}"
-        if self.way_out is not None:
-            found |= self.way_out.variables()
+        if self.egress is not None:
+            found |= self.egress.variables()
             found |= {"PIP_TARGET": ADDED_PACKAGES, "PYTHONPATH": f"{given['PYTHONPATH']}:{ADDED_PACKAGES}"}
-            # Its cache would lie in memory, and its question for a newer pip would often be refused.
+            # The cache would take memory, and the check for a newer pip would often be refused.
             found |= {"PIP_NO_CACHE_DIR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         return found
 
@@ -111,7 +116,7 @@ class SandboxLayout:
 async def open_layout(
     settings: SandboxSettings, cache_dir: Path | None, egress: EgressRoute | None
 ) -> AsyncIterator[SandboxLayout]:
-    """Open what `settings` ask for and is there; `egress` is the way out, for `network: allowlist`.
+    """Open the layout that `settings` ask for; `egress` is the route for `network: allowlist`.
 
     Raises `SandboxError` when the network cannot be opened.
     """
@@ -120,33 +125,33 @@ async def open_layout(
         if cache_dir is not None:
             environment = await asyncio.to_thread(find_usable_environment, settings, cache_dir)
         if environment is not None:
-            held = await asyncio.to_thread(stack.enter_context, environment.held())
+            held = await asyncio.to_thread(stack.enter_context, environment.lock())
             environment = environment if held else None
         yield SandboxLayout(environment, await stack.enter_async_context(open_egress_proxy(settings, egress)))
 
 
 class BubblewrapBackend:
-    """Gives each session namespaces of its own."""
+    """Starts each session in namespaces of its own."""
 
     name = "bubblewrap"
 
     def __init__(
-        self, settings: SandboxSettings, programs: HostPrograms, fittings: SandboxLayout | None = None
+        self, settings: SandboxSettings, programs: HostPrograms, layout: SandboxLayout | None = None
     ) -> None:
         """Blocks on disk; raises `SandboxError` where there is no system-call filter for this machine."""
         self._settings = settings
         self._programs = programs
         self._filter = build_seccomp_filter()
-        self._fittings = fittings = fittings or SandboxLayout()
+        self._layout = layout = layout or SandboxLayout()
         worker = compile_worker(programs.python, _INSIDE)
         self._worker_names = tuple(worker)
         self._sources = {f"{_INSIDE}/{name}": text for name, text in worker.items()} | OWN_FILES
-        if fittings.way_out is not None:
+        if layout.egress is not None:
             self._sources[INNER_FORWARDER] = read_forwarder()
-        self._python = fittings.python or programs.python
-        self.variables = fittings.variables(ENVIRONMENT)
-        """The environment of the code inside."""
-        self._shown = tuple(fittings.shown())
+        self._python = layout.python or programs.python
+        self.variables = layout.variables(ENVIRONMENT)
+        """The environment variables of the code inside."""
+        self._shown = tuple(layout.mounts())
         self._isolation = Isolation(programs)
 
     async def start(self, workspace: Workspace) -> WorkerSession:
@@ -156,18 +161,18 @@ class BubblewrapBackend:
             raise SandboxError(f"The sandbox could not be started: {error}") from error
 
     async def _start(self, workspace: Workspace) -> WorkerSession:
-        way_out = self._fittings.way_out
-        if way_out is None:
+        egress = self._layout.egress
+        if egress is None:
             return await self._launch(workspace, ())
-        door = await way_out.open_socket()
+        socket = await egress.open_socket()
         try:
-            session = await self._launch(workspace, [(str(door.path), INNER_SOCKET)])
-        except BaseException:  # the session that would have closed it does not begin
-            door.close()
+            session = await self._launch(workspace, [(str(socket.path), INNER_SOCKET)])
+        except BaseException:  # no session exists that would close it
+            socket.close()
             raise
-        session.at_end(door.close)
+        session.on_end(socket.close)
         if not session.is_alive:
-            door.close()
+            socket.close()
         return session
 
     async def _launch(self, workspace: Workspace, shown: Iterable[tuple[str, str]]) -> WorkerSession:
@@ -179,36 +184,36 @@ class BubblewrapBackend:
             }
 
             def command(control: int, calls: int) -> list[str]:
-                isolation = self._isolation.argv(self._place(workspace.path, shown))
+                isolation = self._isolation.build_argv(self._describe_isolation(workspace.path, shown))
                 isolation += ["--as-pid-1", "--seccomp", str(rules), *data_mounts(sources)]
                 isolation += ["--json-status-fd", str(status), "--"]
                 return [*isolation, *self._limits(), *self._worker(control, calls)]
 
-            def why_not(printed: str) -> str:
+            def explain(output: str) -> str:
                 # bwrap notes an exit code only for a program that it managed to start.
                 if b'"exit-code"' not in os.pread(status, 65_536, 0):
-                    return f"The sandbox could not run the code: {printed}"
+                    return f"The sandbox could not run the code: {output}"
                 where = "check the limits and `sandbox.python` in the settings"
-                return f"Python could not start in the sandbox; {where}. It said: {printed}"
+                return f"Python could not start in the sandbox; {where}. Its output: {output}"
 
-            launch = WorkerLaunch(command, inherited=(rules, status, *sources.values()), why_not=why_not)
+            launch = WorkerLaunch(command, inherited=(rules, status, *sources.values()), explain=explain)
             return await start_worker(launch, self._settings, workspace)
 
-    def _place(self, workspace: Path, more: Iterable[tuple[str, str]]) -> IsolationSpec:
+    def _describe_isolation(self, workspace: Path, more: Iterable[tuple[str, str]]) -> IsolationSpec:
         return IsolationSpec(
             workspace,
             self.variables,
             self._settings.memory_mb,
             read_only=(*self._shown, *more),
-            directories=() if self._fittings.way_out is None else (ADDED_PACKAGES,),
+            directories=() if self._layout.egress is None else (ADDED_PACKAGES,),
         )
 
     def _worker(self, control: int, calls: int) -> list[str]:
         worker, interpreter = (f"{_INSIDE}/{name}" for name in self._worker_names)
-        # Neither the workspace nor what lies in site-packages has a say in how the worker itself starts.
+        # Neither the workspace nor site-packages may influence how the worker itself starts.
         python = [self._python, "-I", "-S", "-B"]
-        if self._fittings.way_out is not None:
-            python = [*self._fittings.way_out.command(self._programs.sh, self._python), *python]
+        if self._layout.egress is not None:
+            python = [*self._layout.egress.command(self._programs.sh, self._python), *python]
         return [*python, worker, str(control), str(calls), interpreter, self._programs.bash]
 
     def _limits(self) -> list[str]:
@@ -226,9 +231,10 @@ class BubblewrapBackend:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """What is started, and what it may have.
+    """A program to start as a service, and its rights.
 
-    `folder` is made, kept, and its home; `reads` and `writes` are shown at the same places as on the host.
+    `folder` is created, kept, and its home; `reads` and `writes` are mounted at the same paths as on the
+    host.
     """
 
     argv: Sequence[str]
@@ -244,7 +250,7 @@ class ServiceSpec:
 
 
 class ServiceLauncher:
-    """Starts services within the walls that code of a model has, too."""
+    """Starts services with the isolation of sandboxed code."""
 
     def __init__(self, programs: HostPrograms, watchdog: Watchdog, egress: EgressRoute | None) -> None:
         """Blocks on disk; raises `SandboxError` where there is no system-call filter for this machine."""
@@ -256,39 +262,39 @@ class ServiceLauncher:
         self._certificates = [(path, path) for path in CERTIFICATES if Path(path).is_dir()]
 
     async def start(self, service: ServiceSpec) -> PipedProgram:
-        """Start it; raises `SandboxError` with what to do, also where its command cannot be seen in there."""
+        """Start a service; raises `SandboxError` with what to do, also for a missing command."""
         async with AsyncExitStack() as stack:
             try:
-                await asyncio.to_thread(_make, service)
-                way_out = await self._way_out(service, stack)
-                program = await self._launch(service, way_out)
+                await asyncio.to_thread(_prepare_service, service)
+                egress = await self._egress(service, stack)
+                program = await self._launch(service, egress)
             except (OSError, ValueError) as error:
                 raise SandboxError(f"{service.argv[0]} could not be started: {error}") from error
             limits = ResourceLimits(service.memory_mb, service.processes, service.disk_mb, _MOST_FILES)
-            watch = self._watchdog.watch(program.pid, service.folder, limits, program.overrun)
-            program.at_end(watch.stop)
-            program.keep(stack.pop_all())
+            watch = self._watchdog.watch(program.pid, service.folder, limits, program.stop_for_limit)
+            program.on_end(watch.stop)
+            program.own(stack.pop_all())
         return program
 
-    async def _way_out(self, service: ServiceSpec, stack: AsyncExitStack) -> tuple[EgressProxy, str] | None:
+    async def _egress(self, service: ServiceSpec, stack: AsyncExitStack) -> tuple[EgressProxy, str] | None:
         if not service.allow_hosts or self._leads is None:
             return None
         gateway = await stack.enter_async_context(
             open_gateway(AllowedHosts(service.allow_hosts), self._leads, _SHARES)
         )
-        door = await gateway.open_socket()
-        return EgressProxy(gateway), str(door.path)
+        socket = await gateway.open_socket()
+        return EgressProxy(gateway), str(socket.path)
 
-    async def _launch(self, service: ServiceSpec, way_out: tuple[EgressProxy, str] | None) -> PipedProgram:
+    async def _launch(self, service: ServiceSpec, egress: tuple[EgressProxy, str] | None) -> PipedProgram:
         sources = dict(OWN_FILES)
         variables = {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "HOME": WORKSPACE, **service.environment}
-        shown = [(str(path), str(path)) for path in _seen(service)]
+        shown = [(str(path), str(path)) for path in _read_only_paths(service)]
         command = [*service.argv]
-        if way_out is not None:
+        if egress is not None:
             sources[INNER_FORWARDER] = read_forwarder()
-            variables = way_out[0].variables() | variables
-            shown += [(way_out[1], INNER_SOCKET), *self._certificates]
-            command = [*way_out[0].command(self._programs.sh, self._programs.python), *command]
+            variables = egress[0].variables() | variables
+            shown += [(egress[1], INNER_SOCKET), *self._certificates]
+            command = [*egress[0].command(self._programs.sh, self._programs.python), *command]
         writable = tuple((str(path), str(path)) for path in service.writes)
         place = IsolationSpec(service.folder, {}, service.memory_mb, tuple(shown), writable)
         with ExitStack() as files:
@@ -297,17 +303,18 @@ class ServiceLauncher:
                 return files.enter_context(memory_file(content)).fileno()
 
             rules = open_file(self._filter)
-            # Not among the arguments, which everybody on this machine can read: there may be secrets in it.
-            given = open_file(_settings(variables))
+            # Not in the arguments, which every user of this machine can read: the variables may hold secrets.
+            given = open_file(_encode_variables(variables))
             mounts = {path: open_file(text) for path, text in sources.items()}
-            argv = [*self._isolation.argv(place), "--args", str(given)]
+            argv = [*self._isolation.build_argv(place), "--args", str(given)]
             argv += ["--chdir", str(service.cwd)] if service.cwd else []
             argv += ["--seccomp", str(rules), *data_mounts(mounts), "--", *self._limits(service), *command]
             inherited = (rules, given, *mounts.values())
             return await open_pipes(argv, environment={}, inherited=inherited, line_bytes=LINE_BYTES)
 
     def _limits(self, service: ServiceSpec) -> list[str]:
-        # Not of reserved memory: Node reserves far more than it uses. The watchdog counts what is used.
+        # Reserved memory is not limited: Node reserves far more than it uses. The watchdog limits the memory
+        # in use.
         return [
             self._programs.prlimit,
             f"--nproc={service.processes}",
@@ -322,7 +329,7 @@ class ServiceLauncher:
 async def open_service_launcher(
     settings: SandboxSettings, egress: EgressRoute | None
 ) -> AsyncIterator[ServiceLauncher]:
-    """Open what starts services, for a machine on which the sandbox withstood its probes.
+    """Open a launcher of services, on a machine whose sandbox passed its probes.
 
     Raises `SandboxError` where its programs are missing.
     """
@@ -336,16 +343,16 @@ async def open_service_launcher(
         await asyncio.to_thread(watchdog.close)
 
 
-def missing_command(command: str, path: str, cwd: Path | None, seen: Iterable[Path]) -> str:
+def _explain_missing_command(command: str, path: str, cwd: Path | None, visible: Iterable[Path]) -> str:
     """Return why `command` cannot be started in the sandbox, with what to do; "" when it can.
 
-    `path` is the PATH in there, `seen` is what is shown beside /usr. Blocks on disk.
+    `path` is the PATH inside, `visible` are the paths mounted besides /usr. Blocks on disk.
     """
     if "/" not in command:
         found = shutil.which(command, path=path)
-        return "" if found and _is_seen(Path(found), seen) else _not_on_path(command, path)
+        return "" if found and _is_visible(Path(found), visible) else _not_on_path(command, path)
     if not command.startswith("/") and cwd is None:
-        return f"{command} is looked for in cwd, and none is set: write its whole path, or set cwd."
+        return f"{command} is relative to cwd, which is not set. Write its whole path, or set cwd."
     place = (cwd or Path("/")) / command
     if not place.exists():
         return f"There is no program {place}."
@@ -357,36 +364,38 @@ def missing_command(command: str, path: str, cwd: Path | None, seen: Iterable[Pa
     return ""
 
 
-def _is_seen(place: Path, seen: Iterable[Path]) -> bool:
-    return any(place.is_relative_to(one) for one in (*_ALWAYS_SEEN, *seen))
+def _is_visible(place: Path, visible: Iterable[Path]) -> bool:
+    return any(place.is_relative_to(one) for one in (*_ALWAYS_VISIBLE, *visible))
 
 
 def _not_on_path(command: str, path: str) -> str:
     words = f"There is no program {command} in the sandbox, whose PATH is {path}"
     if command == "python":
         return f"{words}. Write python3."
-    if elsewhere := shutil.which(command):
+    if found := shutil.which(command):
         return (
-            f"{words}. On this machine it is {elsewhere}: write that as command, and name in reads what else "
+            f"{words}. On this machine it is {found}: write that as command, and name in reads what else "
             "it needs, such as the folder of its interpreter."
         )
     return f"{words}. Install it there, or write its whole path."
 
 
-def _make(service: ServiceSpec) -> None:
-    """Make its folder, and look for what it is to be shown and for its command."""
+def _prepare_service(service: ServiceSpec) -> None:
+    """Create the folder of a service and check its paths and its command."""
     service.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     give_away(service.folder)
     for path in (*service.reads, *service.writes):
         if not path.exists():
-            raise SandboxError(f"There is no {path}, which the server is to be shown.")
+            raise SandboxError(f"{path} does not exist. Correct reads or writes of the server.")
     path = service.environment.get("PATH", SYSTEM_PATH)
-    if missing := missing_command(service.argv[0], path, service.cwd, [*_seen(service), *service.writes]):
+    if missing := _explain_missing_command(
+        service.argv[0], path, service.cwd, [*_read_only_paths(service), *service.writes]
+    ):
         raise SandboxError(missing)
 
 
-def _seen(service: ServiceSpec) -> list[Path]:
-    """What is shown read-only: `cwd`, the command with what stands around it, and what settings name."""
+def _read_only_paths(service: ServiceSpec) -> list[Path]:
+    """Return the paths to mount read-only: `reads`, the command with its environment, and `cwd`."""
     seen = [*service.reads]
     program = Path(service.argv[0])
     if program.is_absolute() and not program.is_relative_to("/usr"):
@@ -400,8 +409,8 @@ def _seen(service: ServiceSpec) -> list[Path]:
     return list(dict.fromkeys(path.absolute() for path in seen))
 
 
-def _settings(variables: Mapping[str, str]) -> bytes:
+def _encode_variables(variables: Mapping[str, str]) -> bytes:
     words = [word for name, value in variables.items() for word in ("--setenv", name, value)]
     if any("\0" in word for word in words):
-        raise ValueError("a variable of its environment holds a NUL character")
+        raise ValueError("a variable of its environment contains a NUL character")
     return b"".join(word.encode() + b"\0" for word in words)

@@ -1,4 +1,4 @@
-"""The refusal rule: a sandbox that cannot be started, or that can be left, is not handed out."""
+"""Opens the sandbox of the settings; one that does not start, or from which code escapes, is refused."""
 
 import asyncio
 import fcntl
@@ -38,7 +38,7 @@ from maniple.types import Unavailable, installing
 if TYPE_CHECKING:
     from maniple.sandbox.backends.docker import DockerBackend
 
-# (file, value that forbids user namespaces, what allows them)
+# (file, value that forbids user namespaces, command that allows them)
 _SWITCHES = (
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
     ("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
@@ -65,9 +65,9 @@ async def open_sandbox(
     egress: EgressRoute | None = None,
     search_path: str | None = None,
 ) -> AsyncIterator[Sandbox | Unavailable]:
-    """Yield a sandbox that withstood the probes, or why there is none. Nothing takes its place.
+    """Yield a sandbox that passed its probes, or why there is none. Nothing replaces it.
 
-    `cache_dir` is where the prepared packages are, `egress` where `network: allowlist` goes. `search_path`
+    `cache_dir` holds the prepared packages, `egress` is the route for `network: allowlist`. `search_path`
     replaces PATH in the search for bwrap and its companions. Costs one sandboxed call.
     """
     async with AsyncExitStack() as stack:
@@ -128,9 +128,9 @@ _HELLO = "print(6 * 7)"
 
 @dataclass(frozen=True, slots=True)
 class BackendEntry:
-    """How a backend is opened, which may raise `SandboxError`, `FileError` or `OSError`.
+    """How to open a backend; this may raise `SandboxError`, `FileError` or `OSError`.
 
-    `extra` installs the package of its SDK; `client` is the name in it that loads the rest.
+    `extra` installs the package of its SDK; importing `client` from it loads the rest.
     """
 
     open: Callable[[SandboxSettings], AbstractAsyncContextManager[SandboxBackend]]
@@ -153,17 +153,17 @@ async def open_backend(
     Or why there is none: nothing takes its place. `cache_dir` is where the prepared packages are, for the one
     backend that can use them. Costs a session or two.
     """
-    choice = OPTIONAL_BACKENDS[settings.backend]
-    if obstacle := _obstacle(settings, choice):
-        yield obstacle
+    entry = OPTIONAL_BACKENDS[settings.backend]
+    if unavailable := _find_unavailable_reason(settings, entry):
+        yield unavailable
         return
-    await asyncio.to_thread(choice.load)
+    await asyncio.to_thread(entry.load)
     async with AsyncExitStack() as stack:
         found: SandboxBackend | Unavailable
         try:
             environment = await asyncio.to_thread(_environment, settings, cache_dir)
-            fitted = stack.enter_context(_fitted(settings, environment))
-            found = await stack.enter_async_context(choice.open(fitted))
+            prepared = stack.enter_context(_with_packages(settings, environment))
+            found = await stack.enter_async_context(entry.open(prepared))
         except (SandboxError, FileError, OSError) as error:
             found = Unavailable(str(error), _SETTINGS)
         yield found
@@ -174,45 +174,49 @@ def _environment(settings: SandboxSettings, cache_dir: Path | None) -> PackageEn
 
 
 @contextmanager
-def _fitted(settings: SandboxSettings, environment: PackageEnvironment | None) -> Iterator[SandboxSettings]:
-    """The settings with the Python that has the prepared packages, where they stand."""
+def _with_packages(
+    settings: SandboxSettings, environment: PackageEnvironment | None
+) -> Iterator[SandboxSettings]:
+    """Yield the settings with the Python of the prepared packages, where these are installed."""
     if environment is None:
         yield settings
         return
-    with environment.held() as stands:
-        yield settings.model_copy(update={"python": environment.python}) if stands else settings
+    with environment.lock() as is_ready:
+        yield settings.model_copy(update={"python": environment.python}) if is_ready else settings
 
 
-def _obstacle(settings: SandboxSettings, choice: BackendEntry) -> Unavailable | None:
+def _find_unavailable_reason(settings: SandboxSettings, entry: BackendEntry) -> Unavailable | None:
     name = settings.backend
-    if choice.package and find_spec(choice.package) is None:
-        reason = f"sandbox.backend is {name}, whose package {choice.package} is not installed."
-        return Unavailable(reason, installing(choice.extra))
+    if entry.package and find_spec(entry.package) is None:
+        reason = f"sandbox.backend is {name}, whose package {entry.package} is not installed."
+        return Unavailable(reason, installing(entry.extra))
     for key, variable, needs in (
         ("e2b_api_key", "E2B_API_KEY", "e2b"),
         ("daytona_api_key", "DAYTONA_API_KEY", "daytona"),
     ):
         if name == needs and getattr(settings, key) is None:
-            return Unavailable(f"sandbox.backend is {name}, and there is no key.", f"set {variable} in .env")
+            return Unavailable(
+                f"sandbox.backend is {name}, but its key is missing.", f"set {variable} in .env"
+            )
     if settings.network == "allowlist":
-        return _unreachable_hosts(settings)
+        return _explain_unsupported_allowlist(settings)
     return None
 
 
-def _unreachable_hosts(settings: SandboxSettings) -> Unavailable | None:
-    """Why the hosts that are named cannot be the only ones that code reaches."""
+def _explain_unsupported_allowlist(settings: SandboxSettings) -> Unavailable | None:
+    """Return why the backend cannot restrict code to the allowed hosts."""
     remedy = "set `sandbox.network: none`, or `sandbox.backend: bubblewrap`, which can."
     if settings.backend in ("docker", "unsafe-local"):
-        return Unavailable(
-            f"sandbox.backend {settings.backend} cannot let code reach only some hosts.", remedy
-        )
+        return Unavailable(f"sandbox.backend {settings.backend} cannot restrict code to some hosts.", remedy)
     if ports := [host for host in settings.allow_hosts if ":" in host]:
-        return Unavailable(f"{settings.backend} cannot tell the ports of a host apart ({ports[0]}).", remedy)
+        return Unavailable(
+            f"{settings.backend} cannot restrict code to a port of a host ({ports[0]}).", remedy
+        )
     return None
 
 
-async def _greet(backend: SandboxBackend) -> None:
-    """Run one line in a new session; raises `SandboxError` unless its answer comes back."""
+async def _check_greeting(backend: SandboxBackend) -> None:
+    """Run one line in a new session; raises `SandboxError` for a wrong result."""
     with TemporaryDirectory(prefix="maniple-hello-") as folder:
         session = await backend.start(Workspaces(Path(folder, "workspaces")).open("hello"))
         try:
@@ -228,7 +232,7 @@ async def _open_local(settings: SandboxSettings) -> AsyncIterator[SandboxBackend
     from maniple.sandbox.backends.local import LocalBackend
 
     backend = LocalBackend(settings)
-    await _greet(backend)
+    await _check_greeting(backend)
     yield backend
 
 
@@ -246,7 +250,7 @@ async def _open_e2b(settings: SandboxSettings) -> AsyncIterator[SandboxBackend]:
     from maniple.sandbox.backends.e2b import E2BBackend
 
     backend = E2BBackend(settings)
-    await _greet(backend)
+    await _check_greeting(backend)
     yield backend
 
 
@@ -255,7 +259,7 @@ async def _open_daytona(settings: SandboxSettings) -> AsyncIterator[SandboxBacke
     from maniple.sandbox.backends.daytona import open_daytona
 
     async with open_daytona(settings) as backend:
-        await _greet(backend)
+        await _check_greeting(backend)
         yield backend
 
 
@@ -267,48 +271,48 @@ OPTIONAL_BACKENDS = {
 }
 
 
-# What `escapes.py` makes in the workspace.
+# The files that `standalone/probes.py` creates in the workspace.
 _DAEMONS_LOCK, _PLANTED = "daemon", ("planted", "planted-folder/canary")
 
 
 async def find_escapes(
     backend: WatchableBackend, variables: set[str], processes: int
 ) -> list[str] | Unavailable:
-    """What code could do that it must not, each completing "Code in the sandbox could …".
+    """Return what code could do without permission; each entry completes "Code in the sandbox could …".
 
-    `variables` and `processes` are what it may see in its environment and how many it may start. Costs one
-    session. Raises `SandboxError` if nothing runs at all.
+    `variables` are the permitted names in its environment, `processes` is the permitted number. Costs one
+    session. Raises `SandboxError` if no code runs.
     """
     with ExitStack() as stack:
         try:
-            code, workspace = await asyncio.to_thread(stack.enter_context, _baits(variables, processes))
-        except (FileError, OSError) as error:
-            return Unavailable(
-                f"The sandbox could not be tried out: {error}", await _temporary_folder_remedy()
+            code, workspace = await asyncio.to_thread(
+                stack.enter_context, _open_targets(variables, processes)
             )
+        except (FileError, OSError) as error:
+            return Unavailable(f"The sandbox could not be tested: {error}", await _temporary_folder_remedy())
         try:
             session = await backend.start(workspace)
             try:
                 completed = await session.run_python(code)
-                unseen = await asyncio.to_thread(_unseen, session)
+                unseen = await asyncio.to_thread(_find_unwatched, session)
             finally:
                 await session.stop()
-            remains = await asyncio.to_thread(_remains, workspace)
+            remains = await asyncio.to_thread(_find_leftovers, workspace)
         finally:
             await asyncio.to_thread(stack.close)
-    if (escapes := _told(completed)) is None:
+    if (escapes := _parse_escapes(completed)) is None:
         reason = f"The sandbox's own test did not finish: {completed.text()}"
         return Unavailable(reason, "check the limits and `sandbox.python` in the settings.")
     return [*escapes, *unseen, *remains]
 
 
-def _told(completed: ExecutionResult) -> list[str] | None:
+def _parse_escapes(completed: ExecutionResult) -> list[str] | None:
     *escapes, last = completed.stdout.splitlines() or [""]
     return escapes if last == "end of probes" else None
 
 
-def _unseen(session: WatchableSession) -> list[str]:
-    """Whether the watchdog would see the session."""
+def _find_unwatched(session: WatchableSession) -> list[str]:
+    """Return an escape if the watchdog cannot measure the session."""
     inside = find_inspector(session.pid)
     if inside is None:
         return [
@@ -319,15 +323,15 @@ def _unseen(session: WatchableSession) -> list[str]:
     return []
 
 
-def _remains(workspace: Workspace) -> list[str]:
-    """Look at what the ended session left, as the host's tools do."""
+def _find_leftovers(workspace: Workspace) -> list[str]:
+    """Read what the ended session left, as the host's tools do."""
     found = []
     for path in _PLANTED:
         try:
             workspace.read(path, 100)
         except FileError:
             continue
-        found.append(f"lead the server's own eyes out of the workspace ({path})")
+        found.append(f"make the server read outside the workspace ({path})")
     with open_directory(workspace.path, ()) as directory, open_regular(_DAEMONS_LOCK, directory) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -337,10 +341,10 @@ def _remains(workspace: Workspace) -> list[str]:
 
 
 @contextmanager
-def _baits(variables: set[str], processes: int) -> Iterator[tuple[str, Workspace]]:
-    """Things on the host to reach for; yields the code that tries to, and where to run it."""
+def _open_targets(variables: set[str], processes: int) -> Iterator[tuple[str, Workspace]]:
+    """Create targets on the host; yield the code that tries to reach them and its workspace."""
     with _temporary_folder() as outside, _listeners() as (tcp, abstract):
-        # Not protected by anything but the sandbox.
+        # Only the sandbox protects it.
         Path(outside).chmod(0o755)
         canary = Path(outside, "canary")
         canary.write_text("outside")
@@ -352,7 +356,7 @@ def _baits(variables: set[str], processes: int) -> Iterator[tuple[str, Workspace
 
 @contextmanager
 def _temporary_folder() -> Iterator[str]:
-    """A temporary folder. Python 3.11's own never ends removing one that may not be entered."""
+    """Yield a temporary folder; Python 3.11 loops for ever when it removes an inaccessible one."""
     folder = tempfile.mkdtemp(prefix="maniple-probe-")
     try:
         yield folder
@@ -361,20 +365,20 @@ def _temporary_folder() -> Iterator[str]:
 
 
 async def _temporary_folder_remedy() -> str:
-    """What helps where nothing can be put into the temporary folder."""
+    """Return the remedy for a temporary folder that cannot be written."""
     if find_sandbox_account() is not None:
-        # It may write there, and may not enter what it has given away.
-        return "do not be root, or be one with all its rights (docker takes some with `--cap-drop`)."
+        # Root without all capabilities can write there but not enter a folder that it has given away.
+        return "run as an ordinary user, or as root with all capabilities (without docker's `--cap-drop`)."
     try:
         folder = await asyncio.to_thread(tempfile.gettempdir)
-    except OSError:  # there is none
+    except OSError:  # no folder is usable
         folder = "one of these folders"
     return f"let this user write to {folder}, or `export TMPDIR=FOLDER` with a folder of its own."
 
 
 @contextmanager
 def _listeners() -> Iterator[tuple[tuple[str, int], str]]:
-    """A TCP listener on loopback and one on an abstract unix address."""
+    """Yield the addresses of a TCP listener on loopback and of one on an abstract unix socket."""
     with (
         socket.create_server(("127.0.0.1", 0)) as tcp,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as unix,
@@ -385,7 +389,7 @@ def _listeners() -> Iterator[tuple[tuple[str, int], str]]:
         yield tcp.getsockname(), abstract
 
 
-# The image's own file, and what the engine limits by other means (see `missing_limits`).
+# /etc/passwd is the image's file; the engine limits the rest by other means (see `missing_limits`).
 _NO_ESCAPES = (
     *("read /etc/passwd", "take more memory than its limit", "start more than"),
     "share more memory than its limit",
@@ -394,16 +398,16 @@ _CONTAINER_GREETING = "seen"
 
 
 async def check_container(backend: "DockerBackend", settings: SandboxSettings) -> None:
-    """Let code in a container try to get out; raises `SandboxError` that says what it could do.
+    """Let code try to escape from a container; raises `SandboxError` with what it could do.
 
-    Finds out, too, whether the engine sees this machine's files; if not, they are mirrored from now on.
+    Also checks whether the engine sees this machine's files; if not, they are mirrored from now on.
     """
     if missing := await backend.missing_limits():
         raise SandboxError(
             f"Code in a container could {'; '.join(missing)}: the engine's kernel cannot limit it."
         )
     backend.mirrors = backend.mirrors or not await _sees_files(backend)
-    watchable = cast(WatchableBackend, backend)  # its processes are not seen here, and need not be
+    watchable = cast(WatchableBackend, backend)  # its processes are not visible here; the check is exempt
     found = await find_escapes(watchable, await backend.variables(), settings.processes)
     if isinstance(found, Unavailable):
         raise SandboxError(str(found))

@@ -1,8 +1,8 @@
-"""Who sandboxed code is on the host.
+"""The host's programs, Python and user account that sandboxes use.
 
-An ordinary user's sandbox runs as that user, who is nobody special. Root's must not: the kernel does
-not apply the process limit to host root, and a hole in the sandbox would lead straight to root. So
-root gives workspaces, and the sandbox itself, to a user id that no account has.
+A server of an ordinary user runs sandboxes as that user. A server of root does not: the kernel does not apply
+the process limit to root, and an escape would have root's rights. Such a server gives workspaces, and the
+sandbox itself, to a user id that no account has.
 """
 
 import os
@@ -29,12 +29,12 @@ UNPRIVILEGED = HostAccount(65533, 65533)
 
 
 def find_sandbox_account() -> HostAccount | None:
-    """The account to change to, or None when the server's own user does."""
+    """Return the account for sandboxed code, or None where it runs as the server's own user."""
     return UNPRIVILEGED if os.geteuid() == 0 else None
 
 
 def give_away(target: Path | int) -> None:
-    """Let sandboxed code own a file or directory, named or open, that the host made for it."""
+    """Make sandboxed code the owner of a file or directory, given by path or descriptor."""
     account = find_sandbox_account()
     if account is None:
         return
@@ -49,16 +49,16 @@ VARIABLES = {
     "PATH": SYSTEM_PATH,
     "LANG": "C.UTF-8",
     "MPLBACKEND": "Agg",
-    # Each thread reserves much more than it uses: the C library 64 MB for its own heap.
+    # Threads reserve much more than they use: the C library 64 MB for the heap of each.
     "MALLOC_ARENA_MAX": "2",
     "OPENBLAS_NUM_THREADS": "2",
     "OMP_NUM_THREADS": "2",
-    # What a program printed before its timeout must have left its buffer.
+    # Output before a timeout must not stay in a buffer.
     "PYTHONUNBUFFERED": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONSAFEPATH": "1",
 }
-"""What code finds in its environment wherever it runs on this machine, beside its places."""
+"""The environment variables of code on this machine, without those that hold paths."""
 _PACKAGES = {
     "bwrap": "bubblewrap",
     "prlimit": "util-linux",
@@ -72,7 +72,7 @@ _PACKAGES = {
 
 @dataclass(frozen=True, slots=True)
 class HostPrograms:
-    """Absolute paths; `python` and `bash` are the ones that sandboxed code gets."""
+    """Absolute paths; sandboxed code uses `python` and `bash`."""
 
     bwrap: str
     prlimit: str
@@ -94,7 +94,7 @@ def find_python_prefixes(python: Path) -> Iterator[Path]:
 
 
 def find_programs(python: Path | None, search_path: str | None = None) -> HostPrograms | Unavailable:
-    """Look in `search_path` (default: PATH); `python` is the interpreter that the settings name."""
+    """Search `search_path` (default: PATH); `python` is the interpreter of the settings, if any."""
     found: dict[str, str] = {}
     for name, package in _PACKAGES.items():
         path = shutil.which(name, path=search_path)
@@ -108,10 +108,10 @@ def find_programs(python: Path | None, search_path: str | None = None) -> HostPr
 
 
 def find_python(configured: Path | None) -> Path | Unavailable:
-    """The configured interpreter, else this process's base one when it is part of the system."""
+    """Return the configured interpreter, else this process's base one or `python3`, if in the system."""
     if configured is not None:
         if not configured.is_file():
-            return Unavailable(f"`sandbox.python` names {configured}, which is no file.", "correct it.")
+            return Unavailable(f"`sandbox.python` names {configured}, which is not a file.", "correct it.")
         return configured.absolute()
     # One under a home directory is shown to sandboxed code only if the settings name it.
     base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
@@ -124,5 +124,5 @@ def find_python(configured: Path | None) -> Path | Unavailable:
 
 
 def standalone_program(name: str) -> Traversable:
-    """Return a program of the folder `standalone`: it imports nothing of maniple and runs apart from it."""
+    """Return a program of the folder `standalone`; these run on their own and import nothing of maniple."""
     return resources.files("maniple.sandbox").joinpath("standalone", name)

@@ -1,4 +1,15 @@
-"""The walls that bubblewrap builds: what a sandbox sees of this machine, and as whom."""
+"""Isolation with bubblewrap: mounts and namespaces, the network proxy, the system-call filter.
+
+The network namespace of a sandbox is empty. With `network: allowlist`, a unix socket of the host's gateway,
+one per session, is mounted inside, and `standalone/forwarder.py` serves it as a proxy on the sandbox's own
+loopback, which programs find by the usual variables.
+
+The system-call filter is classic BPF (seccomp(2), linux/seccomp.h). Namespaces do not cover everything:
+AF_VSOCK reaches a hypervisor past the network namespace, nested user namespaces and io_uring widen the
+kernel's surface, the keyring is shared, memory files and System V objects escape the memory limit, and
+reserved blocks fill a disk faster than the watchdog looks. The program is written out here: it has few parts,
+and the Python bindings of libseccomp (last release 2021) would need that library at run time.
+"""
 
 import errno
 import os
@@ -25,13 +36,13 @@ from maniple.errors import SandboxError
 from maniple.sandbox.host import HostPrograms, find_python_prefixes, find_sandbox_account, standalone_program
 
 WORKSPACE = "/workspace"
-"""Where a sandbox sees its own folder."""
+"""The path of the workspace inside a sandbox."""
 OWN_FILES = {
     "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
     "/etc/passwd": b"sandbox:x:1000:1000::/tmp:/bin/bash\n",
     "/etc/group": b"sandbox:x:1000:\n",
 }
-"""What names are looked up in; the host's own would tell of its users and its network."""
+"""Replacements for files of the host that would reveal its users and its network."""
 
 _STAGED = "/tmp/shown"
 _SYSTEM_DIRECTORIES = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -44,25 +55,25 @@ _UNSHARED = (
     *("--die-with-parent", "--new-session"),
 )
 
-Shown = tuple[str, str]
-"""A path on the host, and where it is inside."""
+BindMount = tuple[str, str]
+"""A path on the host, and its path inside."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsolationSpec:
-    """What one sandbox has: its own `folder`, which it may change, and what else it is shown."""
+    """The isolation of one sandbox: its writable `folder`, its variables and its other mounts."""
 
     folder: Path
     variables: Mapping[str, str]
     memory_mb: int
-    read_only: tuple[Shown, ...] = ()
-    writable: tuple[Shown, ...] = ()
+    read_only: tuple[BindMount, ...] = ()
+    writable: tuple[BindMount, ...] = ()
     directories: tuple[str, ...] = ()
-    """Made empty, in memory."""
+    """Created empty, in memory."""
 
 
 class Isolation:
-    """Writes the command lines of sandboxes; blocks on disk when it is made."""
+    """Builds the command lines of sandboxes; the constructor blocks on disk."""
 
     def __init__(self, programs: HostPrograms) -> None:
         self._programs = programs
@@ -71,16 +82,16 @@ class Isolation:
             (str(prefix), str(prefix)) for prefix in find_python_prefixes(Path(programs.python))
         )
 
-    def argv(self, place: IsolationSpec) -> list[str]:
-        """Return bwrap's command up to where more of its options may follow; it begins in the folder."""
+    def build_argv(self, spec: IsolationSpec) -> list[str]:
+        """Return bwrap's command line, to which more options can be appended; it starts in the workspace."""
         programs = self._programs
         account = find_sandbox_account()
         argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
-        shown = [(one, "--ro-bind") for one in (*self._python, *place.read_only)]
-        shown += [(one, "--bind") for one in (*place.writable, (str(place.folder), WORKSPACE))]
+        shown = [(one, "--ro-bind") for one in (*self._python, *spec.read_only)]
+        shown += [(one, "--bind") for one in (*spec.writable, (str(spec.folder), WORKSPACE))]
         if account is not None:
-            # With a process namespace of its own: a root without capabilities, as bwrap's is, may not
-            # signal the other user's processes when it dies, but the kernel ends a namespace whole.
+            # In a process namespace of its own: bwrap as root has no capabilities and may not signal the
+            # other user's processes when it dies, but the kernel ends a whole namespace.
             argv += [programs.bwrap, "--die-with-parent", "--unshare-pid", "--as-pid-1"]
             argv += ["--dev-bind", "/", "/", "--tmpfs", "/tmp"]
             for number, ((path, inner), how) in enumerate(shown):
@@ -88,29 +99,29 @@ class Isolation:
                 shown[number] = ((f"{_STAGED}-{number}", inner), how)
             argv += ["--", *self._init(), programs.setpriv, f"--reuid={account.uid}"]
             argv += [f"--regid={account.gid}", "--clear-groups", "--pdeathsig=keep", "--"]
-        argv += [programs.bwrap, *_UNSHARED, *self._system_mounts, *_private_mounts(place.memory_mb)]
-        for name, value in place.variables.items():
+        argv += [programs.bwrap, *_UNSHARED, *self._system_mounts, *_private_mounts(spec.memory_mb)]
+        for name, value in spec.variables.items():
             argv += ["--setenv", name, value]
-        for directory in place.directories:
+        for directory in spec.directories:
             argv += ["--dir", directory]
         for (path, inner), how in shown:
             argv += [how, path, inner]
         return [*argv, "--chdir", WORKSPACE]
 
     def _init(self) -> list[str]:
-        """Process 1 of the outer namespace; bwrap's own is left to the host's, which may not reap it."""
+        """Return process 1 of the outer namespace; bwrap's own would be left to one that may not reap it."""
         return [self._programs.sh, "-c", '"$@"; exit $?', "init"]
 
 
 def data_mounts(sources: Mapping[str, int]) -> list[str]:
-    """Return what shows the content of open files at their paths, and ends what can be mounted."""
+    """Return options that mount the content of open files at their paths and then make / read-only."""
     mounts = [word for path, source in sources.items() for word in ("--ro-bind-data", str(source), path)]
     return [*mounts, "--remount-ro", "/"]
 
 
 @contextmanager
 def memory_file(content: bytes = b"") -> Iterator[FileIO]:
-    """An open file without a name, positioned at its start."""
+    """Yield an anonymous file in memory, positioned at its start."""
     with FileIO(os.memfd_create("maniple"), "r+b") as file:
         file.write(content)
         file.seek(0)
@@ -118,15 +129,15 @@ def memory_file(content: bytes = b"") -> Iterator[FileIO]:
 
 
 def _private_mounts(memory_mb: int) -> list[str]:
-    # These live in memory, outside every process's own limit.
+    # These use memory that no process's own limit counts.
     size = str(memory_mb * 1024 * 1024 // 8)
     shared = ["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-    # Whoever could write in /proc could write into the worker's memory.
+    # Write access to /proc would give access to the worker's memory.
     return ["--proc", "/proc", "--remount-ro", "/proc", *shared, "--size", size, "--tmpfs", "/tmp"]
 
 
 def _system_mounts() -> Iterator[str]:
-    """Read-only: /usr, what stands beside it for older paths, a few harmless files of /etc."""
+    """Yield read-only mounts: /usr, the older paths beside it, and a few harmless files of /etc."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in _SYSTEM_DIRECTORIES:
         path = Path("/", name)
@@ -147,34 +158,34 @@ _BYTES_EACH_WAY = 200_000_000
 _CONNECTION_SECONDS = 600.0
 _OWN_HOSTS = "localhost,127.0.0.1,::1"
 
-# What programs check certificates against; nothing secret, and of use only here.
+# Public certificates of authorities, which programs need for TLS.
 CERTIFICATES = ("/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted")
 
 
 @dataclass(frozen=True, slots=True)
 class EgressProxy:
-    """The gateway on the host, and what code inside needs to find it."""
+    """The gateway on the host, and the settings by which code inside finds it."""
 
     gateway: EgressGateway
 
     async def open_socket(self) -> GatewaySocket:
-        """A session's own; to be closed with it. Raises `OSError`."""
+        """Open a socket for one session, which closes it. Raises `OSError`."""
         return await self.gateway.open_socket()
 
     def command(self, sh: str, python: str) -> list[str]:
-        """What starts the forwarder inside and then becomes the program whose words follow."""
+        """Return a command that starts the forwarder and then executes the program that follows."""
         script = f'{python} -I -S "$0" {_PORT} {INNER_SOCKET} && exec "$@"'
         return [sh, "-c", script, INNER_FORWARDER]
 
     def variables(self) -> dict[str, str]:
-        """What programs inside find the proxy by; curl reads http_proxy in small letters only."""
+        """Return the proxy variables for programs inside; curl reads only the lower-case `http_proxy`."""
         names = ("http_proxy", "https_proxy", "all_proxy")
         found = {spelled: _PROXY for name in names for spelled in (name, name.upper())}
         return {**found, "no_proxy": _OWN_HOSTS, "NO_PROXY": _OWN_HOSTS}
 
 
 def read_forwarder() -> bytes:
-    """The text of the program inside."""
+    """Return the text of the forwarder."""
     return standalone_program("forwarder.py").read_bytes()
 
 
@@ -182,9 +193,9 @@ def read_forwarder() -> bytes:
 async def open_egress_proxy(
     settings: SandboxSettings, egress: EgressRoute | None
 ) -> AsyncIterator[EgressProxy | None]:
-    """Open what `settings.network` says, for all sessions; None when that is nothing, or another backend's.
+    """Open the proxy of all sessions; yield None without a network or with another backend.
 
-    Raises `SandboxError` when there should be a way out and cannot be.
+    Raises `SandboxError` when the proxy cannot be opened.
     """
     if settings.backend != "bubblewrap" or settings.network == "none" or egress is None:
         yield None
@@ -194,21 +205,21 @@ async def open_egress_proxy(
         try:
             allowed = AllowedHosts(settings.allow_hosts)
             gateway = await stack.enter_async_context(open_gateway(allowed, egress, limits))
-            # Whether a socket can be made there is better known now than at each session's start.
+            # Check now, and not at each session's start, that sockets can be created.
             (await gateway.open_socket()).close()
         except OSError as error:
-            words = f"The sandbox's way to the network cannot be opened: {error}. Look at TMPDIR."
-            raise SandboxError(words) from error
+            message = f"The sandbox's network proxy cannot be opened: {error}. Check TMPDIR."
+            raise SandboxError(message) from error
         yield EgressProxy(gateway)
 
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""AUDIT_ARCH_* by `uname -m`; a call's numbers stand in this order, None where a machine has it not."""
+"""AUDIT_ARCH_* by `uname -m`; the numbers of a call have this order (asm/unistd.h of Linux 6.18), or None."""
 
 Numbers = tuple[int | None, int | None]
 
 REFUSED: dict[str, Numbers] = {
-    # Other processes: their memory, their descriptors, their places in the kernel.
+    # Access to other processes: memory, descriptors, kernel objects.
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -217,7 +228,7 @@ REFUSED: dict[str, Numbers] = {
     "process_madvise": (440, 440),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
-    # New views of the system, which widen what of the kernel can be reached.
+    # New namespaces and mounts, which widen the reachable part of the kernel.
     "unshare": (272, 97),
     "setns": (308, 268),
     "mount": (165, 40),
@@ -255,11 +266,11 @@ REFUSED: dict[str, Numbers] = {
     "iopl": (172, None),
     "ioperm": (173, None),
     "modify_ldt": (154, None),
-    # Much of the kernel behind one door.
+    # A large kernel surface behind one call.
     "bpf": (321, 280),
     "userfaultfd": (323, 282),
     "perf_event_open": (298, 241),
-    # Shared beyond namespaces, or memory that no limit counts.
+    # Objects shared across namespaces, or memory that no limit counts.
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
@@ -275,18 +286,18 @@ ABSENT: dict[str, Numbers] = {
     "io_uring_register": (427, 427),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
-    # Their arguments lie behind pointers that a filter cannot follow; the C library does without them.
+    # A filter cannot follow the pointers in their arguments; the C library works without them.
     "clone3": (435, 435),
     "openat2": (437, 437),
 }
-"""Answered with ENOSYS, as an older kernel would: programs then take another way."""
+"""Answered with ENOSYS, as an older kernel would: programs then use a fallback."""
 
 UNSUPPORTED: dict[str, Numbers] = {
-    # They take gigabytes of disk in an instant, between two looks of the watchdog.
+    # They reserve gigabytes of disk between two checks of the watchdog.
     "fallocate": (285, 47),
     "file_setattr": (469, 469),
 }
-"""Answered with EOPNOTSUPP, as a file system that has it not would: the C library then writes instead."""
+"""Answered with EOPNOTSUPP, as by a file system without it: the C library then writes instead."""
 
 MODES: dict[str, tuple[Numbers, int]] = {
     "chmod": ((90, None), 1),
@@ -318,21 +329,21 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
 _NEW_NAMESPACE = 0x7E020000
 _X32_CALLS = 0x40000000
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
-# They type into a terminal as if its user did.
+# They insert input into a terminal as if its user typed it.
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 # Other ways to fallocate: FS_IOC_RESVSP, RESVSP64 and ZERO_RANGE; XFS_IOC_ALLOCSP and ALLOCSP64; and
 # FS_IOC_FSSETXATTR, which can let XFS take gigabytes for a byte that is written.
 _RESERVING = (0x40305828, 0x4030582A, 0x40305839, 0x4030580A, 0x40305824, 0x401C5820)
 _QUERY = 0xFFFFFFFF
-# Meaningless inside; on the host, whoever runs such a file becomes its owner.
+# Meaningless inside; on the host, such a file runs with its owner's rights.
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 _MAKES_A_FILE = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)
 
 
 def build_seccomp_filter(machine: str | None = None) -> bytes:
-    """The filter as `bwrap --seccomp` reads it, for this machine if none is named.
+    """Return the filter in the format of `bwrap --seccomp`, by default for this machine.
 
-    Raises `SandboxError` if there is none.
+    Raises `SandboxError` for an unsupported machine.
     """
     machine = machine or platform.machine()
     if machine not in MACHINES:
@@ -352,7 +363,7 @@ def build_seccomp_filter(machine: str | None = None) -> bytes:
 
 
 def _rules(machine: int) -> Iterator[bytes]:
-    """Instructions that end in an answer, or fall through when they are about another call."""
+    """Yield blocks of instructions; each returns a verdict for its call or falls through for others."""
     for numbers, error in (
         (ABSENT, errno.ENOSYS),
         (REFUSED, errno.EPERM),
@@ -372,7 +383,7 @@ def _rules(machine: int) -> Iterator[bytes]:
 
 
 def _on(number: int | None, answer: bytes) -> bytes:
-    """`answer` to the call of this number."""
+    """Return instructions that run `answer` for the call of this number."""
     if number is None:
         return b""
     return _jump(_EQUAL, number, if_false=len(answer) // len(_allow())) + answer
@@ -407,10 +418,10 @@ def _fail(error: int) -> bytes:
 
 
 def _jump(test: int, operand: int, *, if_true: int = 0, if_false: int = 0) -> bytes:
-    """Skip so many instructions."""
+    """Return a conditional jump over that many instructions."""
     return _instruction(test, operand, if_true, if_false)
 
 
 def _instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One `struct sock_filter`."""
+    """Return one `struct sock_filter`."""
     return struct.pack("=HBBI", code, if_true, if_false, operand)

@@ -1,10 +1,12 @@
-"""The packages that sandboxed Python can import: a virtual environment of its own, outside the project's.
+"""The packages that sandboxed Python can import, in a virtual environment outside the project's.
 
     CACHE_DIR/sandbox/KEY/bin/python     KEY stands for the sandbox's Python and the packages
-    CACHE_DIR/sandbox/KEY/ready.json     written last, so what has it is whole
+    CACHE_DIR/sandbox/KEY/ready.json     written last, so it marks a complete environment
     CACHE_DIR/sandbox/KEY/fonts/         matplotlib's list of fonts, made by the first check inside
 
-`installation` makes it, `inspection` looks at it from inside. Without it code has Python's own library only.
+`install_packages` creates it and `find_broken_packages` imports every package inside a sandbox. Only wheels
+are installed, so nothing of a package runs on the host; pip uses the user's mirrors, proxies and
+certificates. Without the environment, code has only the standard library.
 """
 
 import asyncio
@@ -39,20 +41,20 @@ from maniple.sandbox.workspaces import Workspace, Workspaces
 from maniple.types import Unavailable
 
 INNER_PATH = "/opt/python"
-"""Where a sandbox that is made of mounts shows the environment."""
+"""The mount point of the environment in a sandbox."""
 _READY = "ready.json"
 _FONT_LIST = "fontlist-*.json"
 _log = logging.getLogger(__name__)
-# Counted up when what `installation` makes of the same packages changes.
+# Increase it when the same packages result in a different environment.
 _LAYOUT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PackageEnvironment:
-    """A virtual environment that stands, or is to stand, at `path`.
+    """A virtual environment at `path`, which may not exist yet.
 
-    `base` is the interpreter it is made with. `requirements` are those of pip; `constraints` pin what they
-    need, and are empty where settings add packages, whose needs are not known.
+    `base` is its base interpreter. `requirements` are those of pip; `constraints` pin their dependencies and
+    are empty where the settings add packages, whose dependencies are unknown.
     """
 
     path: Path
@@ -66,12 +68,12 @@ class PackageEnvironment:
         return self.path / "bin" / "python"
 
     @property
-    def stands(self) -> bool:
-        """Whether it can be used."""
+    def is_ready(self) -> bool:
+        """Whether it is complete."""
         return (self.path / _READY).is_file()
 
     def installed(self) -> tuple[str, ...]:
-        """Return `name version` of each package that was asked for; nothing while there is no environment."""
+        """Return `name version` of each required package; empty while the environment is incomplete."""
         try:
             found = json.loads((self.path / _READY).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -79,11 +81,11 @@ class PackageEnvironment:
         return tuple(f"{name} {version}" for name, version in found.items())
 
     def font_list(self) -> Path | None:
-        """The file by which matplotlib need not look for fonts; it has to lie in MPLCONFIGDIR."""
+        """Return matplotlib's font list, which saves a search for fonts; it belongs in MPLCONFIGDIR."""
         return next((self.path / "fonts").glob(_FONT_LIST), None)
 
-    def keep_font_list(self, name: str, content: bytes) -> None:
-        """Keep what `font_list` gives; other programs may be doing the same."""
+    def store_font_list(self, name: str, content: bytes) -> None:
+        """Store the font list; concurrent writers are safe."""
         folder = self.path / "fonts"
         folder.mkdir(mode=0o755, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
@@ -92,31 +94,31 @@ class PackageEnvironment:
         Path(file.name).replace(folder / name)
 
     def mark_ready(self, versions: dict[str, str]) -> None:
-        """Say that it is whole and what is in it."""
+        """Mark it as complete, with the versions of its packages."""
         (self.path / _READY).write_text(json.dumps(versions), encoding="utf-8")
 
     @contextmanager
-    def held(self) -> Iterator[bool]:
-        """Keep it from being removed while the context is open, or give False where there is none."""
+    def lock(self) -> Iterator[bool]:
+        """Prevent its removal while the context is open; yield whether it is complete."""
         try:
             descriptor = os.open(self.path / _READY, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             yield False
             return
         try:
-            with suppress(OSError):  # a file system without locks, or another user's file, theirs to remove
+            with suppress(OSError):  # a file system without locks, or another user's environment
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
                 os.utime(descriptor)
-            yield self.stands
+            yield self.is_ready
         finally:
             os.close(descriptor)
 
 
 def find_environment(settings: SandboxSettings, cache_dir: Path) -> PackageEnvironment | None:
-    """Return the environment that `settings` ask for, whether it stands or not; cheap.
+    """Return the environment for `settings`, complete or not; cheap.
 
-    None where there is none to prepare: code runs on another machine or in a container, there is no Python,
-    or `sandbox.python` is that of a virtual environment and so has the packages that it is meant to have.
+    None where nothing is to be prepared: code runs on another machine or in a container, there is no Python,
+    or `sandbox.python` belongs to a virtual environment, which is used as it is.
     """
     if settings.backend not in ("bubblewrap", "unsafe-local"):
         return None
@@ -131,21 +133,21 @@ def find_environment(settings: SandboxSettings, cache_dir: Path) -> PackageEnvir
 
 
 def find_usable_environment(settings: SandboxSettings, cache_dir: Path) -> PackageEnvironment | None:
-    """Return the environment that stands: that of `settings`, or the one without packages of their own.
+    """Return the complete environment for `settings`, else the one without `sandbox.packages`.
 
-    So whoever adds a package and has not run `maniple doctor` yet does not lose all others meanwhile.
+    The latter serves until `maniple doctor` has installed added packages.
     """
     wanted = find_environment(settings, cache_dir)
-    if wanted is not None and not wanted.stands and settings.packages:
+    if wanted is not None and not wanted.is_ready and settings.packages:
         _log.warning(
             "sandbox.packages are not installed: run `maniple doctor`; until then code has none of them"
         )
         wanted = find_environment(settings.model_copy(update={"packages": ()}), cache_dir)
-    return wanted if wanted is not None and wanted.stands else None
+    return wanted if wanted is not None and wanted.is_ready else None
 
 
 def list_installed_packages(settings: SandboxSettings, cache_dir: Path) -> tuple[str, ...]:
-    """Return `name version` of the packages that sandboxed Python has beyond its own library; cheap."""
+    """Return `name version` of the packages that sandboxed Python has besides its standard library; cheap."""
     environment = find_usable_environment(settings, cache_dir)
     return environment.installed() if environment else ()
 
@@ -156,42 +158,42 @@ def _lines(name: str) -> tuple[str, ...]:
 
 
 def _with(requirements: tuple[str, ...], packages: tuple[str, ...]) -> tuple[str, ...]:
-    """Add `packages`, each in place of the requirement of its name."""
+    """Add `packages`; each replaces the requirement of the same name."""
     chosen = {package_name(one): one for one in (*requirements, *packages)}
     return tuple(chosen[name] for name in sorted(chosen))
 
 
 def package_name(requirement: str) -> str:
-    """The name in a requirement, spelled in the one way that all spellings have in common (PEP 503)."""
+    """Return the name in a requirement, normalized by PEP 503."""
     name = re.match(r"[\w.-]+", requirement.strip(), re.ASCII)
     return re.sub(r"[-_.]+", "-", name[0]).lower() if name else requirement
 
 
-KEPT_SECONDS = 30 * 24 * 3600.0
+UNUSED_SECONDS = 30 * 24 * 3600.0
 
 
-def remove_unused(home: Path) -> None:
-    """Clear `home`, whose lock the caller holds, of all but environments that are used now or were lately."""
+def remove_unused_environments(home: Path) -> None:
+    """Remove from `home` what has not been used for a month; the caller holds the lock of `home`."""
     for folder in [one for one in home.iterdir() if one.is_dir()]:
         if folder.suffix == ".part":
             shutil.rmtree(folder, ignore_errors=True)
-        elif _is_disused(folder / "ready.json"):
-            # Renamed first: half of one must not look whole.
+        elif _is_unused(folder / "ready.json"):
+            # Renamed first: a partly removed one must not look complete.
             gone = folder.with_suffix(".part")
             folder.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)
 
 
-def _is_disused(marker: Path) -> bool:
+def _is_unused(marker: Path) -> bool:
     try:
-        if time.time() - marker.stat().st_mtime < KEPT_SECONDS:
+        if time.time() - marker.stat().st_mtime < UNUSED_SECONDS:
             return False
         descriptor = os.open(marker, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody uses it, or nobody can say
+    except OSError:  # it is in use, or its use is unknown
         return False
     finally:
         os.close(descriptor)
@@ -199,13 +201,13 @@ def _is_disused(marker: Path) -> bool:
 
 
 Command = tuple[str, ...]
-_KEPT_LINES = 200
+_MAX_LINES = 200
 
 
 async def run_logged(command: Command, on_line: Callable[[str], None]) -> tuple[int, str]:
-    """Return the exit code and the last lines of output; `on_line` hears each on the event loop.
+    """Run a program; return its exit code and last lines. `on_line` receives each line on the event loop.
 
-    Other users can read what it writes. Cancelled, it ends the program and what that started.
+    Its files are readable by other users. A cancellation kills the program and its children.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -237,42 +239,42 @@ def _start_logged(command: Command) -> subprocess.Popen[str]:
     )
 
 
-def _read_lines(process: subprocess.Popen[str], tell: Callable[[str], object]) -> tuple[int, str]:
-    kept: deque[str] = deque(maxlen=_KEPT_LINES)
+def _read_lines(process: subprocess.Popen[str], on_line: Callable[[str], object]) -> tuple[int, str]:
+    lines: deque[str] = deque(maxlen=_MAX_LINES)
     with process:
         for line in process.stdout or ():
-            kept.append(line)
-            tell(line.strip())
-    return process.returncode, "".join(kept)
+            lines.append(line)
+            on_line(line.strip())
+    return process.returncode, "".join(lines)
 
 
-Say = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 
 NEEDED_BYTES = 600_000_000
-"""Of the environment, 350 MB, and of what pip unpacks at one time."""
+"""The environment (350 MB) and what pip unpacks meanwhile."""
 _PIP = (sys.executable, "-m", "pip")
 _OPTIONS = ("--only-binary", ":all:", "--no-compile", "--no-input", "--no-warn-script-location")
 _QUIET = ("--disable-pip-version-check", "--progress-bar", "off")
-# Nobody imports them, and compiling them would double the time.
+# Tests of packages are not imported, and compiling them would double the time.
 _LEFT_UNCOMPILED = r"/tests?/"
 
 
-async def install_packages(environment: PackageEnvironment, say: Say, pip: Command = _PIP) -> None:
-    """Make `environment` unless it stands; `say` hears now and then what is done.
+async def install_packages(environment: PackageEnvironment, say: ReportProgress, pip: Command = _PIP) -> None:
+    """Create `environment` unless it is complete; `say` receives progress messages.
 
-    Two processes make it once. What an interrupted one left is removed by the next, and so is what was not
-    used for a month. Raises `SandboxError` with what to do.
+    A lock serializes processes. Leftovers of interrupted installations, and environments that were unused for
+    a month, are removed. Raises `SandboxError` with what to do.
     """
     home = environment.path.parent
     try:
         await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
         async with file_lock(home / "lock", lambda: say("waiting for another program that prepares them")):
-            if not environment.stands:
-                await asyncio.to_thread(remove_unused, home)
+            if not environment.is_ready:
+                await asyncio.to_thread(remove_unused_environments, home)
                 await asyncio.to_thread(_require_space, home)
-                await _make(environment, say, pip)
+                await _create(environment, say, pip)
     except OSError as error:
-        raise SandboxError(_disk_words(home, error)) from error
+        raise SandboxError(_explain_disk_error(home, error)) from error
 
 
 def _require_space(home: Path) -> None:
@@ -280,15 +282,15 @@ def _require_space(home: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _disk_words(home: Path, error: OSError) -> str:
+def _explain_disk_error(home: Path, error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         need = f"They need {NEEDED_BYTES // 1_000_000} MB while they are installed"
         return f"There is no room for the sandbox's packages in {home}. {need}: make room, or set cache_dir."
     reason = error.strerror or str(error)
-    return f"The sandbox's packages cannot be kept in {home}: {reason}. Set cache_dir to another folder."
+    return f"The sandbox's packages cannot be stored in {home}: {reason}. Set cache_dir to another folder."
 
 
-async def _make(environment: PackageEnvironment, say: Say, pip: Command) -> None:
+async def _create(environment: PackageEnvironment, say: ReportProgress, pip: Command) -> None:
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, ".part", "", environment.path.parent))
     part = PackageEnvironment(scratch, environment.base, environment.requirements, environment.constraints)
     try:
@@ -299,7 +301,7 @@ async def _make(environment: PackageEnvironment, say: Say, pip: Command) -> None
         await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 
-async def _fill(part: PackageEnvironment, say: Say, pip: Command) -> None:
+async def _fill(part: PackageEnvironment, say: ReportProgress, pip: Command) -> None:
     say("making a virtual environment")
     base = (str(part.base), "-I")
     await _run((*base, "-m", "venv", "--without-pip", str(part.path)), say, part)
@@ -309,36 +311,36 @@ async def _fill(part: PackageEnvironment, say: Say, pip: Command) -> None:
     await _run((*pip, "--python", str(part.python), *install_them), say, part)
     say("compiling them")
     compile_them = ("-S", "-m", "compileall", "-q", "-x", _LEFT_UNCOMPILED, str(part.path / "lib"))
-    # Templates that are no Python yet fail to compile, and that is all right.
+    # Some packages contain templates that are not valid Python; their errors are ignored.
     await run_logged((*base, *compile_them), lambda line: None)
 
 
-async def _run(command: Command, say: Say, part: PackageEnvironment) -> None:
-    code, output = await run_logged(command, lambda line: _tell(line, say))
+async def _run(command: Command, say: ReportProgress, part: PackageEnvironment) -> None:
+    code, output = await run_logged(command, lambda line: _report_pip_line(line, say))
     if code:
-        raise SandboxError(_pip_words(output, part))
+        raise SandboxError(_explain_pip_error(output, part))
 
 
-def _tell(line: str, say: Say) -> None:
+def _report_pip_line(line: str, say: ReportProgress) -> None:
     if fetched := re.match(r"Downloading ([\w.]+-[\w.]+)", line):
         say(f"fetching {fetched[1]}")
     elif line.startswith("Installing "):
         say("installing them")
 
 
-def _pip_words(output: str, part: PackageEnvironment) -> str:
+def _explain_pip_error(output: str, part: PackageEnvironment) -> str:
     errors = [line for line in output.splitlines() if re.search("error", line, re.IGNORECASE)]
-    said = (errors or output.splitlines() or ["nothing"])[-1].strip()[:300]
+    message = (errors or output.splitlines() or ["nothing"])[-1].strip()[:300]
     if "No space left" in output:
-        return _disk_words(part.path.parent, OSError(errno.ENOSPC, ""))
+        return _explain_disk_error(part.path.parent, OSError(errno.ENOSPC, ""))
     if "Retrying (" in output:
-        what = "pip cannot reach its index. Look at the network and at pip's own settings"
+        what = "pip cannot reach its index. Check the network and pip's settings"
     elif "No module named pip" in output:
         what = f"pip is missing: run `{sys.executable} -m ensurepip`"
     elif "No module named venv" in output:
         what = f"{part.base} cannot make virtual environments: apt-get install -y python3-venv"
     else:
-        what = f"pip says: {said.rstrip('.')}. Look at sandbox.packages, and at the network"
+        what = f"pip reports: {message.rstrip('.')}. Check sandbox.packages and the network"
     return f"The sandbox's packages could not be installed: {what}; then run `maniple doctor`."
 
 
@@ -349,7 +351,7 @@ def _finish(part: PackageEnvironment) -> None:
 
 
 def _let_scripts_find_python(path: Path) -> None:
-    """Make scripts start the Python that comes first in PATH: this one will lie elsewhere."""
+    """Make scripts start the first Python of PATH: the environment is moved later."""
     here = re.compile(rb'"?' + re.escape(bytes(path / "bin")) + rb'/python[\d.]*"?')
     for script in (path / "bin").iterdir():
         if script.name.casefold().startswith("activate"):
@@ -370,16 +372,16 @@ _FONT_LIST_BYTES = 5_000_000
 
 
 async def find_broken_packages(environment: PackageEnvironment, sandbox: Sandbox) -> dict[str, str]:
-    """Return why packages cannot be imported, by name; nothing when all can.
+    """Return why packages cannot be imported, by name; empty when all can.
 
-    The first time, it keeps matplotlib's list of fonts for later sessions. Raises `SandboxError`.
+    The first check stores matplotlib's font list for later sessions. Raises `SandboxError`.
     """
     names = [package_name(one) for one in environment.requirements]
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-inspection-"))
     try:
         workspace = await asyncio.to_thread(Workspaces(folder).open, _KEY)
         completed = await sandbox.run_python(_program(names), key=_KEY, workspace=workspace)
-        await asyncio.to_thread(_keep_font_list, environment, workspace)
+        await asyncio.to_thread(_store_font_list, environment, workspace)
     finally:
         await sandbox.stop(_KEY)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -387,7 +389,7 @@ async def find_broken_packages(environment: PackageEnvironment, sandbox: Sandbox
         broken = json.loads(completed.stdout.splitlines()[-1])
         return {str(name): str(why) for name, why in broken.items()}
     except (ValueError, IndexError, AttributeError) as error:
-        raise SandboxError(f"The packages could not be tried: {completed.text()[-500:]}") from error
+        raise SandboxError(f"The packages could not be tested: {completed.text()[-500:]}") from error
 
 
 def _program(names: list[str]) -> str:
@@ -395,9 +397,9 @@ def _program(names: list[str]) -> str:
     return f"{text}\n\nprint_broken({names!r})\n"
 
 
-def _keep_font_list(environment: PackageEnvironment, workspace: Workspace) -> None:
+def _store_font_list(environment: PackageEnvironment, workspace: Workspace) -> None:
     if environment.font_list() is not None:
         return
     for name, size in workspace.files(10):
         if _FONT_LIST_NAME.fullmatch(name) and size <= _FONT_LIST_BYTES:
-            environment.keep_font_list(name, workspace.read(name, _FONT_LIST_BYTES).content)
+            environment.store_font_list(name, workspace.read(name, _FONT_LIST_BYTES).content)

@@ -1,4 +1,4 @@
-"""A tree of processes whose lives hang on its leader's, from its start to its end."""
+"""Process trees on the host, and the pipes for their input and output."""
 
 import asyncio
 import codecs
@@ -11,12 +11,12 @@ import termios
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 
-# How long the kernel may take to end a killed tree, on a machine that has much else to do.
+# How long the kernel may take to end a killed tree on a busy machine.
 _DEATH_SECONDS = 5.0
 
 
 class ProcessTree:
-    """A program that binds its children's lives to its own, as bwrap does with --die-with-parent."""
+    """A program whose children end with it, as those of `bwrap --die-with-parent` do."""
 
     def __init__(
         self,
@@ -28,10 +28,10 @@ class ProcessTree:
         environment: Mapping[str, str],
         given: int = subprocess.DEVNULL,
     ) -> None:
-        """Start it in a session of its own; `given` is what it reads. Raises `OSError` when that fails.
+        """Start it in a session of its own; `given` is its standard input. Raises `OSError` when that fails.
 
-        Not asyncio's subprocess: that one can be cancelled between the fork and the moment we know whom to
-        kill. Not in a worker thread: "parent" in die-with-parent means the thread that forked.
+        asyncio's subprocess can be cancelled after the fork and before the process id is known. A worker
+        thread is no option: "parent" in die-with-parent means the thread that forked.
         """
         self._process = subprocess.Popen(
             argv,
@@ -45,7 +45,7 @@ class ProcessTree:
         )
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = self._loop.create_future()
-        """Done when the leader has ended and is no zombie."""
+        """Done when the leader has ended and was reaped."""
         try:
             self._descriptor = os.pidfd_open(self._process.pid)
         except OSError:
@@ -56,22 +56,22 @@ class ProcessTree:
 
     @property
     def pid(self) -> int:
-        """The leader's; its own until `ended` is done."""
+        """The process id of the leader; it is not reused before `ended` is done."""
         return self._process.pid
 
     async def kill(self) -> None:
-        """End every process and wait for the leader's end, ten seconds at most; harmless afterwards."""
-        # Until `ended` nobody has waited for the process, so its id is still its own.
+        """Kill every process and wait up to ten seconds for the leader's end; later calls do nothing."""
+        # Before `ended` the process is not reaped, so its id is not reused.
         for kill in (self._kill_children, self._kill_group):
             if not self.ended.done():
                 kill()
                 await asyncio.wait({self.ended}, timeout=_DEATH_SECONDS)
 
     def _kill_children(self) -> None:
-        """Kill what the leader waits for, so that it lives to reap it; with no child yet, its whole group.
+        """Kill the leader's children, so that it can reap them; without a child, kill its group.
 
-        Were the leader killed first, its child would be left to the host's process 1, which in a container
-        is often the server and reaps nothing.
+        If the leader were killed first, process 1 of the host would inherit the child. In a container that is
+        often the server, which does not reap it.
         """
         children = _children(self.pid)
         for child in children:
@@ -87,15 +87,15 @@ class ProcessTree:
     def _reap(self) -> None:
         self._loop.remove_reader(self._descriptor)
         os.close(self._descriptor)
-        # The descriptor says that it has ended, so this does not wait.
+        # The descriptor was readable: the process has ended, so this does not block.
         self._process.wait()
         self.ended.set_result(None)
 
 
 def _children(process: int) -> list[int]:
-    """The children of a process with one thread; none on a kernel without that file."""
+    """Return the children of a single-threaded process; none on a kernel without that file."""
     try:
-        # Nothing on a disk is read here, so nothing is waited for.
+        # procfs does not block on a disk.
         descriptor = os.open(f"/proc/{process}/task/{process}/children", os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return []
@@ -107,13 +107,13 @@ def _children(process: int) -> list[int]:
         os.close(descriptor)
 
 
-# An endless writer would keep the event loop reading: past the limit it gets a pipe (64 KiB) per pause.
+# An endless writer would occupy the event loop: past the limit, one pipe (64 KiB) is read per pause.
 _PAUSE_SECONDS = 0.005
 _PIECE_BYTES = 65_536
 
 
 class TruncatedBuffer:
-    """The first and the last half of `limit_bytes`; what came between is counted and dropped."""
+    """Stores the first and the last half of `limit_bytes`; the middle is counted and dropped."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._half = limit_bytes // 2
@@ -133,17 +133,17 @@ class TruncatedBuffer:
         del self._tail[: -self._half]
 
     def text(self) -> str:
-        """Everything kept, with a line that says how much is missing in the middle."""
+        """Return the stored text, with a line that states how many bytes are missing in the middle."""
         missing = self._total - len(self._head) - len(self._tail)
         notice = f"\n[… {missing} bytes cut …]\n" if missing else ""
-        # Decoded together, so that a character across the seam survives when nothing was cut.
+        # Decoded as a whole: where nothing was cut, a character may cross the middle.
         return (bytes(self._head) + notice.encode() + bytes(self._tail)).decode(errors="replace")
 
 
 class OutputPipe:
-    """The reading end of a pipe that many calls print into, one after the other.
+    """The reading end of a pipe that receives the output of one call after the other.
 
-    What is printed between two calls, by processes that the first left behind, belongs to the second.
+    Output between two calls, of background processes, belongs to the second call.
     """
 
     def __init__(self, descriptor: int, limit_bytes: int) -> None:
@@ -153,34 +153,34 @@ class OutputPipe:
         self._loop = asyncio.get_running_loop()
         self._capture = TruncatedBuffer(limit_bytes)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._heard: Callable[[str], None] | None = None
+        self._on_text: Callable[[str], None] | None = None
         self._resumption: asyncio.TimerHandle | None = None
-        self._is_wanted = False
+        self._is_listening = False
         self._is_reading = True
         self.ended: asyncio.Future[None] = self._loop.create_future()
-        """Done when nobody holds the other end any more, or this one is closed."""
+        """Done when every writer has closed its end, or this end is closed."""
         self._loop.add_reader(descriptor, self._readable)
 
-    def listen(self, heard: Callable[[str], None] | None) -> None:
-        """Let `heard` have each piece from now on, as long as there is room within the limit.
+    def listen(self, on_text: Callable[[str], None] | None) -> None:
+        """Pass each piece to `on_text` from now on, up to the limit.
 
-        Until the next `take` whoever prints is never kept waiting for long.
+        Until the next `take`, writers are never blocked for long.
         """
-        self._heard = heard
-        self._is_wanted = True
+        self._on_text = on_text
+        self._is_listening = True
         self._resume()
 
     def take(self) -> str:
-        """All that has been printed until now; the next text begins after it."""
+        """Return all output so far; the next text starts after it."""
         self._drain()
         text, self._capture = self._capture.text(), TruncatedBuffer(self._limit_bytes)
-        self._heard = None
-        self._is_wanted = False
+        self._on_text = None
+        self._is_listening = False
         self._decoder.reset()
         return text
 
     def close(self) -> None:
-        """Stop reading; a second time does nothing."""
+        """Stop reading; a second call does nothing."""
         if self._descriptor < 0:
             return
         if self._resumption is not None:
@@ -191,7 +191,7 @@ class OutputPipe:
         self.ended.set_result(None)
 
     def _drain(self) -> None:
-        """Read what is there now, and not what a writer adds meanwhile."""
+        """Read what the pipe holds now, without what a writer adds meanwhile."""
         if self._descriptor < 0:
             return
         waiting = fcntl.ioctl(self._descriptor, termios.FIONREAD, b"\0" * 4)
@@ -204,8 +204,8 @@ class OutputPipe:
             return
         self._loop.remove_reader(self._descriptor)
         self._is_reading = False
-        # Between calls nobody wants more than there is room for: the pipe fills, and its writers wait.
-        if self._is_wanted:
+        # Between calls nothing beyond the limit is read: the pipe fills, and its writers block.
+        if self._is_listening:
             self._resumption = self._loop.call_later(_PAUSE_SECONDS, self._resume)
 
     def _resume(self) -> None:
@@ -220,61 +220,61 @@ class OutputPipe:
             return b""
         if not data:
             self.close()
-        elif self._heard is not None and not self._capture.is_full:
-            self._heard(self._decoder.decode(data))
+        elif self._on_text is not None and not self._capture.is_full:
+            self._on_text(self._decoder.decode(data))
         self._capture.data_received(data)
         return data
 
 
-_LAST_WORDS_BYTES = 8_192
-_LAST_WORDS_SECONDS = 1.0
+_ERROR_BYTES = 8_192
+_ERROR_SECONDS = 1.0
 
 
 class PipedProgram:
-    """Input, output and last words of a tree of processes; `open_pipes` makes it."""
+    """A program with pipes for its standard streams; `open_pipes` creates it."""
 
     def __init__(self, tree: ProcessTree, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._tree = tree
         self.reader = reader
-        """What it writes to its standard output."""
+        """Its standard output."""
         self.writer = writer
         """Its standard input."""
         self.ended = tree.ended
         """Done when its first process has ended."""
         self.reason = ""
-        """Why it was stopped by us, if it was."""
+        """Why this server stopped it; empty if it did not."""
         self._errors: OutputPipe | None = None
-        self._kept = AsyncExitStack()
+        self._resources = AsyncExitStack()
 
     @property
     def pid(self) -> int:
-        """The host's id of the process from which all others descend."""
+        """The host's process id of the ancestor of all its processes."""
         return self._tree.pid
 
-    def at_end(self, farewell: Callable[[], object]) -> None:
-        """Call `farewell` once, when everything has been stopped."""
-        self._kept.callback(farewell)
+    def on_end(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once, when everything has been stopped."""
+        self._resources.callback(callback)
 
-    def keep(self, opened: AsyncExitStack) -> None:
-        """Close what was `opened` for it, when everything has been stopped."""
-        self._kept.push_async_callback(opened.aclose)
+    def own(self, resources: AsyncExitStack) -> None:
+        """Close these resources when everything has been stopped."""
+        self._resources.push_async_callback(resources.aclose)
 
-    def overrun(self, reason: str) -> None:
-        """End its output for a limit's sake: whoever reads it hears the end, and stops the rest."""
+    def stop_for_limit(self, reason: str) -> None:
+        """End its output because of a limit; its reader sees the end and stops the program."""
         self.reason = reason
         self.reader.feed_eof()
 
-    def last_words(self) -> str:
-        """Return what it wrote to its standard error since this was asked last, cut in the middle."""
+    def take_errors(self) -> str:
+        """Return its standard error since the last call of this method, cut in the middle."""
         return self._errors.take().strip() if self._errors is not None else ""
 
-    def hear_errors(self, errors: OutputPipe) -> None:
-        """Take the pipe of its standard error over."""
+    def read_errors(self, errors: OutputPipe) -> None:
+        """Read its standard error from this pipe from now on."""
         errors.listen(lambda _: None)
         self._errors = errors
 
     async def stop(self) -> None:
-        """End every process of it, and wait for their end; a second time does nothing."""
+        """Kill every process of it and wait for their end; a second call does nothing."""
         self.writer.close()
         stopping = asyncio.ensure_future(self._settle())
         cancelled: asyncio.CancelledError | None = None
@@ -290,9 +290,9 @@ class PipedProgram:
     async def _settle(self) -> None:
         await self._tree.kill()
         if self._errors is not None:
-            await asyncio.wait({self._errors.ended}, timeout=_LAST_WORDS_SECONDS)
+            await asyncio.wait({self._errors.ended}, timeout=_ERROR_SECONDS)
             self._errors.close()
-        await self._kept.aclose()
+        await self._resources.aclose()
 
 
 async def open_pipes(
@@ -302,7 +302,7 @@ async def open_pipes(
     inherited: Iterable[int] = (),
     line_bytes: int,
 ) -> PipedProgram:
-    """Start a program; its reader takes lines of up to `line_bytes`. Raises `OSError` when that fails."""
+    """Start a program, whose reader accepts lines of up to `line_bytes`; raises `OSError` when that fails."""
     loop = asyncio.get_running_loop()
     with ExitStack() as theirs, ExitStack() as ours:
         given, giving = os.pipe()
@@ -312,8 +312,8 @@ async def open_pipes(
             theirs.callback(os.close, descriptor)
         giving_file = ours.enter_context(os.fdopen(giving, "wb", 0))
         reading_file = ours.enter_context(os.fdopen(reading, "rb", 0))
-        heard = OutputPipe(errors, _LAST_WORDS_BYTES)
-        ours.callback(heard.close)
+        error_pipe = OutputPipe(errors, _ERROR_BYTES)
+        ours.callback(error_pipe.close)
         tree = ProcessTree(
             argv, out=written, err=complaining, inherited=inherited, environment=environment, given=given
         )
@@ -331,6 +331,6 @@ async def open_pipes(
             raise
         ours.pop_all()
     program = PipedProgram(tree, reader, asyncio.StreamWriter(transport, protocol, None, loop))
-    program.hear_errors(heard)
-    program.at_end(output.close)
+    program.read_errors(error_pipe)
+    program.on_end(output.close)
     return program

@@ -1,9 +1,13 @@
-"""Opens files beneath a directory whose content nobody vouches for.
+"""Opens, measures and removes files in a directory that untrusted code can write to.
 
-Sandboxed code can plant symbolic links, hard links, pipes and devices in its workspace, and can swap
-them while the host looks. So the host never resolves a path there: it walks it one component at a time
-from an open directory, follows no link, and judges what it has opened, not what it is called. That is what
-`openat2` with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS does, without the kernel having to know it.
+Sandboxed code can plant symbolic links, hard links, pipes and devices in its workspace, and can swap them
+while the host looks. So the host never resolves a path there: it opens one component at a time from an open
+directory, follows no link, and checks the opened file instead of its name. `openat2` with RESOLVE_BENEATH and
+RESOLVE_NO_SYMLINKS does the same, but older kernels lack it.
+
+Code can also close folders (`chmod 000`): to hide files from the watchdog, from listings and from removal, or
+to lock out the next session. No mode of a folder in a workspace is binding; the host gives the owner its
+rights back.
 """
 
 import errno
@@ -21,21 +25,21 @@ from maniple.sandbox.host import give_away
 
 MAX_DEPTH = 32
 DRAFT = ".maniple-"
-"""How the names of files begin that are not whole yet."""
-# Without O_NONBLOCK, opening a planted pipe waits for ever.
+"""The prefix of files that are not complete yet."""
+# Without O_NONBLOCK, opening a planted pipe blocks for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def split_path(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
-    """The parts of a path that a model wrote; `root` is the directory's name inside the sandbox.
+    """Split a path that a model wrote; `root` is the directory's name inside the sandbox.
 
-    Raises `FileError` for `..`, for absolute paths beyond `root` and for what is no path at all.
+    Raises `FileError` for `..`, for absolute paths outside `root` and for invalid text.
     """
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise FileError(f"{path!a} is not a file name that can be written down; choose another.") from None
+        raise FileError(f"{path!a} is not a valid file name; choose another.") from None
     relative = path.removeprefix(root) if path == root or path.startswith(root + "/") else path
     if "\0" in path or (relative is path and path.startswith("/")):
         raise FileError(f"{path!r} is outside the workspace; name a file relative to it, such as notes.txt.")
@@ -49,9 +53,9 @@ def split_path(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
 
 @contextmanager
 def open_directory(root: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
-    """The descriptor of a directory beneath `root`; `make` makes the missing ones on the way.
+    """Yield the descriptor of a directory beneath `root`; `make` creates the missing ones on the way.
 
-    One that code has closed is opened to its owner again.
+    A folder that code has closed is opened to its owner again.
     """
     current = open_folder(root)
     try:
@@ -77,13 +81,13 @@ def _make_directory(name: str, parent: int) -> bool:
 
 @contextmanager
 def open_regular(name: str, directory: int) -> Iterator[int]:
-    """The descriptor of a regular file with one name, for reading; raises `FileError` for any other."""
+    """Yield the descriptor of a regular file with one name, for reading; raises `FileError` for any other."""
     descriptor = os.open(name, _READ, dir_fd=directory)
     try:
         found = os.fstat(descriptor)
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError
-        # A second name may be a file of someone else's, linked here.
+        # A hard link may lead to another user's file.
         if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
             raise FileError(f"{name!r} is not an ordinary file with one name, so it is not read.")
         yield descriptor
@@ -92,9 +96,9 @@ def open_regular(name: str, directory: int) -> Iterator[int]:
 
 
 def replace_file(name: str, directory: int, pieces: Iterable[bytes], mode: int | None = None) -> None:
-    """Write a whole new file, then give it its name: readers see the old content or all of the new.
+    """Replace a file atomically: readers see the old content or all of the new.
 
-    Without a `mode`, a program that is replaced can still be executed.
+    Without a `mode`, an executable file stays executable.
     """
     draft = f"{DRAFT}{os.urandom(8).hex()}"
     descriptor = os.open(draft, _CREATE, 0o644, dir_fd=directory)
@@ -107,7 +111,7 @@ def replace_file(name: str, directory: int, pieces: Iterable[bytes], mode: int |
             os.fchmod(descriptor, _mode(name, directory) if mode is None else mode)
             os.fsync(descriptor)
         os.rename(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:  # whatever happened, no draft is left
+    except BaseException:  # no draft is left behind
         with suppress(OSError):
             os.unlink(draft, dir_fd=directory)
         raise
@@ -124,21 +128,21 @@ def _mode(name: str, directory: int) -> int:
 TO_READ = stat.S_IRUSR | stat.S_IXUSR
 TO_CHANGE = stat.S_IRWXU
 TRIES = 20
-"""How often the host opens a folder to its owner again while code closes it as often."""
+"""How often the host reopens a folder that code keeps closing."""
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_folder(name: str | Path, parent: int | None = None, needed: int = TO_READ) -> int:
-    """The descriptor of a folder that its owner may use as `needed`, whatever its mode was; follows no link.
+    """Open a folder, give its owner the rights `needed` and return the descriptor; follows no link.
 
-    Raises `PermissionError`: with EPERM for a closed folder of somebody else's, with EACCES for one that is
-    closed as fast as it is opened. Raises other kinds of `OSError` as `os.open` does.
+    Raises `PermissionError`: with EPERM for a closed folder of another user, with EACCES for one that code
+    keeps closing. Raises other kinds of `OSError` as `os.open` does.
     """
     is_closed = False
     for _ in range(TRIES):
         try:
             if is_closed:
-                _let_in(name, parent)
+                _reopen_to_owner(name, parent)
             return _opened(name, parent, needed)
         except PermissionError as error:
             if error.errno == errno.EPERM:
@@ -148,7 +152,7 @@ def open_folder(name: str | Path, parent: int | None = None, needed: int = TO_RE
 
 
 def allow_owner(folder: int, needed: int = TO_READ) -> None:
-    """Give the owner of an open folder all rights in it, if one that is `needed` lacks."""
+    """Give the owner of an open folder all rights in it if one of those `needed` is missing."""
     mode = os.fstat(folder).st_mode
     if mode & needed != needed:
         os.fchmod(folder, stat.S_IMODE(mode) | TO_CHANGE)
@@ -164,8 +168,8 @@ def _opened(name: str | Path, parent: int | None, needed: int) -> int:
     return folder
 
 
-def _let_in(name: str | Path, parent: int | None) -> None:
-    """Through a descriptor, because the name may be a link by now, and chmod(2) follows links."""
+def _reopen_to_owner(name: str | Path, parent: int | None) -> None:
+    """Change the mode through a descriptor: the name may be a link by now, and chmod(2) follows links."""
     if parent is not None:
         allow_owner(parent)
     closed = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=parent)
@@ -177,13 +181,13 @@ def _let_in(name: str | Path, parent: int | None) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove `folder` with all that is in it; links are removed and not followed. Blocks on disk.
+    """Remove `folder` and its content; links are removed and not followed. Blocks on disk.
 
-    A tree that code has made can be deeper than a path is long and than this program may recurse, so each
-    folder in it is first moved to the top; one that is closed is opened to its owner. Nothing must write
-    there meanwhile. Raises `OSError`.
+    A tree can be deeper than the longest path and than the recursion limit, so each folder in it is first
+    moved to the top. Closed folders are opened to their owner. Nothing may write there meanwhile. Raises
+    `OSError`.
     """
-    # Random, because what is there already has names that code chose.
+    # Random, because code chose the existing names.
     start = int.from_bytes(os.urandom(8), "big")
     names = (f".removed-{number:x}" for number in count(start))
     root = open_folder(folder, needed=TO_CHANGE)
@@ -203,7 +207,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def _emptied(directory: int, root: int, names: Iterator[str]) -> list[str]:
-    """Unlink the files of `directory` and move its folders to `root`; their names there."""
+    """Unlink the files of `directory`, move its folders to `root` and return their names there."""
     moved = []
     with os.scandir(directory) as entries:
         found = [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
@@ -214,7 +218,7 @@ def _emptied(directory: int, root: int, names: Iterator[str]) -> list[str]:
             moved.append(name)
         else:
             moved.append(next(names))
-            os.close(open_folder(name, directory, TO_CHANGE))  # without which it cannot be moved
+            os.close(open_folder(name, directory, TO_CHANGE))  # a closed folder cannot be moved
             os.rename(name, moved[-1], src_dir_fd=directory, dst_dir_fd=root)
     return moved
 
@@ -225,10 +229,11 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """`size_bytes` are blocks, so that a hole costs nothing; `entries` are files and folders of any kind.
+    """`size_bytes` counts allocated blocks, so holes cost nothing.
 
-    `largest` are (path, bytes), largest first, of what was seen. `too_deep` names a folder below
-    `MAX_LEVELS` others, which was not looked into.
+    `entries` counts files and folders of any kind.
+    `largest` are the largest files seen, as (path, bytes), largest first. `too_deep` names a folder below
+    `MAX_LEVELS` others, which was not measured.
     """
 
     size_bytes: int
@@ -238,10 +243,10 @@ class DiskUse:
 
 
 def measure_disk_use(folder: Path, max_bytes: int, max_entries: int) -> DiskUse:
-    """Count until the end or until a limit is passed. Blocks on disk; follows no link.
+    """Measure a directory until its end or until a limit is exceeded. Blocks on disk; follows no link.
 
-    What vanishes meanwhile counts nothing; a folder that code has closed is opened to its owner again. Raises
-    `PermissionError` when code closes one as fast as that.
+    Files that vanish meanwhile do not count. A folder that code has closed is opened to its owner again.
+    Raises `PermissionError` when code keeps closing it.
     """
     size, entries = 0, 0
     largest: list[tuple[int, str]] = []
@@ -273,13 +278,13 @@ def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result | None]]:
     if root is None:
         return
     try:
-        yield from _beneath(root, "", 0)
+        yield from _walk_directory(root, "", 0)
     finally:
         os.close(root)
 
 
-def _beneath(directory: int, above: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
-    """One open directory for each level, and None for what lies too deep."""
+def _walk_directory(directory: int, above: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
+    """Yield entries, with None for a folder that is too deep; one directory per level is open."""
     with os.scandir(directory) as entries:
         for entry in entries:
             path = f"{above}{entry.name}"
@@ -288,10 +293,10 @@ def _beneath(directory: int, above: str, level: int) -> Iterator[tuple[str, os.s
                 continue
             yield path, found
             if stat.S_ISDIR(found.st_mode):
-                yield from _folder(directory, path, level + 1)
+                yield from _walk_folder(directory, path, level + 1)
 
 
-def _folder(parent: int, path: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
+def _walk_folder(parent: int, path: str, level: int) -> Iterator[tuple[str, os.stat_result | None]]:
     if level > MAX_LEVELS:
         yield path, None
         return
@@ -299,13 +304,13 @@ def _folder(parent: int, path: str, level: int) -> Iterator[tuple[str, os.stat_r
     if below is None:
         return
     try:
-        yield from _beneath(below, f"{path}/", level)
+        yield from _walk_directory(below, f"{path}/", level)
     finally:
         os.close(below)
 
 
 def _open(name: str | Path, parent: int | None = None) -> int | None:
-    """None for what is no folder any more, and for what another user keeps closed, to the code as to us."""
+    """Return None for a folder that has vanished, and for another user's closed one."""
     try:
         return open_folder(name, parent)
     except OSError as error:
@@ -315,7 +320,7 @@ def _open(name: str | Path, parent: int | None = None) -> int | None:
 
 
 def _status(name: str, directory: int) -> os.stat_result | None:
-    """None for what is gone; code may close the folder that it is in at any moment."""
+    """Return None for a file that has vanished; code may close its folder at any moment."""
     for _ in range(TRIES):
         try:
             return os.stat(name, dir_fd=directory, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""The sandbox as tools use it: a session for each thread, begun when it is needed, and not too many."""
+"""The sandbox as tools use it: one session per thread, started on demand, and a limited number of them."""
 
 import asyncio
 import logging
@@ -13,27 +13,30 @@ from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, S
 from maniple.sandbox.workspaces import BESIDE, Workspace
 
 _LOG = logging.getLogger(__name__)
-_GONE = "variables and background processes of earlier calls are gone; files are kept."
-_IDLE = f"The sandbox had not been used for a while and was stopped: {_GONE}"
-_NEEDED = f"The sandbox was stopped because others needed the place: {_GONE}"
-_ENDED = f"The sandbox ended since the last call: {_GONE}"
-_CANCELLED = f"An earlier call was cancelled, which stopped the sandbox: {_GONE}"
-_STOPPED = f"The sandbox was stopped with a cancelled run: {_GONE}"
-_MOST_REMEMBERED = 1_000
+_LOST = "variables and background processes of earlier calls are gone; files are kept."
+_IDLE = f"The sandbox had not been used for a while and was stopped: {_LOST}"
+_NEEDED = f"The sandbox was stopped because others needed the place: {_LOST}"
+_ENDED = f"The sandbox ended since the last call: {_LOST}"
+_CANCELLED = f"An earlier call was cancelled, which stopped the sandbox: {_LOST}"
+_STOPPED = f"The sandbox was stopped with a cancelled run: {_LOST}"
+_MAX_LOSS_NOTICES = 1_000
 
 
 class SessionMarker:
-    """Stands beside a workspace, out of reach of its code, while variables can be lost. Blocks on disk."""
+    """A file beside a workspace, out of reach of its code, while variables can be lost. Blocks on disk.
+
+    It survives the server, so that the next one can report the loss.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         path = workspace.path
         self._file = path.parent / BESIDE / path.name / "session"
         self.is_set = self._file.exists()
-        """Whether a call has ended in a session of which nobody has been told that it is gone."""
+        """Whether a session has run calls and its loss has not been reported yet."""
 
     def set(self, wanted: bool) -> None:
-        """Set it or take it away, as far as the disk lets itself be written."""
-        # Without it, only a hint is missing.
+        """Create or remove the file; a failure is ignored."""
+        # Without the file, only a hint is missing.
         with suppress(OSError):
             if wanted:
                 self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,120 +48,119 @@ class SessionMarker:
 
 @dataclass(frozen=True, slots=True)
 class EvictionPolicy:
-    """How long a session is left alone while others wait for its place."""
+    """How long a session may stay idle while other threads wait for its slot."""
 
     rest_seconds: float = 10
-    """Between two calls: a model writes the next one meanwhile."""
+    """After a call, in which a model writes the next one."""
     patience_seconds: float = 30
-    """After so long in line, a session makes room that is still used."""
+    """After this waiting time, a session is evicted although it is in use."""
 
 
 class SessionPool:
-    """Hands out places, first come first served.
+    """Hands out a limited number of session slots, first come first served.
 
-    For who waits in line, the session makes room whose holder is done. When there is none, the one that
-    has rested for longest: once it has rested for `rest_seconds`, or once who waits has done so for
-    `patience_seconds`. A holder whose calls follow one another without a rest is to look at `is_overdue`
-    between them.
+    For a waiting thread, a session that is marked as done is evicted first. Otherwise the session that has
+    been idle for longest is evicted, after `rest_seconds` of idle time or after `patience_seconds` of
+    waiting. A holder that is never idle checks `is_overdue` between its calls.
     """
 
     def __init__(
-        self, number: int, dismiss: Callable[[str], None], tenure: EvictionPolicy | None = None
+        self, number: int, evict: Callable[[str], None], policy: EvictionPolicy | None = None
     ) -> None:
-        """`dismiss` begins to end the session of a key, which then calls `release`."""
+        """`evict` starts to end the session of a key, which then calls `release`."""
         self._free = number
-        self._dismiss = dismiss
-        self._tenure = tenure or EvictionPolicy()
-        self._line: dict[asyncio.Future[None], float] = {}
-        self._resting: dict[str, float] = {}
-        """Since when, longest first."""
+        self._evict = evict
+        self._policy = policy or EvictionPolicy()
+        self._waiting: dict[asyncio.Future[None], float] = {}
+        self._idle: dict[str, float] = {}
+        """The time since when each key is idle, longest first."""
         self._done: dict[str, None] = {}
-        """Those of the resting that expect no call soon, longest first."""
-        self._asked: set[str] = set()
+        """The idle keys that expect no call soon, longest first."""
+        self._evicting: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def is_overdue(self) -> bool:
-        """Whether somebody has lost patience for whom nobody is making room yet."""
-        since = self._unserved()
-        return since is not None and _now() >= since + self._tenure.patience_seconds
+        """Whether a thread has waited for `patience_seconds` and no session is being evicted for it."""
+        since = self._first_unserved()
+        return since is not None and _now() >= since + self._policy.patience_seconds
 
     async def acquire(self) -> None:
-        """Wait for a place."""
+        """Wait for a slot."""
         if self._free:
             self._free -= 1
             return
         turn = asyncio.get_running_loop().create_future()
-        self._line[turn] = _now()
+        self._waiting[turn] = _now()
         self._make_room()
         try:
             await turn
         except asyncio.CancelledError:
-            self._line.pop(turn, None)
-            if not turn.cancelled():  # the place came in the moment of the cancellation
-                self._hand_on()
+            self._waiting.pop(turn, None)
+            if not turn.cancelled():  # it was granted at the moment of the cancellation
+                self._grant_next()
             raise
 
     def release(self, key: str) -> None:
-        """The session of this key has ended, or did not begin."""
+        """Return the slot of a session that has ended or failed to start."""
         self.mark_busy(key)
-        self._asked.discard(key)
-        self._hand_on()
+        self._evicting.discard(key)
+        self._grant_next()
 
     def mark_idle(self, key: str) -> None:
-        """A holder has no call under way and none that waits."""
+        """Note that a holder has no running and no waiting call."""
         self.mark_busy(key)
-        self._resting[key] = _now()
-        self._asked.discard(key)
+        self._idle[key] = _now()
+        self._evicting.discard(key)
         self._make_room()
 
     def mark_done(self, key: str) -> None:
-        """Who rests, if it does, expects no call soon."""
-        if key in self._resting:
+        """Note that an idle holder expects no call soon."""
+        if key in self._idle:
             self._done[key] = None
             self._make_room()
 
     def mark_busy(self, key: str) -> None:
-        """A call of this key comes, whether it holds a place or not."""
-        self._resting.pop(key, None)
+        """Note that a call of this key arrives, whether it holds a slot or not."""
+        self._idle.pop(key, None)
         self._done.pop(key, None)
 
     def close(self) -> None:
-        """Let everybody in who waits, to find out that it is too late."""
-        self._silence()
-        for turn in self._line:
+        """Wake all waiting threads, which then find that the sandbox is closed."""
+        self._cancel_timer()
+        for turn in self._waiting:
             if not turn.done():
                 turn.set_result(None)
-        self._line.clear()
+        self._waiting.clear()
 
-    def _hand_on(self) -> None:
-        while self._line:
-            turn = next(iter(self._line))
-            del self._line[turn]
+    def _grant_next(self) -> None:
+        while self._waiting:
+            turn = next(iter(self._waiting))
+            del self._waiting[turn]
             if not turn.done():
                 turn.set_result(None)
                 return
         self._free += 1
 
-    def _unserved(self) -> float | None:
-        """Since when the first one waits for whom nobody makes room."""
-        return next(islice(self._line.values(), len(self._asked), None), None)
+    def _first_unserved(self) -> float | None:
+        """Return since when the first thread waits for which no session is being evicted."""
+        return next(islice(self._waiting.values(), len(self._evicting), None), None)
 
     def _make_room(self) -> None:
-        """Ask as many to leave as wait in line and may be asked; come again when the next one may be."""
-        self._silence()
-        while self._resting and (waits_since := self._unserved()) is not None:
-            key = next(iter(self._done), None) or next(iter(self._resting))
-            tenure = self._tenure
-            due = min(self._resting[key] + tenure.rest_seconds, waits_since + tenure.patience_seconds)
+        """Evict one session per waiting thread as far as the policy permits, and set a timer for the next."""
+        self._cancel_timer()
+        while self._idle and (waits_since := self._first_unserved()) is not None:
+            key = next(iter(self._done), None) or next(iter(self._idle))
+            policy = self._policy
+            due = min(self._idle[key] + policy.rest_seconds, waits_since + policy.patience_seconds)
             if key not in self._done and due > _now():
                 self._timer = asyncio.get_running_loop().call_at(due, self._make_room)
                 return
             self.mark_busy(key)
-            self._asked.add(key)
-            self._dismiss(key)
+            self._evicting.add(key)
+            self._evict(key)
 
-    def _silence(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -168,36 +170,36 @@ Call = Callable[[SandboxSession], Awaitable[ExecutionResult]]
 
 
 During = AbstractAsyncContextManager[object]
-"""Entered when the thread's turn has come, left before the next turn."""
+"""Entered before each call of the thread and left after it."""
 
 
 @dataclass(slots=True)
 class SessionSlot:
-    """What is kept of a thread."""
+    """The state of one thread."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
     session: SandboxSession | None = None
     folder: tuple[int, int] = (0, 0)
-    """Which directory the session works in: device and inode."""
+    """The device and inode of the directory that the session works in."""
     mark: SessionMarker | None = None
     is_leaving: bool = False
     alarm: asyncio.TimerHandle | None = None
 
 
 class Sandbox:
-    """Runs each thread's calls in its own session, one after the other.
+    """Runs the calls of each thread in a session of its own, one after the other.
 
-    At most `settings.concurrent` sessions live at once. Who finds no place waits, first come first served;
-    `places.py` says which session makes room. One that was idle for `settings.idle_seconds` ends anyway.
+    At most `settings.concurrent` sessions exist at a time. Further threads wait, first come first served, and
+    `SessionPool` chooses the session to evict. A session ends after `settings.idle_seconds` without a call.
     """
 
     def __init__(
-        self, backend: SandboxBackend, settings: SandboxSettings, tenure: EvictionPolicy | None = None
+        self, backend: SandboxBackend, settings: SandboxSettings, policy: EvictionPolicy | None = None
     ) -> None:
         self._backend = backend
         self._settings = settings
-        self._pool = SessionPool(settings.concurrent, self._make_room, tenure)
+        self._pool = SessionPool(settings.concurrent, self._make_room, policy)
         self._slots: dict[str, SessionSlot] = {}
         self._ends: set[asyncio.Task[None]] = set()
         self._lost: dict[str, str] = {}
@@ -205,12 +207,12 @@ class Sandbox:
 
     @property
     def name(self) -> str:
-        """The backend's."""
+        """The name of the backend."""
         return self._backend.name
 
     @property
     def output_bytes(self) -> int:
-        """How much of each stream of a call is kept."""
+        """How many bytes of each output stream of a call are returned."""
         return self._settings.output_bytes
 
     async def run_python(
@@ -242,22 +244,22 @@ class Sandbox:
         )
 
     def mark_idle(self, key: str) -> None:
-        """Expect no call of a thread soon; its session stays until somebody needs the place."""
+        """Expect no call of a thread soon; its session stays until another thread needs the slot."""
         self._pool.mark_done(key)
 
     async def stop(self, key: str) -> None:
-        """End a thread's session when its calls under way have ended; its next call is told of that."""
+        """End a thread's session after its running calls; the next call reports the loss."""
         if (slot := self._slots.get(key)) is not None:
-            await self._vacate(key, slot, _STOPPED)
+            await self._end_session(key, slot, _STOPPED)
 
     async def close(self) -> None:
-        """End every session; calls are refused from now on."""
+        """End every session and refuse all further calls."""
         self._closed = True
         self._pool.close()
         slots = list(self._slots.values())
         await asyncio.gather(*(slot.session.stop() for slot in slots if slot.session), return_exceptions=True)
         for slot in slots:
-            _silence(slot)
+            _cancel_timer(slot)
         await asyncio.gather(*self._ends)
 
     async def _run(
@@ -268,45 +270,45 @@ class Sandbox:
         self._pool.mark_busy(key)
         try:
             async with slot.turn:
-                _silence(slot)
+                _cancel_timer(slot)
                 session: SandboxSession | None = None
                 try:
                     async with during or nullcontext():
-                        # Nothing is awaited between the look whether it lives and the call.
+                        # Nothing is awaited between the check that it is alive and the call.
                         session = await self._session(key, slot, workspace)
                         completed = await call(session)
                 except asyncio.CancelledError:
                     if session is not None and not session.is_alive:
-                        self._remember(key, _CANCELLED)
+                        self._note_loss(key, _CANCELLED)
                     raise
                 finally:
-                    self._look_after(key, slot)
+                    self._release_if_ended(key, slot)
                 lost = filter(None, (self._lost.pop(key, ""), completed.lost))
                 if slot.mark is not None and slot.mark.is_set != (slot.session is not None):
                     await asyncio.to_thread(slot.mark.set, slot.session is not None)
                 return replace(completed, lost=" ".join(lost))
         finally:
             slot.waiting -= 1
-            self._settle(key, slot)
+            self._update_idle(key, slot)
 
     async def _session(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
-        """The thread's living session, or a new one in a place of its own."""
+        """Return the thread's session, or start a new one in a slot of its own."""
         session = slot.session
         if session is None:
-            return await self._begin(key, slot, workspace)
+            return await self._start_session(key, slot, workspace)
         is_same_folder = slot.folder == await asyncio.to_thread(_folder, workspace)
         if not session.is_alive:
-            self._remember(key, _ended(session))
+            self._note_loss(key, _ended(session))
         elif is_same_folder and not self._pool.is_overdue:
             return session
         elif is_same_folder:
-            self._remember(key, _NEEDED)
-        # Otherwise the thread's files were removed and begun anew; what is mounted inside are the old ones.
+            self._note_loss(key, _NEEDED)
+        # Otherwise the workspace was removed and created again; the session still mounts the old one.
         await session.stop()
-        self._leave(key, slot)
-        return await self._begin(key, slot, workspace)
+        self._release(key, slot)
+        return await self._start_session(key, slot, workspace)
 
-    async def _begin(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
+    async def _start_session(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
         self._refuse_when_closed()
         await self._pool.acquire()
         try:
@@ -314,35 +316,35 @@ class Sandbox:
             slot.folder = await asyncio.to_thread(_folder, workspace)
             slot.mark = await asyncio.to_thread(SessionMarker, workspace)
             if slot.mark.is_set and not self._lost.get(key):
-                self._remember(key, _ENDED)  # in a server before this one
+                self._note_loss(key, _ENDED)  # in an earlier server process
             session = await self._backend.start(workspace)
             if self._closed:
                 await session.stop()
             self._refuse_when_closed()
-        except BaseException:  # the place is not taken after all
+        except BaseException:  # the slot is not used after all
             self._pool.release(key)
             raise
         slot.session = session
         return session
 
-    def _remember(self, key: str, lost: str) -> None:
-        """Let the thread's next call tell what it has lost."""
+    def _note_loss(self, key: str, lost: str) -> None:
+        """Let the thread's next call report what it has lost."""
         self._lost[key] = lost
-        if len(self._lost) > _MOST_REMEMBERED:
+        if len(self._lost) > _MAX_LOSS_NOTICES:
             del self._lost[next(iter(self._lost))]
 
     def _make_room(self, key: str) -> None:
-        """Let a session go whose place somebody else needs."""
+        """Evict a session whose slot another thread needs."""
         slot = self._slots[key]
         if not slot.is_leaving:
             self._dismiss(key, slot, _NEEDED)
 
-    def _look_after(self, key: str, slot: SessionSlot) -> None:
-        """A call has ended: a session that ended with it leaves its place."""
+    def _release_if_ended(self, key: str, slot: SessionSlot) -> None:
+        """Release the slot of a session that ended with its call."""
         if slot.session is not None and not slot.session.is_alive:
-            self._leave(key, slot)
+            self._release(key, slot)
 
-    def _settle(self, key: str, slot: SessionSlot) -> None:
+    def _update_idle(self, key: str, slot: SessionSlot) -> None:
         if slot.waiting or slot.is_leaving:
             return
         if slot.session is None:
@@ -353,22 +355,22 @@ class Sandbox:
         slot.alarm = loop.call_later(self._settings.idle_seconds, self._dismiss, key, slot, _IDLE)
         self._pool.mark_idle(key)
 
-    def _leave(self, key: str, slot: SessionSlot) -> None:
+    def _release(self, key: str, slot: SessionSlot) -> None:
         slot.session = None
         self._pool.release(key)
 
-    def _dismiss(self, key: str, slot: SessionSlot, why: str) -> None:
+    def _dismiss(self, key: str, slot: SessionSlot, reason: str) -> None:
         """Stop an idle session in the background."""
         slot.is_leaving = True
-        task = asyncio.get_running_loop().create_task(self._vacate(key, slot, why))
+        task = asyncio.get_running_loop().create_task(self._end_session(key, slot, reason))
         self._ends.add(task)
         task.add_done_callback(self._ends.discard)
 
-    async def _vacate(self, key: str, slot: SessionSlot, why: str) -> None:
+    async def _end_session(self, key: str, slot: SessionSlot, reason: str) -> None:
         slot.is_leaving = True
         try:
             async with slot.turn:
-                _silence(slot)
+                _cancel_timer(slot)
                 if slot.session is None:
                     return
                 try:
@@ -376,18 +378,18 @@ class Sandbox:
                 except SandboxError as error:
                     _LOG.warning("The sandbox of thread %s could not be stopped: %s", key, error)
                 finally:
-                    self._remember(key, why)
-                    self._leave(key, slot)
+                    self._note_loss(key, reason)
+                    self._release(key, slot)
         finally:
             slot.is_leaving = False
-            self._settle(key, slot)
+            self._update_idle(key, slot)
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
-            raise SandboxError("The sandbox is closed; it is too late to run code.")
+            raise SandboxError("The sandbox is closed, so the code was not run. Restart the server.")
 
 
-def _silence(slot: SessionSlot) -> None:
+def _cancel_timer(slot: SessionSlot) -> None:
     if slot.alarm is not None:
         slot.alarm.cancel()
         slot.alarm = None
@@ -396,13 +398,13 @@ def _silence(slot: SessionSlot) -> None:
 def _folder(workspace: Workspace) -> tuple[int, int]:
     try:
         found = workspace.path.lstat()
-    except OSError:  # the backend will say what is wrong with it
+    except OSError:  # the backend reports what is wrong with it
         return 0, 0
     return found.st_dev, found.st_ino
 
 
 def _ended(session: SandboxSession) -> str:
-    """Why a session ended between two calls."""
+    """Return why a session ended between two calls."""
     return str(getattr(session, "ending", "")) or _ENDED
 
 

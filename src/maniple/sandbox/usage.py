@@ -1,8 +1,17 @@
-"""What the processes of one sandbox take together, seen from the host.
+"""Measures the resources that all processes of one sandbox use together, from the host.
 
-A sandbox has its own /proc, which lists exactly the processes of its namespace, those among them that
-left their parent. The host reaches it through the root directory of a process inside (proc(5)): one
-listing for each look, whatever else runs on the host.
+A sandbox has its own /proc, which lists exactly the processes of its namespace, including those that left
+their parent. The host reaches it through the root directory of a process inside (proc(5)), so a measurement
+costs one listing, whatever else runs on the host.
+
+A process can outlive its first thread; then only its other threads report its data. A process without memory
+has ended even if it was not reaped; its entries are forbidden to an ordinary user, as if it were root's.
+
+Removed files can still be open or mapped. Any user may see the target of a descriptor, but only root that of
+a mapping. An ordinary user sees how far a mapping reaches into a file, not the file's size: such a file
+counts as far as it is mapped, and as `_UNSEEN_BYTES` at least, so that there cannot be many. The size of
+files that wait in a socket is invisible; only their presence shows. Shared memory that processes have mostly
+unmapped is invisible to an ordinary user, too.
 """
 
 import os
@@ -19,34 +28,33 @@ _SHARED = re.compile(rb"^RssShmem:\s+(\d+) kB", re.MULTILINE)
 _PART_OF_OWN = re.compile(rb"^(?:Pss_Anon|SwapPss):\s+(\d+) kB", re.MULTILINE)
 _PART_OF_SHARED = re.compile(rb"^Pss_Shmem:\s+(\d+) kB", re.MULTILINE)
 _SOCKETS = re.compile(rb"^sockets: used (\d+)", re.MULTILINE)
-# What an unread unix socket can hold: twice the usual net.core.wmem_max.
+# The capacity of an unread unix socket: twice the usual net.core.wmem_max.
 _SOCKET_BYTES = 425_984
-# What the kernel keeps for an empty file in memory and its name.
+# Kernel memory for an empty file on tmpfs and its name.
 _INODE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """`memory_bytes` is what would be free if the sandbox were gone; the page cache is not in it."""
+    """`memory_bytes` is the memory that the end of the sandbox would free, without the page cache."""
 
     memory_bytes: int
     processes: int
 
 
 class SandboxInspector:
-    """A living sandbox's processes and its files in memory.
+    """Measures a running sandbox: its processes and its files in memory.
 
-    Every method blocks, for 0.1 to 0.5 ms a process, and raises `OSError` when something could not be
-    counted.
+    Every method blocks for 0.1 to 0.5 ms per process, and raises `OSError` when a measurement fails.
     """
 
     def __init__(self, processes: int, in_memory: tuple[int, ...]) -> None:
-        """Takes over open directories: the sandbox's /proc and its file systems in memory."""
+        """Take ownership of open directories: the sandbox's /proc and its file systems in memory."""
         self._table = ProcessTable(processes)
         self._in_memory = in_memory
         self._shared_bytes = 0
         self.is_in_flight = False
-        """Whether, at the last look for unlinked files, some were on their way through a socket."""
+        """Whether files waited in a socket at the last search for unlinked files."""
 
     def close(self) -> None:
         self._table.close()
@@ -54,11 +62,12 @@ class SandboxInspector:
             os.close(descriptor)
 
     def usage(self, memory_limit_bytes: int) -> ResourceUsage:
-        """Count memory cheaply; exactly, at about 1 ms for 100 MB, only where that is over the limit.
+        """Estimate the memory; measure exactly (1 ms per 100 MB) only where the estimate exceeds the limit.
 
-        The cheap sum counts a page that a fork left to both processes twice. The kernel tells in one number
-        what processes share without a file and what they map of files in memory, which count already. So
-        the greater counts, this number or those files: nothing twice, and too little by those files at most.
+        The estimate counts a page that two processes share after a fork twice. The kernel reports anonymous
+        shared memory and mapped files on tmpfs in one number, and the latter already count. So the greater of
+        this number and those files counts: nothing counts twice, and the result is too small by those files
+        at most.
         """
         pids = self._table.pids()
         in_files, sockets = self._tmpfs_bytes() + self._shared_bytes, self._socket_bytes()
@@ -73,10 +82,10 @@ class SandboxInspector:
         return ResourceUsage(memory, len(pids))
 
     def unlinked_bytes(self, workspace: Path) -> int:
-        """What files of `workspace` take that have no name any more and are still open or mapped.
+        """Return the bytes of removed files of `workspace` that are still open or mapped.
 
-        Finds memory that processes share without a file, too, which belongs to none of them and is kept
-        by a single mapped page; from then on `usage` counts it.
+        Also finds anonymous shared memory, which belongs to no process and stays as long as one page is
+        mapped; from then on `usage` counts it.
         """
         found = UnlinkedFileSearch(self._table, workspace).found()
         self._shared_bytes = found.memory_bytes
@@ -84,19 +93,19 @@ class SandboxInspector:
         return found.disk_bytes
 
     def _resident(self, pid: str) -> tuple[int, int]:
-        """What is its own and what it shares, in bytes."""
-        living = self._table.living(pid)
+        """Return the private and the shared memory of a process, in bytes."""
+        living = self._table.find_live_thread(pid)
         return _amounts(_OWN, _SHARED, living.status) if living else (0, 0)
 
     def _part(self, pid: str) -> tuple[int, int]:
-        """Its part of what it has with others; all of that where the kernel does not tell the part."""
-        living = self._table.living(pid)
+        """Return its proportional share of memory; all of it where the kernel does not report the share."""
+        living = self._table.find_live_thread(pid)
         if living is None:
             return 0, 0
         with suppress(PermissionError):
-            told = self._table.read(f"{living.place}/smaps_rollup")
-            if _PART_OF_OWN.search(told):
-                return _amounts(_PART_OF_OWN, _PART_OF_SHARED, told)
+            rollup = self._table.read(f"{living.place}/smaps_rollup")
+            if _PART_OF_OWN.search(rollup):
+                return _amounts(_PART_OF_OWN, _PART_OF_SHARED, rollup)
         return _amounts(_OWN, _SHARED, living.status)
 
     def _tmpfs_bytes(self) -> int:
@@ -117,11 +126,14 @@ def _sum_kilobytes(pattern: re.Pattern[bytes], text: bytes) -> int:
 
 
 def find_inspector(leader: int) -> SandboxInspector | None:
-    """The sandbox that host process `leader` has started, or None while there is none yet."""
+    """Return an inspector of the sandbox that host process `leader` has started.
+
+    None if there is none yet.
+    """
     host = Path("/proc").stat().st_dev
     for pid in _descendants(leader):
         root = f"/proc/{pid}/root"
-        with suppress(OSError):  # it is being set up, or ends
+        with suppress(OSError):  # it is starting or ending
             if Path(f"{root}/proc/1").stat().st_dev != host:
                 return _opened(root)
     return None
@@ -140,7 +152,7 @@ def _opened(root: str) -> SandboxInspector:
 
 
 def _descendants(leader: int) -> Iterator[int]:
-    """The process and its children's children, as far as their first threads started them."""
+    """Yield the process and its descendants that were started by first threads."""
     pending = [leader]
     for pid in pending:
         yield pid
@@ -149,30 +161,33 @@ def _descendants(leader: int) -> Iterator[int]:
 
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# How a process, or a whole namespace, that ended meanwhile shows. Any other error is the caller's: what
-# cannot be counted must not count as nothing.
+# The errors for a process or namespace that has ended meanwhile. Any other error goes to the caller: what
+# cannot be measured must not count as nothing.
 GONE = (FileNotFoundError, ProcessLookupError)
 _HAS_MEMORY = re.compile(rb"^RssAnon:", re.MULTILINE)
 _ONE_THREAD = re.compile(rb"^Threads:\s+[01]$", re.MULTILINE)
-# For threads that end while they are looked at.
+# Threads can end while they are examined.
 _ATTEMPTS = 3
-# The kernel gives at most a page of most files at a time, whatever is asked for.
+# The kernel returns at most one page of most files per read.
 _PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class LiveThread:
-    """A thread that tells of its process: where, below /proc, and its `status`."""
+    """A thread that reports data of its process: its path below /proc and its `status`."""
 
     place: str
     status: bytes
 
 
 class ProcessTable:
-    """Every method blocks, and raises `OSError` for what could not be read of a living process."""
+    """The /proc of one sandbox.
+
+    Every method blocks; raises `OSError` for unreadable data of a live process.
+    """
 
     def __init__(self, directory: int) -> None:
-        """Takes over an open directory, the sandbox's /proc."""
+        """Take ownership of an open directory, the sandbox's /proc."""
         self.directory = directory
 
     def close(self) -> None:
@@ -182,7 +197,7 @@ class ProcessTable:
         return self._numbers(self.directory)
 
     def threads(self, pid: str) -> list[str]:
-        """The places of all threads of a process, ended ones too."""
+        """Return the paths of all threads of a process, ended ones too."""
         with suppress(*GONE):
             folder = os.open(f"{pid}/task", DIRECTORY, dir_fd=self.directory)
             try:
@@ -191,10 +206,10 @@ class ProcessTable:
                 os.close(folder)
         return []
 
-    def living(self, pid: str) -> LiveThread | None:
-        """The first thread that lives; None of a process that has ended, or is ending.
+    def find_live_thread(self, pid: str) -> LiveThread | None:
+        """Return the first live thread; None for a process that has ended or is ending.
 
-        Raises `OSError` when threads end sooner than they can be asked, and others begin.
+        Raises `OSError` when threads end faster than they can be examined while others start.
         """
         known: set[str] = set()
         for _ in range(_ATTEMPTS):
@@ -207,21 +222,21 @@ class ProcessTable:
             for place in places:
                 if _HAS_MEMORY.search(status := self.read(f"{place}/status")):
                     return LiveThread(place, status)
-            # One that is ending begins no more threads.
+            # An ending process starts no more threads.
             if known and not known.issuperset(places):
-                raise OSError("the threads of a process end too fast to be looked at")
+                raise OSError("the threads of a process end too fast to be examined")
             known.update(places)
         return None
 
-    def lives(self, place: str) -> bool:
+    def is_alive(self, place: str) -> bool:
         return _HAS_MEMORY.search(self.read(f"{place}/status")) is not None
 
     def read(self, name: str) -> bytes:
-        """The first page of a file, which is all of a short one; empty where it is gone."""
+        """Return the first page of a file, which is all of a short one; empty if it has vanished."""
         return next(self._pages(name), b"")
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """All of a file, in lines."""
+        """Yield all lines of a file."""
         rest = b""
         for page in self._pages(name):
             *lines, rest = (rest + page).split(b"\n")
@@ -242,32 +257,32 @@ class ProcessTable:
         return []
 
 
-# How the kernel names memory that was mapped to be shared with child processes.
+# The kernel's name for anonymous memory shared with child processes.
 _SHARED_MEMORY = "/dev/zero"
 # from-to mode offset device inode name
 _MAPPING = re.compile(rb"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ (\d+) +(/.*) \(deleted\)$")
-# What may wait in a unix socket (Linux 5.6 and later say so).
+# Descriptors that wait in a unix socket (Linux 5.6 and later report them).
 _IN_FLIGHT = re.compile(rb"scm_fds:\s+[1-9]\d*")
 _BLOCK = 512
-# More than the shared libraries that an installer replaces while they are in use usually have.
+# More than the size of most shared libraries, which an installer may replace while they are in use.
 _UNSEEN_BYTES = 8 << 20
-# Of lists of mappings; some hundred thousand of them, for which other sandboxes have to wait.
+# A limit for lists of mappings: other sandboxes wait while they are read.
 _MAX_LISTED_BYTES = 16 << 20
 _HIDDEN = (
-    "a process hides its open files, as programs do that nobody may read or that call prctl with "
-    "PR_SET_DUMPABLE; do without it"
+    "a process hides its open files, as unreadable programs and callers of prctl(PR_SET_DUMPABLE) do; "
+    "do not use them"
 )
 
 
 @dataclass(slots=True)
 class UnlinkedFiles:
-    """Bytes by inode: of files, of memory that processes share without a file, of what is only mapped."""
+    """Bytes by inode: of open files, of anonymous shared memory, of files that are only mapped."""
 
     disk: dict[int, int] = field(default_factory=dict[int, int])
     memory: dict[int, int] = field(default_factory=dict[int, int])
     mapped: dict[int, int] = field(default_factory=dict[int, int])
     sockets: dict[int, bool] = field(default_factory=dict[int, bool])
-    """Whether files, or more sockets, wait in each to be received."""
+    """By inode, whether descriptors wait in the socket."""
 
     @property
     def disk_bytes(self) -> int:
@@ -284,7 +299,7 @@ class UnlinkedFiles:
 
 
 class UnlinkedFileSearch:
-    """One look for unlinked files of a workspace; blocks, and raises `OSError` for what may not be seen."""
+    """Finds unlinked files of a workspace; blocks, and raises `OSError` for hidden data."""
 
     def __init__(self, table: ProcessTable, workspace: Path) -> None:
         self._table = table
@@ -295,10 +310,10 @@ class UnlinkedFileSearch:
 
     def found(self) -> UnlinkedFiles:
         for pid in self._table.pids():
-            # A thread may have descriptors of its own.
+            # A thread can have descriptors of its own.
             for place in self._table.threads(pid):
                 self._allowed(self._open_files, place)
-            if living := self._table.living(pid):
+            if living := self._table.find_live_thread(pid):
                 self._allowed(self._mapped_files, living.place)
         return self._found
 
@@ -306,8 +321,8 @@ class UnlinkedFileSearch:
         try:
             look(place)
         except PermissionError:
-            # It may have ended before, or while it was asked.
-            if self._table.lives(place):
+            # It may have ended meanwhile.
+            if self._table.is_alive(place):
                 raise PermissionError(_HIDDEN) from None
 
     def _open_files(self, place: str) -> None:
@@ -333,10 +348,10 @@ class UnlinkedFileSearch:
             yield line
             self._listed_bytes += len(line)
             if self._listed_bytes > _MAX_LISTED_BYTES:
-                raise OSError("the processes have too many mappings to be looked at")
+                raise OSError("the processes have too many mappings to be examined")
 
     def _note(self, folder: str) -> list[tuple[str, int]]:
-        """Count what is unlinked in there; return the name and inode of each socket."""
+        """Count the unlinked files of a folder of descriptors; return the name and inode of each socket."""
         sockets: list[tuple[str, int]] = []
         with suppress(*GONE):
             where = os.open(folder, DIRECTORY, dir_fd=self._table.directory)
@@ -360,13 +375,16 @@ class UnlinkedFileSearch:
             self._found.disk[found.st_ino] = found.st_blocks * _BLOCK
 
     def _inner_workspace(self) -> bytes:
-        """Where the code sees the workspace; the host's own files may be replaced at any time."""
+        """Return the mount point of the workspace inside.
+
+        The host's other files may be replaced at any time.
+        """
         if self._root is None:
             self._root = next(filter(self._is_workspace, self._mount_points()), b"/") + b"/"
         return self._root
 
     def _mount_points(self) -> Iterator[bytes]:
-        # Process 1 has no mounts any more while the sandbox ends; that is told as a wrong argument.
+        # While the sandbox ends, process 1 has no mounts; the kernel then returns EINVAL.
         with suppress(OSError):
             for line in self._table.lines("1/mountinfo"):
                 yield line.split(b" ")[4]

@@ -1,11 +1,12 @@
-"""Holds the processes of a sandbox together to limits that the kernel applies to each of them alone.
+"""Enforces limits over all processes of a sandbox together; the kernel limits only each single process.
 
-One thread looks at every sandbox ten times a second, and at its files twice a second or when the disk
-fills; at a quiet one half as often. A control group would do this better, but only where the server was
-given a part of the tree; this works everywhere. It does not see what the kernel keeps for a process besides
-its pages, which the limits on processes and open files bound; nor how large removed files are that are on
-their way through a socket, so that may last for a moment only; nor the memory of processes that hand it on to
-another and end, again and again within microseconds, of which a machine runs as many as it has processors.
+One thread checks every sandbox ten times a second and its files twice a second, or when the disk fills; an
+idle one half as often. Control groups would do this better, but need a delegated subtree; this works
+everywhere.
+
+The watchdog does not see kernel memory besides pages (the limits on processes and open files bound it), the
+size of removed files that wait in a socket (so they may stay there only for a moment), and the memory of
+processes that pass it on and end within microseconds (a machine runs as many of them as it has processors).
 """
 
 import asyncio
@@ -26,28 +27,31 @@ from maniple.sandbox.workspaces import Workspace
 
 _INTERVAL_SECONDS = 0.1
 _DISK_SECONDS = 0.5
-# One that takes the same as at the last look, as most do that wait for their next call.
+# Applies to a sandbox with unchanged usage; most wait for their next call.
 _QUIET_TIMES_LONGER = 2
-# A sandbox that makes looking expensive is looked at less often: for a third, a fifth of the time.
+# A sandbox that is expensive to check is checked less often: for a third or a fifth of the time.
 _MEMORY_SHARE, _DISK_SHARE = 3, 5
-# A program that starts another shares its memory with it for a moment, and the kernel counts it twice.
-_LOOKS, _AGAIN_SECONDS = 3, 0.025
+# A program that starts another one shares its memory with it for a moment, and the kernel counts it twice.
+_CHECKS_IN_A_ROW, _AGAIN_SECONDS = 3, 0.025
 _START_SECONDS = 10.0
-# Of the limit: when as much has gone from the disk, files are looked at before their time.
+# When this share of the limit has gone from the disk, files are measured before their time.
 _SUSPICIOUS_SHARE = 4
 STOPPED = "so everything was stopped: variables are gone"
-_KEPT = f"{STOPPED}, the files are still there"
+_FILES_KEPT = f"{STOPPED}, the files are still there"
 _MEGABYTE = 1024**2
-# Code is let into a workspace that is over its limit, to tidy up, but not at any size: each session writes
-# for a moment until it is seen, and to look at ever more files takes time from all other sandboxes.
+# Code may run in a workspace over its limit to clean up, but not at any size: each session can write until
+# the watchdog notices it, and measuring more and more files takes time from all other sandboxes.
 CLEANUP_FACTOR = 20
-# bwrap, its first process, and the shell that sets the limits.
+# bwrap, its first process, and the shell that sets the limits do not count.
 _OWN_PROCESSES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """`files` counts folders too. Each method gives a sentence for the model, or "" within the limits."""
+    """The limits of one sandbox; `files` counts folders too.
+
+    Each method returns a sentence for the model, or "" within the limits.
+    """
 
     memory_mb: int
     processes: int
@@ -62,8 +66,8 @@ class ResourceLimits:
     def disk_bytes(self) -> int:
         return self.disk_mb * _MEGABYTE
 
-    def too_much(self, usage: ResourceUsage) -> str:
-        """Of memory or processes."""
+    def explain_usage(self, usage: ResourceUsage) -> str:
+        """Check memory and processes."""
         if usage.memory_bytes > self.memory_bytes:
             return (
                 f"The code used more than {self.memory_mb} MB of memory together, {STOPPED}. "
@@ -73,34 +77,34 @@ class ResourceLimits:
             return f"The code ran more than {self.processes} processes at once, {STOPPED}. Start fewer."
         return ""
 
-    def too_full(self, found: DiskUse, unlinked_bytes: int, allowed: tuple[int, int]) -> str:
-        """The workspace; `allowed` are the bytes and entries that are, for now, no overrun."""
+    def explain_disk_use(self, found: DiskUse, unlinked_bytes: int, allowed: tuple[int, int]) -> str:
+        """Check the workspace; `allowed` are the bytes and entries that are currently permitted."""
         size, entries = allowed
         if found.too_deep:
-            return f"A folder in the workspace lies below more than {MAX_LEVELS} others, {_KEPT}."
+            return f"A folder in the workspace lies below more than {MAX_LEVELS} others, {_FILES_KEPT}."
         if found.entries > entries:
             return (
-                f"There are more than {self.files} files and folders in the workspace, {_KEPT}. "
-                f"{self._way_out(allowed)}, and put many small things into one file."
+                f"There are more than {self.files} files and folders in the workspace, {_FILES_KEPT}. "
+                f"{self._remedy(allowed)}, and put many small things into one file."
             )
         if found.size_bytes + unlinked_bytes <= size:
             return ""
         if unlinked_bytes > found.size_bytes:
             return (
                 f"Files that were removed and are still open or mapped take more than {self.disk_mb} MB, "
-                f"{_KEPT}. "
+                f"{_FILES_KEPT}. "
                 "Close files when they are removed."
             )
         return (
-            f"The files in the workspace take more than {self.disk_mb} MB, {_KEPT}. "
-            f"Among the largest: {_named(found)}. {self._way_out(allowed)}, and write less."
+            f"The files in the workspace take more than {self.disk_mb} MB, {_FILES_KEPT}. "
+            f"Among the largest: {_named(found)}. {self._remedy(allowed)}, and write less."
         )
 
-    def in_flight(self) -> str:
-        """Files that nobody can count."""
-        return f"Files were left on their way through a socket, {_KEPT}. Receive what is sent."
+    def explain_files_in_sockets(self) -> str:
+        """Describe files in sockets, whose size cannot be measured."""
+        return f"Files were left on their way through a socket, {_FILES_KEPT}. Receive what is sent."
 
-    def _way_out(self, allowed: tuple[int, int]) -> str:
+    def _remedy(self, allowed: tuple[int, int]) -> str:
         if allowed[0] < CLEANUP_FACTOR * self.disk_bytes:
             return "Remove what is not needed"
         return (
@@ -110,7 +114,7 @@ class ResourceLimits:
 
 
 class SandboxWatch:
-    """A sandbox that is looked at. `stop` it when it has ended; twice is nothing."""
+    """One watched sandbox. The caller calls `stop` when it has ended; a second call does nothing."""
 
     def __init__(
         self, leader: int, workspace: Path, limits: ResourceLimits, on_overrun: Callable[[str], None]
@@ -120,7 +124,7 @@ class SandboxWatch:
         self._limits = limits
         self._on_overrun = on_overrun
         self._loop = asyncio.get_running_loop()
-        # Whoever looks holds it, so that no descriptor is closed under its eyes.
+        # Held during a check, so that no descriptor is closed meanwhile.
         self._looking = threading.Lock()
         self._inside: SandboxInspector | None = None
         self._usage = ResourceUsage(0, 0)
@@ -132,21 +136,21 @@ class SandboxWatch:
         self.is_over = False
 
     def stop(self) -> None:
-        """Look no more; does not wait for a look that is under way."""
+        """Stop watching; does not wait for a running check."""
         self.is_over = self._is_stopped = True
         self._release()
 
     def look(self) -> None:
-        """Compare what is due with the limits; blocks. At an overrun the event loop is told, once."""
+        """Check what is due; blocks. An overrun is reported once, on the event loop."""
         now = time.monotonic()
         if now < self._due:
             return
         with self._looking:
-            reason = "" if self.is_over else self._judged(now)
+            reason = "" if self.is_over else self._find_overrun(now)
         if reason:
             self.is_over = True
             with suppress(RuntimeError):  # the loop has ended, and the sandbox with it
-                self._loop.call_soon_threadsafe(self._tell, reason)
+                self._loop.call_soon_threadsafe(self._report, reason)
         if self.is_over:
             self._release()
 
@@ -157,14 +161,14 @@ class SandboxWatch:
                 inside.close()
             self._looking.release()
 
-    def _tell(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         if not self._is_stopped:
             self._on_overrun(reason)
 
-    def _judged(self, now: float) -> str:
+    def _find_overrun(self, now: float) -> str:
         try:
             return self._overrun(now)
-        except Exception as error:  # noqa: BLE001  a thread that died would let everything through
+        except Exception as error:  # noqa: BLE001  without the thread nothing would be limited
             return f"The sandbox's limits could not be watched ({error}), {STOPPED}."
 
     def _overrun(self, now: float) -> str:
@@ -185,25 +189,25 @@ class SandboxWatch:
         return reason
 
     def _too_much(self, usage: ResourceUsage) -> str:
-        """At several looks in a row."""
-        reason = self._limits.too_much(usage)
+        """Report an overrun only after several checks in a row."""
+        reason = self._limits.explain_usage(usage)
         self._overruns = self._overruns + 1 if reason else 0
-        return reason if self._overruns >= _LOOKS else ""
+        return reason if self._overruns >= _CHECKS_IN_A_ROW else ""
 
     def _disk_shrinks(self) -> bool:
-        """Whether somebody, perhaps this sandbox, has written much since the last look."""
+        """Return whether the free disk space has shrunk much since the last check."""
         return self._free_bytes - _free_bytes(self._workspace) > self._limits.disk_bytes / _SUSPICIOUS_SHARE
 
     def _too_full(self, inside: SandboxInspector) -> str:
         self._free_bytes = _free_bytes(self._workspace)
         found = measure_disk_use(self._workspace, *self._allowed)
         unlinked = inside.unlinked_bytes(self._workspace)
-        # For a moment, everybody may: so a process hands an open file to another.
+        # For a moment this is legitimate: a process passes an open file to another one this way.
         self._flights = self._flights + 1 if inside.is_in_flight else 0
-        if self._flights >= _LOOKS:
-            return self._limits.in_flight()
-        reason = self._limits.too_full(found, unlinked, self._allowed)
-        # What was over the limit already may become less, and not more again.
+        if self._flights >= _CHECKS_IN_A_ROW:
+            return self._limits.explain_files_in_sockets()
+        reason = self._limits.explain_disk_use(found, unlinked, self._allowed)
+        # A workspace that is over the limit may shrink but not grow again.
         self._allowed = (
             max(self._limits.disk_bytes, found.size_bytes),
             max(self._limits.files, found.entries),
@@ -212,7 +216,7 @@ class SandboxWatch:
 
 
 class Watchdog:
-    """Looks at every sandbox from a thread of its own, which sleeps while there is none."""
+    """Checks every sandbox from a thread of its own, which sleeps while there is none."""
 
     def __init__(self) -> None:
         self._watches: list[SandboxWatch] = []
@@ -223,9 +227,9 @@ class Watchdog:
     def watch(
         self, pid: int, workspace_path: Path, limits: ResourceLimits, on_overrun: Callable[[str], None]
     ) -> SandboxWatch:
-        """Look at the sandbox that process `pid` has started, until the result's `stop`.
+        """Watch the sandbox that process `pid` has started, until the result's `stop` is called.
 
-        Called on the event loop, on which `on_overrun` is called too, once, with a sentence for the model.
+        Call this on the event loop; `on_overrun` runs there too, once, with a sentence for the model.
         """
         watch = SandboxWatch(pid, workspace_path, limits, on_overrun)
         self._watches.append(watch)
@@ -236,7 +240,7 @@ class Watchdog:
         return watch
 
     def close(self) -> None:
-        """Stop every watch and end the thread; waits for the look that is under way."""
+        """Stop every watch and end the thread; waits for the running check."""
         self._closed = True
         self._changed.set()
         if self._thread is not None:
@@ -256,24 +260,24 @@ class Watchdog:
 
 
 class WatchableSession(SandboxSession, Protocol):
-    """A session whose processes can be seen on this machine."""
+    """A session whose processes run on this machine."""
 
     @property
     def pid(self) -> int:
-        """The host's id of the process from which all others descend."""
+        """The host's process id of the ancestor of all its processes."""
         ...
 
-    def overrun(self, reason: str) -> None:
-        """Stop everything, and tell the reason with the call under way or the next one."""
+    def stop_for_limit(self, reason: str) -> None:
+        """Stop everything; the running call, or the next one, reports the reason."""
         ...
 
-    def at_end(self, farewell: Callable[[], object]) -> None:
-        """Call `farewell` once, when the session has ended."""
+    def on_end(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once, when the session has ended."""
         ...
 
 
 class WatchableBackend(Protocol):
-    """A technique that keeps its processes on this machine."""
+    """A backend that keeps its processes on this machine."""
 
     @property
     def name(self) -> str: ...
@@ -282,7 +286,7 @@ class WatchableBackend(Protocol):
 
 
 class WatchedBackend:
-    """Shows each session of another backend to a watchdog, which the caller closes."""
+    """Registers each session of another backend with a watchdog, which the caller closes."""
 
     def __init__(self, backend: WatchableBackend, watchdog: Watchdog, settings: SandboxSettings) -> None:
         self._backend = backend
@@ -295,8 +299,8 @@ class WatchedBackend:
 
     async def start(self, workspace: Workspace) -> WatchableSession:
         session = await self._backend.start(workspace)
-        watch = self._watchdog.watch(session.pid, workspace.path, self._limits, session.overrun)
-        session.at_end(watch.stop)
+        watch = self._watchdog.watch(session.pid, workspace.path, self._limits, session.stop_for_limit)
+        session.on_end(watch.stop)
         if not session.is_alive:
             watch.stop()
         return session

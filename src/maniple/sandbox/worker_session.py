@@ -1,7 +1,8 @@
-"""The host's end of what it says to a session's worker, and what the worker says to it.
+"""The host's side of a session: it starts `standalone/worker.py` and exchanges frames with it.
 
-Whoever runs inside can say anything here, so nothing that is heard is more than a claim of that session
-about itself. Frames are described in `worker.py`.
+Calls go through sockets, their output comes through pipes. Code inside can forge any frame, so a frame is
+only a claim of that session about itself, and an invalid one ends the session. `standalone/worker.py`
+describes the frames.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from maniple.sandbox.processes import OutputPipe, ProcessTree
 from maniple.sandbox.workspaces import FileHead, Workspace
 
 _FIGURE = re.compile(r"figures/figure-[0-9]{1,9}\.png")
-_MOST_FIGURES = 10
+_MAX_FIGURES = 10
 _KEYS = {
     frozenset({"ready"}),
     frozenset({"died"}),
@@ -37,21 +38,21 @@ _KEYS = {
     frozenset({"id", "exit_code", "value", "images"}),
 }
 GRACE_SECONDS = 2.0
-"""How long code may take to end when it has been interrupted; half-way it is interrupted again."""
-_LAST_WORDS_SECONDS = 1.0
-_GONE = "variables and background processes are gone; files are kept."
+"""How long interrupted code may take to end; after half of it, the code is interrupted again."""
+_SETTLE_SECONDS = 1.0
+_LOST = "variables and background processes are gone; files are kept."
 _KILLED = 137
 _START_SECONDS = 20.0
 _FRAME_OVERHEAD_BYTES = 65_536
 
 
 class InvalidFrameError(ValueError):
-    """No worker of ours would say this."""
+    """Our worker never sends such a frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerMessage:
-    """What a worker says; which fields are set depends on what about."""
+    """A message of the worker; which fields are set depends on its kind."""
 
     call: str = ""
     exit_code: int | None = None
@@ -65,31 +66,34 @@ class WorkerMessage:
 def parse_message(content: bytes) -> WorkerMessage:
     """Read a frame from inside; raises `Forged` for anything that a worker does not say."""
     try:
-        said = json.loads(content.decode())
+        fields = json.loads(content.decode())
     except (ValueError, RecursionError):
-        raise InvalidFrameError("no JSON") from None
-    if not isinstance(said, dict) or frozenset(said) not in _KEYS:
-        raise InvalidFrameError("no frame of a worker")
+        raise InvalidFrameError("invalid JSON") from None
+    if not isinstance(fields, dict) or frozenset(fields) not in _KEYS:
+        raise InvalidFrameError("an unknown frame")
     return WorkerMessage(
-        call=_text(said.get("id", "")),
-        exit_code=_code(said["exit_code"]) if "exit_code" in said else None,
-        value=_text(said.get("value", "")),
-        images=_figures(said.get("images", [])),
-        died=_code(said["died"]) if "died" in said else None,
-        ready="ready" in said,
-        interrupted="interrupted" in said,
+        call=_text(fields.get("id", "")),
+        exit_code=_code(fields["exit_code"]) if "exit_code" in fields else None,
+        value=_text(fields.get("value", "")),
+        images=_figures(fields.get("images", [])),
+        died=_code(fields["died"]) if "died" in fields else None,
+        ready="ready" in fields,
+        interrupted="interrupted" in fields,
     )
 
 
 class WorkerChannel(asyncio.Protocol):
-    """Hands each frame to `heard`, and calls `broken` at the first one that is none, with what it was."""
+    """Passes each message to `on_message`.
+
+    The first invalid frame goes to `on_invalid` with a description.
+    """
 
     def __init__(
-        self, limit_bytes: int, heard: Callable[[WorkerMessage], None], broken: Callable[[str], None]
+        self, limit_bytes: int, on_message: Callable[[WorkerMessage], None], on_invalid: Callable[[str], None]
     ) -> None:
         self._limit_bytes = limit_bytes
-        self._heard = heard
-        self._broken = broken
+        self._on_message = on_message
+        self._on_invalid = on_invalid
         self._received = bytearray()
         self._transport: asyncio.Transport | None = None
 
@@ -97,16 +101,19 @@ class WorkerChannel(asyncio.Protocol):
         # uvloop's transports have its methods and not its name.
         self._transport = cast(asyncio.Transport, transport)
 
-    def say(self, *words: str) -> None:
-        """Send a frame; the last of the words may have lines. What nobody hears is lost."""
+    def send(self, *fields: str) -> None:
+        """Send a frame; the last field may have several lines.
+
+        After the end of the connection it is dropped.
+        """
         if self._transport is None or self._transport.is_closing():
             return
-        content = "\n".join(words).encode(errors="backslashreplace")
+        content = "\n".join(fields).encode(errors="backslashreplace")
         self._transport.write(len(content).to_bytes(4, "big") + content)
 
     def close(self) -> None:
-        """Say and hear no more."""
-        self._heard, self._broken = _ignore, _ignore
+        """Send and receive nothing more."""
+        self._on_message, self._on_invalid = _ignore, _ignore
         if self._transport is not None:
             self._transport.abort()
 
@@ -115,29 +122,29 @@ class WorkerChannel(asyncio.Protocol):
         while len(self._received) >= 4:
             length = int.from_bytes(self._received[:4], "big")
             if length > self._limit_bytes:
-                self._break(f"a message of {length} bytes")
+                self._reject(f"a message of {length} bytes")
                 return
             if len(self._received) < 4 + length:
                 return
             content = bytes(self._received[4 : 4 + length])
             del self._received[: 4 + length]
             try:
-                said = parse_message(content)
+                message = parse_message(content)
             except InvalidFrameError as error:
-                self._break(str(error))
+                self._reject(str(error))
                 return
-            self._heard(said)
+            self._on_message(message)
 
-    def _break(self, why: str) -> None:
-        broken = self._broken
+    def _reject(self, description: str) -> None:
+        on_invalid = self._on_invalid
         self.close()
         self._received.clear()
-        broken(why)
+        on_invalid(description)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerConnection:
-    """The host's ends of a worker: two channels, two pipes."""
+    """The host's ends of the worker's two sockets and two pipes."""
 
     control: WorkerChannel
     calls: WorkerChannel
@@ -147,27 +154,27 @@ class WorkerConnection:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidFrameError("no text")
-    # Halves of characters can be written in JSON and nowhere else.
+        raise InvalidFrameError("a value that is not text")
+    # JSON can contain lone surrogates, which UTF-8 cannot encode.
     return value.encode(errors="replace").decode()
 
 
 def _code(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= 255:
-        raise InvalidFrameError("no exit code")
+        raise InvalidFrameError("an invalid exit code")
     return value
 
 
 def _figures(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > _MOST_FIGURES:
-        raise InvalidFrameError("no list of figures")
+    if not isinstance(value, list) or len(value) > _MAX_FIGURES:
+        raise InvalidFrameError("an invalid list of figures")
     if not all(isinstance(path, str) and _FIGURE.fullmatch(path) for path in value):
-        raise InvalidFrameError("no figure")
+        raise InvalidFrameError("an invalid figure path")
     return tuple(value)
 
 
 def _ignore(anything: object) -> None:
-    """Hear nothing."""
+    """Drop a message."""
 
 
 Verb = Literal["python", "bash"]
@@ -181,7 +188,7 @@ class _Call:
 
 
 class WorkerSession:
-    """Speaks with `worker.py`; whatever the worker does, the host loses no more than the session."""
+    """A session with a worker; no behaviour of the worker affects the host beyond this session."""
 
     def __init__(self, tree: ProcessTree, settings: SandboxSettings, workspace: Workspace) -> None:
         self._tree = tree
@@ -191,59 +198,59 @@ class WorkerSession:
         self._call: _Call | None = None
         self._interrupts = 0
         self._has_died = False
-        self._calm = asyncio.Event()
+        self._interrupts_answered = asyncio.Event()
         self._ready = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
-        self._farewells: list[Callable[[], object]] = []
+        self._end_callbacks: list[Callable[[], object]] = []
         self.ending = ""
-        """Why the session has ended, for the model; nothing while it lives."""
-        tree.ended.add_done_callback(lambda _: self._end(f"The sandbox ended: {_GONE}"))
+        """Why the session has ended, for the model; empty while it is alive."""
+        tree.ended.add_done_callback(lambda _: self._end(f"The sandbox ended: {_LOST}"))
 
     @property
     def pid(self) -> int:
-        """The host's id of the process from which all others descend."""
+        """The host's process id of the ancestor of all its processes."""
         return self._tree.pid
 
     @property
     def is_alive(self) -> bool:
         return not self.ending
 
-    def at_end(self, farewell: Callable[[], object]) -> None:
-        """Call `farewell` once, when the session has ended."""
-        self._farewells.append(farewell)
+    def on_end(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once, when the session has ended."""
+        self._end_callbacks.append(callback)
 
-    def overrun(self, reason: str) -> None:
-        """Stop everything because of a limit; the call under way, or the next one, tells the reason."""
+    def stop_for_limit(self, reason: str) -> None:
+        """Stop everything because of a limit; the running call, or the next one, reports the reason."""
         self._end(reason)
 
-    def heard(self, said: WorkerMessage) -> None:
-        """Take a claim from inside."""
+    def handle_message(self, message: WorkerMessage) -> None:
+        """Process a message of the worker, and end the session when it is unexpected."""
         call = self._call
-        if said.ready and not self._ready.is_set():
+        if message.ready and not self._ready.is_set():
             self._ready.set()
-        elif said.died is not None and not self._has_died:
-            self._mourn(said.died)
-        elif call is None or said.call != call.id or said.ready:
-            self.broken("an answer to nothing")
-        elif said.interrupted and self._interrupts:
+        elif message.died is not None and not self._has_died:
+            self._handle_death(message.died)
+        elif call is None or message.call != call.id or message.ready:
+            self.handle_invalid("an answer to no call")
+        elif message.interrupted and self._interrupts:
             self._interrupts -= 1
             if not self._interrupts:
-                self._calm.set()
-        elif said.exit_code is not None and not call.answer.done():
-            call.answer.set_result(said)
+                self._interrupts_answered.set()
+        elif message.exit_code is not None and not call.answer.done():
+            call.answer.set_result(message)
         else:
-            self.broken("a second answer")
+            self.handle_invalid("a second answer")
 
-    def broken(self, what: str) -> None:
-        """Stop a session whose worker says what ours never does."""
-        self._end(f"The worker in the sandbox sent {what}, so it was stopped: {_GONE}")
+    def handle_invalid(self, what: str) -> None:
+        """Stop a session whose worker sent `what`, which ours never sends."""
+        self._end(f"The worker in the sandbox sent {what}, so it was stopped: {_LOST}")
 
     def attach(self, lines: WorkerConnection) -> None:
-        """Speak through `lines` from now on, and close them at the end."""
+        """Use `lines` from now on, and close them at the end."""
         self._lines = lines
 
     async def wait_until_ready(self, timeout_seconds: float) -> bool:
-        """Wait until the worker can take calls; whether it can."""
+        """Wait until the worker accepts calls; return whether it does."""
         ready = asyncio.ensure_future(self._ready.wait())
         try:
             await asyncio.wait(
@@ -269,7 +276,7 @@ class WorkerSession:
         return await asyncio.to_thread(self._workspace.files, limit)
 
     async def stop(self) -> None:
-        self._end(f"The sandbox was stopped: {_GONE}")
+        self._end(f"The sandbox was stopped: {_LOST}")
         cancelled: asyncio.CancelledError | None = None
         while self._stopping is not None and not self._stopping.done():
             try:
@@ -279,22 +286,24 @@ class WorkerSession:
         if cancelled is not None:
             raise cancelled
 
-    def last_words(self) -> str:
-        """What has been printed and belongs to no call."""
+    def take_unclaimed_output(self) -> str:
+        """Return and clear the output that belongs to no call."""
         if self._lines is None:
             return ""
         return (self._lines.out.take() + self._lines.err.take()).strip()
 
     async def _run(self, verb: Verb, text: str, on_output: OnOutput | None) -> ExecutionResult:
         if self._lines is None or not self.is_alive:
-            raise SandboxError(f"The session has ended; begin another. {self.ending}".strip())
+            raise SandboxError(
+                f"The session has ended; run the code again to start another. {self.ending}".strip()
+            )
         began = time.monotonic()
         lines = self._lines
         lines.out.listen(on_output and (lambda piece: on_output("stdout", piece)))
         lines.err.listen(on_output and (lambda piece: on_output("stderr", piece)))
         self._call = call = _Call(secrets.token_hex(8), verb, asyncio.get_running_loop().create_future())
         try:
-            (lines.calls if verb == "python" else lines.control).say(call.id, verb, text)
+            (lines.calls if verb == "python" else lines.control).send(call.id, verb, text)
             await asyncio.wait({call.answer}, timeout=self._settings.timeout_seconds)
             timed_out = not call.answer.done()
             if timed_out:
@@ -311,57 +320,57 @@ class WorkerSession:
     def _completed(
         self, call: _Call, lines: WorkerConnection, seconds: float, timed_out: bool
     ) -> ExecutionResult:
-        said = call.answer.result() if call.answer.done() else WorkerMessage(exit_code=_KILLED)
+        message = call.answer.result() if call.answer.done() else WorkerMessage(exit_code=_KILLED)
         return ExecutionResult(
-            exit_code=_KILLED if said.exit_code is None else said.exit_code,
+            exit_code=_KILLED if message.exit_code is None else message.exit_code,
             stdout=lines.out.take(),
             stderr=lines.err.take(),
             seconds=seconds,
             timed_out=timed_out,
-            value=said.value[: self._settings.output_bytes],
-            images=said.images,
+            value=message.value[: self._settings.output_bytes],
+            images=message.images,
             lost=self.ending,
         )
 
     async def _interrupt(self, call: _Call, control: WorkerChannel) -> None:
-        """End a call and keep the session, or end both."""
+        """Interrupt a call and keep the session, or end both."""
         if call.verb == "bash":
-            control.say(call.id, "kill", "")
+            control.send(call.id, "kill", "")
             await asyncio.wait({call.answer}, timeout=GRACE_SECONDS)
         else:
             for _ in range(2):
                 self._interrupts += 1
-                self._calm.clear()
-                control.say(call.id, "interrupt", "")
+                self._interrupts_answered.clear()
+                control.send(call.id, "interrupt", "")
                 await asyncio.wait({call.answer}, timeout=GRACE_SECONDS / 2)
                 if call.answer.done():
                     break
         if not call.answer.done():
-            self._end(f"It could not be interrupted, so everything was stopped: {_GONE}")
+            self._end(f"It could not be interrupted, so everything was stopped: {_LOST}")
         elif self._interrupts and self.is_alive:
-            # One that is still on its way would hit the next call.
+            # An interrupt that arrives late would hit the next call.
             try:
-                async with asyncio.timeout(_LAST_WORDS_SECONDS):
-                    await self._calm.wait()
+                async with asyncio.timeout(_SETTLE_SECONDS):
+                    await self._interrupts_answered.wait()
             except TimeoutError:
-                self.broken("nothing when it was interrupted")
+                self.handle_invalid("no answer to an interrupt")
 
-    def _mourn(self, exit_code: int) -> None:
+    def _handle_death(self, exit_code: int) -> None:
         self._has_died = True
-        sentence = f"The Python process ended: {_GONE}"
+        sentence = f"The Python process ended: {_LOST}"
         call = self._call
         if call is not None and call.verb == "bash" and not call.answer.done():
-            # Who ran the command may still want its end.
+            # The caller of the command still needs its result.
             call.answer.add_done_callback(lambda _: self._end(sentence))
             return
         if call is not None and not call.answer.done():
             call.answer.set_result(WorkerMessage(exit_code=exit_code))
         self._end(sentence)
 
-    def _end(self, why: str) -> None:
+    def _end(self, reason: str) -> None:
         if self.ending:
             return
-        self.ending = why
+        self.ending = reason
         if self._call is not None and not self._call.answer.done():
             self._call.answer.set_result(WorkerMessage(exit_code=_KILLED))
         self._stopping = asyncio.get_running_loop().create_task(self._settle())
@@ -375,39 +384,39 @@ class WorkerSession:
         if lines is not None:
             lines.out.listen(None)
             lines.err.listen(None)
-            # The last holder of a pipe closes it by dying; one in an uninterruptible call may not.
-            await asyncio.wait({lines.out.ended, lines.err.ended}, timeout=_LAST_WORDS_SECONDS)
+            # A pipe closes when its last holder dies; a process in an uninterruptible system call may not.
+            await asyncio.wait({lines.out.ended, lines.err.ended}, timeout=_SETTLE_SECONDS)
             lines.out.close()
             lines.err.close()
-        for farewell in self._farewells:
-            farewell()
+        for callback in self._end_callbacks:
+            callback()
 
 
 Command = Callable[[int, int], Sequence[str]]
-"""The argument vector, given the descriptors CONTROL and CALLS of `worker.py`."""
+"""Returns the argument vector for the descriptors CONTROL and CALLS of `worker.py`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLaunch:
-    """How the program is started; `inherited` are descriptors that it needs beside those of the worker."""
+    """How to start the program; `inherited` are the descriptors that it needs besides those of the worker."""
 
     command: Command
     inherited: Iterable[int] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    why_not: Callable[[str], str] = str
-    """Makes a sentence of what a program printed that did not become a worker."""
+    explain: Callable[[str], str] = str
+    """Returns the error message for the output of a program that did not become a worker."""
 
 
 @cache
 def read_worker_sources() -> dict[str, bytes]:
-    """The texts of `worker.py` and `interpreter.py` by name. Blocks on disk the first time."""
+    """Return the texts of `worker.py` and `interpreter.py` by name. Blocks on disk the first time."""
     return {name: standalone_program(name).read_bytes() for name in ("worker.py", "interpreter.py")}
 
 
 def compile_worker(python: str, folder: str) -> dict[str, bytes]:
-    """`worker` and `interpreter` by the names that they are to have in `folder`, in this order.
+    """Return the files of the worker and the interpreter for `folder`, in this order, by name.
 
-    Compiled where that Python reads what this one compiles: it starts in half the time. Blocks.
+    They are compiled where that Python reads this one's bytecode, which halves the start time. Blocks.
     """
     sources = read_worker_sources()
     if _magic_number(python) != MAGIC_NUMBER:
@@ -425,13 +434,13 @@ def _magic_number(python: str) -> bytes:
     try:
         return subprocess.run(arguments, env={}, capture_output=True, check=False, timeout=10).stdout
     except (OSError, subprocess.SubprocessError):
-        return b""  # the sandbox will say what is wrong with it
+        return b""  # the start of the sandbox reports what is wrong with it
 
 
 async def start_worker(
     launch: WorkerLaunch, settings: SandboxSettings, workspace: Workspace
 ) -> WorkerSession:
-    """Start it and wait until it can take calls; raises `SandboxError` when it cannot."""
+    """Start a worker and wait until it accepts calls; raises `SandboxError` when it does not."""
     try:
         session, ends = _launched(launch, settings, workspace)
     except OSError as error:
@@ -448,14 +457,14 @@ async def start_worker(
         raise
     if not ready:
         await session.stop()
-        raise SandboxError(launch.why_not(session.last_words()))
+        raise SandboxError(launch.explain(session.take_unclaimed_output()))
     return session
 
 
 def _launched(
     launch: WorkerLaunch, settings: SandboxSettings, workspace: Workspace
 ) -> tuple[WorkerSession, list[tuple[WorkerChannel, socket.socket]]]:
-    """The session of a program that has been started, and the channels that are still to be connected."""
+    """Start the program; return its session and the channels that are still to be connected."""
     with ExitStack() as theirs, ExitStack() as ours:
         sockets: list[socket.socket] = []
         inside: list[int] = []
@@ -480,8 +489,8 @@ def _launched(
         )
         ours.pop_all()
     session = WorkerSession(tree, settings, workspace)
-    # The longest way to write one character in JSON takes six bytes.
+    # JSON needs at most six bytes for one character.
     limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
-    channels = [WorkerChannel(limit_bytes, session.heard, session.broken) for _ in sockets]
+    channels = [WorkerChannel(limit_bytes, session.handle_message, session.handle_invalid) for _ in sockets]
     session.attach(WorkerConnection(channels[0], channels[1], outputs[0], outputs[1]))
     return session, list(zip(channels, sockets, strict=True))

@@ -1,4 +1,4 @@
-"""One workspace per thread, and beside each, out of reach of sandboxed code, what is known of it."""
+"""The workspace of each thread, and the records beside it: edits and uploads, out of reach of its code."""
 
 import errno
 import fcntl
@@ -35,19 +35,19 @@ from maniple.types import Unavailable
 _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 BESIDE = ".beside"
-"""Where, next to the workspaces, is kept what is known of each; no workspace's name begins with a dot."""
-# How far a listing looks past directories, links and special files.
+"""The folder of the records, next to the workspaces; no workspace's name begins with a dot."""
+# A listing also passes directories, links and special files.
 _ENTRIES_PER_FILE = 10
 _COUNTED_ENTRIES = 50_000
 MOST_UPLOADS = 1_000
 NAME_BYTES = 200
 _PIECE_BYTES = 1024 * 1024
 _ENDS = re.compile(r"\A[\s.]+|[\s.]+\Z")
-# Controls, halves of characters, and what turns the direction of writing: `gpj.exe` would be `exe.jpg`.
+# Control characters, lone surrogates, and marks that reverse the text direction (`gpj.exe` as `exe.jpg`).
 _UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 STEPS_OF_A_FILE = 20
 STEPS = 500
-KEPT_BYTES = 20_000_000
+STORED_BYTES = 20_000_000
 EDITED_BYTES = 2_000_000
 _GONE = "-"
 _LOCK = "lock"
@@ -55,7 +55,7 @@ _LOCK = "lock"
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """The first bytes of a file of `size` bytes."""
+    """The first bytes of a file that has `size` bytes."""
 
     content: bytes
     size: int
@@ -65,8 +65,8 @@ class FileHead:
 class Workspace:
     """A thread's directory. Every method blocks on disk and raises `FileError`; call them in a thread.
 
-    Paths are relative to the workspace, or begin with /workspace as sandboxed code sees it. `max_bytes` is
-    what all files of it together may have after the host has written one.
+    Paths are relative to the workspace, or begin with /workspace as in sandboxed code. `max_bytes` limits all
+    files together after each write of the host.
     """
 
     path: Path
@@ -74,55 +74,55 @@ class Workspace:
     max_bytes: int | None = None
 
     def read(self, path: str, max_bytes: int) -> FileHead:
-        """The first `max_bytes` of a file."""
+        """Return the first `max_bytes` of a file."""
         with self.open(path) as file:
             return FileHead(file.read(max_bytes), os.fstat(file.fileno()).st_size)
 
     def open(self, path: str) -> BinaryIO:
-        """An open file, for whoever reads it piece by piece; to be closed."""
+        """Open a file for reading; the caller closes it."""
         parents, name = _split(path)
         with (
-            _explained(path, "read"),
+            _translate_errors(path, "read"),
             open_directory(self.path, parents) as directory,
             open_regular(name, directory) as descriptor,
         ):
             return os.fdopen(os.dup(descriptor), "rb")
 
     def size(self, path: str) -> int | None:
-        """The bytes of a file; None when there is none that can be read."""
+        """Return the bytes of a file; None when there is no readable one."""
         with suppress(FileError), self.open(path) as file:
             return os.fstat(file.fileno()).st_size
         return None
 
     def write(self, path: str, content: bytes) -> None:
-        """Make or replace a file and the directories above it; when that fails, an old one is unchanged."""
+        """Create or replace a file and its parent directories; on failure an old file is unchanged."""
         if len(content) > self.max_file_bytes:
             raise FileError(f"{path!r} would have {len(content)} bytes; the limit is {self.max_file_bytes}.")
         self.write_pieces(path, [content], len(content))
 
     def write_read_only(self, path: str, content: bytes, *, executable: bool = False) -> None:
-        """Do as `write`, with a file that is there to be read: nobody changes it by mistake."""
+        """Write a file without write permission, so that code does not change it by mistake."""
         self._replace(path, [content], len(content), 0o555 if executable else 0o444)
 
     def is_read_only(self, path: str) -> bool:
-        """Whether this is a file that is only to be read."""
+        """Return whether this is a file without write permission."""
         with suppress(FileError), self.open(path) as file:
             return not os.fstat(file.fileno()).st_mode & 0o222
         return False
 
     def write_pieces(self, path: str, pieces: Iterable[bytes], size: int) -> None:
-        """Do as `write`, with a content of `size` bytes that need not be in memory, however large."""
+        """Write a file from pieces of `size` bytes together, which need not fit in memory."""
         self._replace(path, pieces, size, None)
 
     def _replace(self, path: str, pieces: Iterable[bytes], size: int, mode: int | None) -> None:
         parents, name = _split(path)
         self.check_room(size - (self.size(path) or 0))
-        with _explained(path, "written"), open_directory(self.path, parents, make=True) as directory:
+        with _translate_errors(path, "written"), open_directory(self.path, parents, make=True) as directory:
             allow_owner(directory, TO_CHANGE)
             replace_file(name, directory, pieces, mode)
 
     def check_room(self, more: int) -> None:
-        """Raise `WorkspaceFull` when the files cannot take so many bytes more."""
+        """Raise `WorkspaceFull` when the workspace cannot take `more` bytes."""
         if self.max_bytes is None or more <= 0:
             return
         used = sum(found.st_size for _, found in self._walk((), _COUNTED_ENTRIES))
@@ -133,14 +133,14 @@ class Workspace:
             )
 
     def delete(self, path: str) -> None:
-        """Remove a file; of a link, the link."""
+        """Remove a file, or the link itself."""
         parents, name = _split(path)
-        with _explained(path, "deleted"), open_directory(self.path, parents) as directory:
+        with _translate_errors(path, "deleted"), open_directory(self.path, parents) as directory:
             allow_owner(directory, TO_CHANGE)
             os.unlink(name, dir_fd=directory)
 
     def is_missing(self, path: str) -> bool:
-        """Whether nothing has this name."""
+        """Return whether nothing has this name."""
         parents, name = _split(path)
         try:
             with open_directory(self.path, parents) as directory:
@@ -148,29 +148,32 @@ class Workspace:
         except FileNotFoundError:
             return True
         except OSError:
-            pass  # something is in the way: whoever reads or writes there is told what
+            pass  # something else is in the way; reading or writing reports it
         return False
 
     def is_directory(self, path: str) -> bool:
-        """Whether this is a directory that can be opened; the workspace itself is one."""
+        """Return whether this is a directory that can be opened; the workspace itself is one."""
         with suppress(OSError), open_directory(self.path, split_path(path)):
             return True
         return False
 
     def files(self, limit: int, beneath: str = "") -> list[tuple[str, int]]:
-        """(path, bytes) of up to `limit` regular files, sorted; links and special files are left out."""
+        """Return (path, bytes) of up to `limit` regular files, sorted.
+
+        Links and special files are omitted.
+        """
         return sorted((path, found.st_size) for path, found in self._regular(limit, split_path(beneath)))
 
     def list_newest(self, limit: int) -> list[tuple[str, int, int]]:
-        """(path, bytes, time of the last change in nanoseconds) of up to `limit` regular files, newest first.
+        """Return (path, bytes, change time in nanoseconds) of up to `limit` regular files, newest first.
 
-        The time is the kernel's: code cannot set it.
+        It is the ctime of the kernel, which code cannot set.
         """
         found = sorted(self._regular(limit), key=lambda one: one[1].st_ctime_ns, reverse=True)
         return [(path, status.st_size, status.st_ctime_ns) for path, status in found]
 
     def stamps(self, limit: int) -> set[tuple[str, int, int]]:
-        """(path, bytes, time of the last change in nanoseconds) of the files that `files` gives."""
+        """Return (path, bytes, modification time in nanoseconds) of the files that `files` returns."""
         return {(path, found.st_size, found.st_mtime_ns) for path, found in self._regular(limit)}
 
     def _regular(self, limit: int, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, os.stat_result]]:
@@ -179,7 +182,7 @@ class Workspace:
         return islice(whole, limit)
 
     def _walk(self, parts: tuple[str, ...], entries_left: int) -> Iterator[tuple[str, os.stat_result]]:
-        """Breadth first, with one open directory at a time: a deep tree must not use up descriptors."""
+        """Walk breadth first with one open directory at a time: a deep tree must not use up descriptors."""
         pending: list[tuple[str, ...]] = [parts]
         for above in pending:
             entries = self._entries(above, entries_left)
@@ -193,7 +196,7 @@ class Workspace:
 
     def _entries(self, parts: tuple[str, ...], limit: int) -> list[tuple[str, os.stat_result]]:
         found: list[tuple[str, os.stat_result]] = []
-        # What vanishes or is closed while we look is not listed.
+        # Files that vanish, and folders that are closed, meanwhile are not listed.
         with (
             suppress(OSError),
             open_directory(self.path, parts) as directory,
@@ -207,7 +210,7 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceListing:
-    """What is in a workspace: `found` are (path beneath `folder`, bytes), sorted."""
+    """The content of a workspace: `found` are (path in `folder`, bytes), sorted."""
 
     folder: Path
     found: tuple[tuple[str, int], ...]
@@ -215,7 +218,7 @@ class WorkspaceListing:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file as the user gave it: its path in the workspace, bytes, and SHA-256 in hex."""
+    """An uploaded file: its path in the workspace, bytes, and SHA-256 in hex."""
 
     path: str
     size: int
@@ -224,7 +227,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class StoredUpload:
-    """An upload, and whether it replaced a file of its name."""
+    """An upload, and whether it replaced a file of the same name."""
 
     upload: Upload
     replaced: bool
@@ -232,18 +235,19 @@ class StoredUpload:
 
 @dataclass(frozen=True, slots=True)
 class UploadStore:
-    """The files that the user gave to one thread. Every method blocks on disk.
+    """The uploads of one thread. Every method blocks on disk.
 
-    `records` is a folder outside of the workspace with a small file for each.
+    `records` is a folder outside the workspace with one small file per upload.
     """
 
     workspace: Workspace
     records: Path
 
     def add(self, files: Iterable[tuple[str, BinaryIO]]) -> list[StoredUpload]:
-        """Copy open files, from their beginnings, to the `file_name` of each, replacing one of the same name.
+        """Copy open files, from their beginnings, to the `file_name` of each.
 
-        Raises `FileError`, and `WorkspaceFull` before the first is copied if not all have room.
+        A file of that name is replaced.
+        Raises `FileError`, and `WorkspaceFull` before the first is copied if there is no room for all.
         """
         named = [(clean_file_name(name), source, source.seek(0, os.SEEK_END)) for name, source in files]
         self.workspace.check_room(sum(size - (self.workspace.size(path) or 0) for path, _, size in named))
@@ -259,16 +263,16 @@ class UploadStore:
         return StoredUpload(upload, replaced)
 
     def list_uploads(self) -> list[Upload]:
-        """Return what was given and still has its name and size there, oldest first."""
+        """Return the uploads that still have their name and size in the workspace, oldest first."""
         return [one for one in self._recorded() if self.workspace.size(one.path) == one.size]
 
     def forget(self, path: str) -> None:
-        """Remove what is known of a file; the file itself stays."""
+        """Remove the record of an upload; the file itself stays."""
         self._file(path).unlink(missing_ok=True)
 
     def _recorded(self) -> list[Upload]:
         found: list[tuple[int, Upload]] = []
-        # A record that cannot be read names no upload: its file counts as one of the team's.
+        # An unreadable record is ignored: its file counts as one that the team made.
         with suppress(OSError), os.scandir(self.records) as entries:
             for entry in entries:
                 with suppress(OSError, ValueError, TypeError):
@@ -285,19 +289,19 @@ class UploadStore:
                 draft.rename(self._file(upload.path))
         except OSError as error:
             draft.unlink(missing_ok=True)
-            raise FileError(f"{upload.path!r} could not be noted: {error.strerror}.") from error
+            raise FileError(f"{upload.path!r} could not be recorded: {error.strerror}.") from error
 
     def _file(self, path: str) -> Path:
         return self.records / hashlib.sha256(path.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 Edit = Callable[[bytes | None], bytes]
-"""From what a file holds, None when there is none, to what it is to hold."""
+"""Returns the new content for the old one, which is None for a missing file."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditStep:
-    """One edit: what the file held before (None: there was none), and the SHA-256 of what it held then."""
+    """One edit: the content before (None for a missing file) and the SHA-256 of the content after it."""
 
     file: Path
     before: bytes | None
@@ -306,45 +310,45 @@ class EditStep:
 
 @dataclass(frozen=True, slots=True)
 class EditHistory:
-    """The edits of one thread, a file each, the oldest dropped first. Every method blocks on disk.
+    """The edits of one thread, one file each; the oldest are dropped first. Every method blocks on disk.
 
-    An edit is kept before it is made: a crash in between leaves a step that changed nothing, which `undo`
-    skips.
+    An edit is recorded before it is made. A crash in between leaves a step that changed nothing, and `undo`
+    skips it. The records survive a restart.
     """
 
     folder: Path
 
     def change(self, workspace: Workspace, path: str, edit: Edit) -> bytes | None:
-        """Edit a file and return what it held before; raises `FileError`, then nothing is changed.
+        """Edit a file and return its previous content; raises `FileError` without changing the file.
 
-        Edits of one thread come one after another, whichever process makes them.
+        Edits of one thread are serialized across processes.
         """
         with self._locked():
             _refuse_read_only(workspace, path)
-            before = _held(workspace, path)
+            before = _read_content(workspace, path)
             self._make(workspace, path, before, edit(before))
             return before
 
     def write(self, workspace: Workspace, path: str, content: bytes) -> None:
-        """Replace whatever has this name; the way back to what is too large to be kept is lost."""
+        """Replace the file of this name; the replacement of a file that is too large cannot be undone."""
         with self._locked():
             _refuse_read_only(workspace, path)
             if workspace.is_missing(path):
                 self._make(workspace, path, None, content)
             elif workspace.size(path) in range(EDITED_BYTES + 1):
-                self._make(workspace, path, _held(workspace, path), content)
+                self._make(workspace, path, _read_content(workspace, path), content)
             else:
                 workspace.write(path, content)
                 for file in self._files(_mark(path)):
                     file.unlink(missing_ok=True)
 
     def undo(self, workspace: Workspace, path: str) -> tuple[bytes, bytes | None]:
-        """Take the newest edit of a file back; return what it held until now and what it holds again.
+        """Undo the newest edit of a file; return the content before and after the undo.
 
-        Raises `FileError` when there is none, or the file was changed by other means since.
+        Raises `FileError` when there is no edit, or when the file was changed by other means since.
         """
         with self._locked():
-            held = _held(workspace, path)
+            held = _read_content(workspace, path)
             for step in self._steps(path):
                 if _digest(held) == step.after and held is not None:
                     if step.before is None:
@@ -362,11 +366,11 @@ class EditHistory:
         raise FileError(f"There is no edit of {path!r} to undo.")
 
     def _make(self, workspace: Workspace, path: str, before: bytes | None, after: bytes) -> None:
-        kept = self._keep(path, before, after)
+        record = self._record_step(path, before, after)
         try:
             workspace.write(path, after)
         except FileError:
-            kept.unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
             raise
 
     def _steps(self, path: str) -> Iterator[EditStep]:
@@ -376,7 +380,7 @@ class EditHistory:
             existed, _, before = rest.partition(b"\n")
             yield EditStep(file, None if existed == _GONE.encode() else before, after.decode())
 
-    def _keep(self, path: str, before: bytes | None, after: bytes) -> Path:
+    def _record_step(self, path: str, before: bytes | None, after: bytes) -> Path:
         files = self._files()
         number = int(files[-1].name.partition("-")[0]) + 1 if files else 1
         file = self.folder / f"{number:012}-{_mark(path)}"
@@ -390,17 +394,19 @@ class EditHistory:
             draft.rename(file)
         except OSError as error:
             draft.unlink(missing_ok=True)
-            raise FileError(f"{path!r} is unchanged: its undo cannot be kept, {error.strerror}.") from error
-        self._tidy(path)
+            raise FileError(
+                f"{path!r} is unchanged because its undo cannot be stored: {error.strerror}."
+            ) from error
+        self._drop_oldest(path)
         return file
 
-    def _tidy(self, path: str) -> None:
+    def _drop_oldest(self, path: str) -> None:
         for file in self._files(_mark(path))[:-STEPS_OF_A_FILE]:
             file.unlink(missing_ok=True)
-        left, kept = KEPT_BYTES, 0
+        left, count = STORED_BYTES, 0
         for file in reversed(self._files()):
-            left, kept = left - file.stat().st_size, kept + 1
-            if kept > 1 and (left < 0 or kept > STEPS):
+            left, count = left - file.stat().st_size, count + 1
+            if count > 1 and (left < 0 or count > STEPS):
                 file.unlink(missing_ok=True)
 
     def _files(self, mark: str = "") -> list[Path]:
@@ -423,10 +429,10 @@ class EditHistory:
 
 
 class Workspaces:
-    """Hands out the workspaces beneath `root`, which is made with the first of them.
+    """Hands out the workspaces in `root`, which is created with the first of them.
 
-    `earlier` is where those of several databases lay: one that is only there is used there, if its key is an
-    id that only one of them can have given out.
+    `earlier` is the folder that several databases shared in former versions. A workspace that exists only
+    there is used there if its key is a unique id.
     """
 
     def __init__(
@@ -443,43 +449,43 @@ class Workspaces:
         self._max_bytes = max_bytes
 
     def open(self, key: str) -> Workspace:
-        """The workspace of a thread, made when it is missing, open to its owner; any text is a valid key.
+        """Return the workspace of a thread and create it if missing.
 
-        Blocks on disk.
+        Any text is a valid key. Blocks on disk.
         """
         workspace = self.locate(key)
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             workspace.path.mkdir(mode=0o700, exist_ok=True)
             give_away(workspace.path)
-            # Code may have closed it, to the session after its own, too.
+            # Code may have closed it to the next session.
             os.close(open_folder(workspace.path, needed=TO_CHANGE))
         except OSError as error:
-            raise FileError(f"{workspace.path} could not be made: {error.strerror}.") from error
+            raise FileError(f"{workspace.path} could not be created: {error.strerror}.") from error
         return workspace
 
     def files(self, key: str, limit: int) -> WorkspaceListing:
-        """The files of a thread's workspace, which is not made for that. Blocks on disk."""
+        """List a thread's workspace without creating it. Blocks on disk."""
         workspace = self.locate(key)
         return WorkspaceListing(workspace.path, tuple(workspace.files(limit)))
 
     def history(self, key: str) -> EditHistory:
-        """What the editor changed there, to be taken back."""
+        """Return the edits of the text editor in a workspace."""
         return EditHistory(self._beside(key) / "edits")
 
     def uploads(self, key: str) -> UploadStore:
-        """What the user put there; the workspace is not made for that."""
+        """Return the uploads of a workspace without creating it."""
         return UploadStore(self.locate(key), self._beside(key) / "uploads")
 
     def discard_if_empty(self, key: str) -> None:
-        """Remove a workspace in which nothing is; any other is the user's and stays. Blocks on disk."""
+        """Remove an empty workspace; any other stays. Blocks on disk."""
         with suppress(OSError):
             self.locate(key).path.rmdir()
             shutil.rmtree(self._beside(key))
             self._beside(key).parent.rmdir()
 
     def remove(self, key: str) -> None:
-        """Remove a workspace with all that is in it; links are removed and not followed. Blocks on disk."""
+        """Remove a workspace and its content; links are removed and not followed. Blocks on disk."""
         for folder in (self._beside(key), self.locate(key).path):
             try:
                 remove_tree(folder)
@@ -489,19 +495,21 @@ class Workspaces:
                 raise FileError(f"{folder} could not be removed: {error.strerror}.") from error
 
     def unavailable_reason(self) -> Unavailable | None:
-        """What keeps workspaces from being made, as far as that shows without making one. Blocks on disk."""
+        """Return why workspaces cannot be created, checked without creating one. Blocks on disk."""
         nearest = next(path for path in (self._root, *self._root.parents) if os.path.lexists(path))
-        if os.access(f"{nearest}/.", os.W_OK | os.X_OK):  # the dot: a file, too, is an obstacle
+        if os.access(f"{nearest}/.", os.W_OK | os.X_OK):  # the dot makes this fail for a file
             return None
-        reason = f"{nearest} cannot be written, so there is no place for the team's files."
-        return Unavailable(reason, "let data_dir in conf.yaml, or MANIPLE_DATA_DIR, be a folder of yours.")
+        reason = f"{nearest} cannot be written, so there is no folder for the team's files."
+        return Unavailable(
+            reason, "set data_dir in conf.yaml, or MANIPLE_DATA_DIR, to a folder that you can write."
+        )
 
     def locate(self, key: str) -> Workspace:
-        """The workspace of a thread, which need not be there."""
+        """Return the workspace of a thread, which may not exist."""
         return Workspace(self._root_of(key) / _directory_name(key), self._max_file_bytes, self._max_bytes)
 
     def _beside(self, key: str) -> Path:
-        # No key's directory begins with a dot.
+        # No directory of a key begins with a dot.
         return self._root_of(key) / BESIDE / _directory_name(key)
 
     def _root_of(self, key: str) -> Path:
@@ -512,7 +520,7 @@ class Workspaces:
 
 
 def _directory_name(key: str) -> str:
-    """A harmless key stays readable on disk; the hash of any other starts with what no such key has."""
+    """Return a safe key itself, else its hash behind a tilde, with which no safe key begins."""
     if _READABLE_KEY.fullmatch(key):
         return key
     return "~" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
@@ -526,8 +534,8 @@ def _split(path: str) -> tuple[tuple[str, ...], str]:
 
 
 @contextmanager
-def _explained(path: str, done: str) -> Iterator[None]:
-    """Turn what the system says into a sentence that a model can act on."""
+def _translate_errors(path: str, done: str) -> Iterator[None]:
+    """Raise a system error again as `FileError`, with a sentence that a model can act on."""
     try:
         yield
     except FileNotFoundError:
@@ -542,10 +550,10 @@ def _explained(path: str, done: str) -> Iterator[None]:
 
 
 def clean_file_name(name: str) -> str:
-    """Return what a file is called in the workspace: the last part of `name`, neither hidden nor a trick.
+    """Return the name of an upload in the workspace: the last part of `name`, visible and without tricks.
 
-    Directories (of Windows, too), control characters, and dots and blanks at either end are taken away; a
-    name over 200 bytes is cut before its ending.
+    Directories (Windows paths too), control characters, and dots and blanks at both ends are removed; a name
+    over 200 bytes is cut before its extension.
     """
     last = _UNWANTED.sub("", name).replace("\\", "/").rstrip("/").rpartition("/")[2]
     clean = _ENDS.sub("", unicodedata.normalize("NFC", last)) or "upload"
@@ -567,11 +575,11 @@ def _pieces(source: BinaryIO, size: int, digest: "hashlib._Hash") -> Iterator[by
 
 def _refuse_read_only(workspace: Workspace, path: str) -> None:
     if workspace.is_read_only(path):
-        raise FileError(f"{path!r} is only to be read, as the files of skills are; write to another name.")
+        raise FileError(f"{path!r} is read-only, as the files of skills are; write to another name.")
 
 
-def _held(workspace: Workspace, path: str) -> bytes | None:
-    """Return a file's content; None where nothing is. What cannot be read is refused."""
+def _read_content(workspace: Workspace, path: str) -> bytes | None:
+    """Return a file's content, None for a missing file; raises `FileError` for any other."""
     if workspace.is_missing(path):
         return None
     head = workspace.read(path, EDITED_BYTES)

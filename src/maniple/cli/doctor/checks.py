@@ -264,7 +264,7 @@ async def check_packages(settings: Settings, progress: Progress, *, build: bool)
     environment = await asyncio.to_thread(find_environment, settings.sandbox, settings.cache_dir)
     if environment is None:
         return Finding(_PACKAGES, "ok", f"not managed here: {_no_environment_reason(settings)}")
-    if not environment.stands:
+    if not environment.is_ready:
         if not build:
             return Finding(
                 _PACKAGES,

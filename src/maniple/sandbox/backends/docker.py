@@ -453,7 +453,9 @@ async def start_relayed_worker(
     outputs = carrier.outputs(settings.output_bytes)
     session = WorkerSession(cast(ProcessTree, carrier), settings, workspace)
     limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
-    control, calls = (WorkerChannel(limit_bytes, session.heard, session.broken) for _ in range(2))
+    control, calls = (
+        WorkerChannel(limit_bytes, session.handle_message, session.handle_invalid) for _ in range(2)
+    )
     session.attach(WorkerConnection(control, calls, outputs[0], outputs[1]))
     try:
         carrier.carry([control, calls])
@@ -462,7 +464,7 @@ async def start_relayed_worker(
         await session.stop()
         raise
     if not ready:
-        words = f"{carrier.complaints()} {session.last_words()}".strip()
+        words = f"{carrier.complaints()} {session.take_unclaimed_output()}".strip()
         await session.stop()
         raise SandboxError(f"Python did not start in the container: {words or 'it said nothing.'}")
     return session
@@ -529,8 +531,8 @@ class MirroredSession:
         self._mirror = mirror
         self._workspace = workspace
         self.pid = session.pid
-        self.overrun = session.overrun
-        self.at_end = session.at_end
+        self.stop_for_limit = session.stop_for_limit
+        self.on_end = session.on_end
 
     @property
     def is_alive(self) -> bool:

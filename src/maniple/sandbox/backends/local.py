@@ -61,7 +61,7 @@ class LocalBackend:
         launch = WorkerLaunch(
             command,
             environment={**VARIABLES, "HOME": directory, "PYTHONPATH": directory},
-            why_not=lambda printed: (
+            explain=lambda printed: (
                 f"Python could not start: {printed} See `sandbox.python` in the settings."
             ),
         )

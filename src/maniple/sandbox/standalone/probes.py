@@ -145,7 +145,7 @@ def print_broken(packages: list[str]) -> None:
             name = distribution.lower().replace("_", "-").replace(".", "-")
             modules.setdefault(name, []).append(module)
     broken = {package: _why_not(modules.get(package, [])) for package in packages}
-    _keep_font_list()
+    _store_font_list()
     print(json.dumps({package: why for package, why in broken.items() if why}))
 
 
@@ -162,7 +162,7 @@ def _why_not(modules: list[str]) -> str:
     return ""
 
 
-def _keep_font_list() -> None:
+def _store_font_list() -> None:
     if "matplotlib" not in sys.modules:
         return
     cache = import_module("matplotlib").get_cachedir()
