@@ -112,9 +112,9 @@ class TestOrdinaryUser:
 @pytest.mark.parametrize("use", [DiskUse(21 * MEGABYTE, 1, ()), DiskUse(1, 201, ())], ids=["bytes", "files"])
 def test_where_no_code_is_let_in_any_more_the_user_is_asked_to_tidy_up(use: DiskUse) -> None:
     limits = ResourceLimits(1, 1, disk_mb=1, files=10)
-    within = limits.too_full(use, 0, (MEGABYTE, 10))
+    within = limits.explain_disk_use(use, 0, (MEGABYTE, 10))
     assert "Remove what is not needed, and" in within
     assert "ask the user" not in within
-    beyond = limits.too_full(use, 0, (CLEANUP_FACTOR * MEGABYTE, CLEANUP_FACTOR * 10))
+    beyond = limits.explain_disk_use(use, 0, (CLEANUP_FACTOR * MEGABYTE, CLEANUP_FACTOR * 10))
     assert "No code is run where it is 20 times as much: ask the user to delete files" in beyond
     assert "Remove" not in beyond

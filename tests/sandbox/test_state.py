@@ -122,7 +122,7 @@ async def test_after_a_cancelled_call_the_next_says_that_variables_are_gone(
             await call
     completed = await thread.python("'x' in globals()")
     assert completed.value == "False"
-    assert completed.lost.startswith("An earlier call was cancelled")
+    assert "call was cancelled" in completed.lost
 
 
 async def test_a_forked_child_that_runs_on_does_not_answer_for_its_parent(thread: Thread) -> None:

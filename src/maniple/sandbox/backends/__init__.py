@@ -1,1 +1,1 @@
-"""The techniques besides bubblewrap; each imports its SDK only when it is chosen."""
+"""The backends besides bubblewrap; each is imported, with its SDK, only when the settings choose it."""

@@ -1,6 +1,6 @@
-"""Daytona's cloud, or one's own: one of its sandboxes a thread, Python in its code interpreter.
+"""The Daytona backend, for its cloud or a server of your own: one Daytona sandbox per session.
 
-Its own limits of memory, processors and disk are those of the snapshot or image.
+Python runs in its code interpreter. The snapshot or image sets the limits of memory, processors and disk.
 """
 
 import ast
@@ -74,7 +74,7 @@ class DaytonaBackend:
             "language": "python",
             "labels": {"made-by": "maniple"},
             "env_vars": {"MPLBACKEND": "Agg"},
-            # One that was forgotten stops by itself, and is deleted with that.
+            # A forgotten sandbox stops by itself and is then deleted.
             "ephemeral": True,
             "auto_stop_interval": math.ceil(self._settings.idle_seconds / 60) + 1,
         }
@@ -97,23 +97,23 @@ class DaytonaMachine(RemoteMachine):
         self._directory = directory
 
     async def python(self, code: str, output: CallOutput) -> CallOutcome:
-        """Run code in the interpreter's context, and ask afterwards what it came to."""
+        """Run code in the interpreter's context, then collect its value and figures."""
         with _translate_errors(output):
             result = await self._sandbox.code_interpreter.run_code(
                 capture_last_value(code),
                 context=self._context,
-                on_stdout=lambda piece: output.hear("stdout", piece.output),
-                on_stderr=lambda piece: output.hear("stderr", piece.output),
+                on_stdout=lambda piece: output.add("stdout", piece.output),
+                on_stderr=lambda piece: output.add("stderr", piece.output),
                 timeout=0,
             )
             if result.error is not None:
                 trace = result.error.traceback or f"{result.error.name}: {result.error.value}"
-                output.hear("stderr", trace)
-            value, figures = await self._afterwards()
+                output.add("stderr", trace)
+            value, figures = await self._collect()
         return CallOutcome(int(result.error is not None), value, figures)
 
     async def bash(self, command: str, output: CallOutput) -> CallOutcome:
-        """Run a command; the whole of it is killed when this is cancelled."""
+        """Run a command; a cancellation kills all its processes."""
         from daytona import SessionExecuteRequest
 
         mark = secrets.token_hex(8)
@@ -131,12 +131,12 @@ class DaytonaMachine(RemoteMachine):
         return CallOutcome(137 if ended.exit_code is None else int(ended.exit_code) % 256)
 
     async def _follow(self, mark: str, command: str, output: CallOutput) -> None:
-        """Hear a command to its end; one that floods, and one that is cancelled, is killed."""
+        """Follow a command to its end; a flood of output or a cancellation kills it."""
         flooded = asyncio.Event()
 
         def hear(stream: Literal["stdout", "stderr"], text: str) -> None:
             try:
-                output.hear(stream, text)
+                output.add(stream, text)
             except OutputFloodError:
                 flooded.set()
 
@@ -150,7 +150,7 @@ class DaytonaMachine(RemoteMachine):
             await asyncio.wait({logs, flood}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             flood.cancel()
-            # Killed before the listening ends: the SDK takes its time to close a stream that goes on.
+            # Killed before the stream is closed: the SDK is slow to close an active stream.
             if not logs.done():
                 await asyncio.shield(self._printed(kill_call(mark)))
                 await asyncio.wait({logs}, timeout=_STOP_SECONDS)
@@ -160,13 +160,13 @@ class DaytonaMachine(RemoteMachine):
         await logs
 
     async def restart_python(self) -> None:
-        """Take a new context, and with it a new interpreter."""
+        """Replace the context, and with it the interpreter."""
         interpreter = self._sandbox.code_interpreter
         with _translate_errors():
             await interpreter.delete_context(self._context)
             self._context = await interpreter.create_context(cwd=self._directory)
 
-    async def stay(self) -> None:
+    async def extend_lifetime(self) -> None:
         """Let the sandbox live for another idle time."""
         with _translate_errors():
             await self._sandbox.refresh_activity()
@@ -197,7 +197,7 @@ class DaytonaMachine(RemoteMachine):
                 async for piece in stream:
                     content += piece
                     if len(content) > limit_bytes:
-                        raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be kept.")
+                        raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be stored.")
         except (DaytonaError, ClientError):
             raise FileError(f"{path!r} could not be read in the sandbox.") from None
         return bytes(content)
@@ -218,16 +218,16 @@ class DaytonaMachine(RemoteMachine):
         for command in remove_files(self._directory, paths):
             await self._printed(command)
 
-    async def _afterwards(self) -> tuple[str, tuple[bytes, ...]]:
-        told: list[str] = []
+    async def _collect(self) -> tuple[str, tuple[bytes, ...]]:
+        printed: list[str] = []
 
         def hear(piece: "OutputMessage") -> None:
-            told.append(piece.output)
+            printed.append(piece.output)
 
         await self._sandbox.code_interpreter.run_code(
             COLLECT_RESULT, context=self._context, on_stdout=hear, timeout=10
         )
-        return parse_collected("".join(told))
+        return parse_collected("".join(printed))
 
     async def _printed(self, command: str) -> str:
         with _translate_errors():
@@ -235,7 +235,7 @@ class DaytonaMachine(RemoteMachine):
 
 
 def _in_bash(command: str) -> str:
-    # Without it a command goes to the first of zsh, bash and sh that is there.
+    # Otherwise the first available of zsh, bash and sh runs the command.
     return f"bash -c {shlex.quote(command)}"
 
 
@@ -247,7 +247,7 @@ async def open_daytona(settings: SandboxSettings) -> AsyncIterator[DaytonaBacken
 
         key = settings.daytona_api_key.get_secret_value() if settings.daytona_api_key else None
         with warnings.catch_warnings():
-            # It warns that it does not read an address from .env: we do.
+            # It warns that it does not read an address from .env; our settings do.
             warnings.simplefilter("ignore")
             client = AsyncDaytona(DaytonaConfig(api_key=key, api_url=settings.daytona_api_url))
     try:
@@ -258,7 +258,7 @@ async def open_daytona(settings: SandboxSettings) -> AsyncIterator[DaytonaBacken
 
 @contextmanager
 def _translate_errors(output: CallOutput | None = None) -> Iterator[None]:
-    """Turn what the SDK raises into a sentence that says what to do."""
+    """Raise errors of the SDK again as `SandboxError`, with what to do."""
     from daytona import (
         DaytonaAuthenticationError,
         DaytonaConnectionError,
@@ -270,23 +270,21 @@ def _translate_errors(output: CallOutput | None = None) -> Iterator[None]:
     try:
         yield
     except DaytonaError as error:
-        if output is not None and output.is_flooded:  # which the SDK has wrapped into an error of its own
+        if output is not None and output.is_flooded:  # the SDK wraps our exception
             raise OutputFloodError from None
         match error:
             case DaytonaAuthenticationError():
                 raise SandboxError("Daytona refused the key; correct DAYTONA_API_KEY in .env.") from None
             case DaytonaRateLimitError():
-                words = "Daytona allows no more requests now; wait, or lower `sandbox.concurrent`."
-                raise SandboxError(words) from None
+                message = "Daytona allows no more requests now; wait, or lower `sandbox.concurrent`."
+                raise SandboxError(message) from None
             case DaytonaNotFoundError():
-                words = (
-                    f"Daytona does not have it (any more): {error}. Run the code again; see `sandbox.image`."
-                )
-                raise SandboxError(words) from None
+                message = f"Daytona has no such sandbox or image: {error}. Check `sandbox.image`."
+                raise SandboxError(message) from None
             case DaytonaConnectionError():
-                words = "Daytona cannot be reached: check the network and DAYTONA_API_URL."
-                raise SandboxError(words) from error
-        raise SandboxError(f"Daytona could not do it: {error}.") from error
+                message = "Daytona cannot be reached: check the network and DAYTONA_API_URL."
+                raise SandboxError(message) from error
+        raise SandboxError(f"Daytona reported an error: {error}.") from error
 
 
 _VALUE_NAME = "_maniple_value"
@@ -302,8 +300,8 @@ def _maniple_afterwards(value):
         figures.append(base64.b64encode(file.getvalue()).decode())
     if plots:
         plots.close("all")
-    told = "" if value is None else repr(value)[:{_VALUE_CHARACTERS}]
-    print(json.dumps({{"value": told, "figures": figures}}))
+    text = "" if value is None else repr(value)[:{_VALUE_CHARACTERS}]
+    print(json.dumps({{"value": text, "figures": figures}}))
 _maniple_afterwards(globals().pop("{_VALUE_NAME}", None))
 del _maniple_afterwards
 """
@@ -311,9 +309,9 @@ del _maniple_afterwards
 
 
 def capture_last_value(code: str) -> str:
-    """Return the same code, which also remembers what its last line comes to, if that is an expression.
+    """Return the code with its last expression, if any, assigned to a variable.
 
-    Code that is not understood is returned as it is, for the interpreter to say why.
+    Invalid code is returned unchanged; the interpreter reports the error.
     """
     code = code.replace("\r\n", "\n").replace("\r", "\n")
     try:
@@ -327,19 +325,19 @@ def capture_last_value(code: str) -> str:
     above, expression = lines[: last.lineno - 1], lines[last.lineno - 1 : last.end_lineno]
     expression[-1] = expression[-1][: last.end_col_offset]
     before, first = expression[0][: last.col_offset], expression[0][last.col_offset :]
-    kept = [*above, before + f"{_VALUE_NAME} = (".encode() + first, *expression[1:], b")"]
-    return b"\n".join(kept).decode()
+    changed = [*above, before + f"{_VALUE_NAME} = (".encode() + first, *expression[1:], b")"]
+    return b"\n".join(changed).decode()
 
 
 def parse_collected(printed: str) -> tuple[str, tuple[bytes, ...]]:
     """Value and figures that `AFTERWARDS` printed; nothing where that makes no sense."""
     try:
-        told = json.loads(printed)
+        result = json.loads(printed)
     except (ValueError, RecursionError):
         return "", ()
-    if not isinstance(told, dict):
+    if not isinstance(result, dict):
         return "", ()
-    value, figures = told.get("value"), told.get("figures")
+    value, figures = result.get("value"), result.get("figures")
     decoded = [_decode_figure(one) for one in (figures if isinstance(figures, list) else ())[:MAX_FIGURES]]
     return (
         value[:_VALUE_CHARACTERS].encode(errors="replace").decode() if isinstance(value, str) else "",
@@ -347,10 +345,10 @@ def parse_collected(printed: str) -> tuple[str, tuple[bytes, ...]]:
     )
 
 
-def _decode_figure(told: Any) -> bytes:
-    if not isinstance(told, str) or len(told) > MAX_FIGURE_BYTES * 4 // 3:
+def _decode_figure(text: Any) -> bytes:
+    if not isinstance(text, str) or len(text) > MAX_FIGURE_BYTES * 4 // 3:
         return b""
     try:
-        return base64.b64decode(told, validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return b""

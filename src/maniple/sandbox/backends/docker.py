@@ -1,8 +1,8 @@
-"""Docker: one container a thread, with our own worker in it.
+"""The Docker backend: one container per session, with our own worker in it.
 
-The container has no network, a read-only root, no capabilities and limits of memory and processes; its main
-process reads from this server, so that the end of the server is its end, too. Where the engine runs on this
-machine the workspace is mounted, else it is mirrored. Limits of disk hold for one file at a time.
+The container has no network, a read-only root, no capabilities, and limits of memory and processes. Its main
+process, `standalone/relay.py`, reads from this server and ends with it. An engine on this machine mounts the
+workspace; for any other the workspace is mirrored. The disk limit holds for each file.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class DockerBackend:
         self._docker = docker
         self._settings = settings
         self.mirrors = not (settings.docker_host or DEFAULT_HOST).startswith("unix:")
-        """Whether the engine cannot mount this machine's folders, so that files go over to it and back."""
+        """Whether files are mirrored because the engine cannot mount this machine's folders."""
 
     @property
     def image(self) -> str:
@@ -70,7 +70,7 @@ class DockerBackend:
             container = await self._docker.containers.create(self._description(workspace))
             stream = container.attach(stdin=True, stdout=True, stderr=True)
             try:
-                # Attached before it starts, so that it never waits for a host that is not there.
+                # Attached before the start, so that it never waits for a missing host.
                 await stream.__aenter__()
                 await container.start()
             except BaseException:  # a cancelled start leaves no container
@@ -92,20 +92,20 @@ class DockerBackend:
         return MirroredSession(session, mirror, workspace)
 
     async def missing_limits(self) -> list[str]:
-        """What the engine cannot hold a container to."""
+        """Return the limits that the engine cannot enforce."""
         with translate_errors(self._settings):
-            told = await self._docker.system.info()
-        return [words for key, words in _LIMITS.items() if not told.get(key)]
+            info = await self._docker.system.info()
+        return [words for key, words in _LIMITS.items() if not info.get(key)]
 
     async def variables(self) -> set[str]:
-        """The names in a container's environment that are the image's, Docker's or ours."""
+        """Return the variable names of a container that the image, Docker or we set."""
         with translate_errors(self._settings):
             image = await self._docker.images.inspect(self.image)
         names = (entry.partition("=")[0] for entry in image["Config"].get("Env") or [])
         return {"PATH", "HOSTNAME", *names, *_ENVIRONMENT}
 
     async def remove_orphans(self) -> int:
-        """Remove the containers that servers of this machine left behind which are no more; their number."""
+        """Remove the containers of ended servers of this machine; return their number."""
         removed = 0
         with translate_errors(self._settings):
             filters = json.dumps({"label": [_LABEL]})
@@ -150,16 +150,16 @@ class DockerBackend:
             "ReadonlyRootfs": True,
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
-            # The relay, the worker and Docker's own first process are not the code's.
+            # The relay, the worker and Docker's init process do not count.
             "PidsLimit": self._settings.processes + 3,
             "Memory": memory,
             "MemorySwap": memory,
             "Ulimits": [
                 {"Name": name, "Soft": most, "Hard": most}
-                # With "data" one process gets a MemoryError where all together would be killed.
+                # With "data", a single process gets a MemoryError before all are killed.
                 for name, most in (("data", memory), ("fsize", disk), ("nofile", 256), ("core", 0))
             ],
-            # What code prints goes to us, and not into a file of the engine's.
+            # The output goes to us and not into a log file of the engine.
             "LogConfig": {"Type": "none"},
         }
 
@@ -206,7 +206,7 @@ class _Attached:
 async def _remove(container: "DockerContainer", stream: "Stream") -> None:
     from aiodocker import DockerError
 
-    # First the container: one whose input ends is removed by the engine, and nobody would know when.
+    # First the container: after the end of its input the engine removes it at an unknown time.
     try:
         await container.delete(force=True, v=True)
     except DockerError as error:
@@ -220,13 +220,13 @@ async def _remove(container: "DockerContainer", stream: "Stream") -> None:
 
 
 async def _close(stream: "Stream") -> None:
-    with suppress(AssertionError, OSError):  # the SDK asserts that the engine has not closed it first
+    with suppress(AssertionError, OSError):  # the SDK asserts that the engine has not closed the stream first
         await stream.close()
 
 
 @asynccontextmanager
 async def open_docker(settings: SandboxSettings) -> AsyncIterator[DockerBackend]:
-    """Open a client of the engine, and remove what dead servers left; raises `SandboxError`."""
+    """Open a client of the engine and remove leftovers of ended servers; raises `SandboxError`."""
     with translate_errors(settings):
         from aiodocker import Docker
 
@@ -240,13 +240,13 @@ async def open_docker(settings: SandboxSettings) -> AsyncIterator[DockerBackend]
 
 
 def _in_memory(size_bytes: int) -> str:
-    """The options of a directory in memory, the user's own whatever the image has at its place."""
+    """Return the options of a tmpfs that the user owns."""
     uid, gid = _user().split(":")
     return f"rw,nosuid,nodev,mode=0700,uid={uid},gid={gid},size={size_bytes}"
 
 
 def _user() -> str:
-    """Who the code is: nobody special, and never root; an ordinary user's files need that user."""
+    """Return the user of the code: never root; for an ordinary user, the owner of the files."""
     account = find_sandbox_account()
     if account is not None:
         return f"{UNPRIVILEGED.uid}:{UNPRIVILEGED.gid}"
@@ -254,19 +254,19 @@ def _user() -> str:
 
 
 def _server_mark() -> str:
-    """What tells this server from all that were and will be: machine, process id, time of its start."""
-    return f"{platform.node()}/{os.getpid()}/{_started(os.getpid())}"
+    """Return a unique mark of this server: machine, process id, start time."""
+    return f"{platform.node()}/{os.getpid()}/{_start_time(os.getpid())}"
 
 
 def _is_orphan(mark: str) -> bool:
     machine, _, process = mark.rpartition("/")[0].rpartition("/")
     if machine != platform.node() or not process.isdecimal():
         return False
-    return _started(int(process)) != mark.rpartition("/")[2]
+    return _start_time(int(process)) != mark.rpartition("/")[2]
 
 
-def _started(process: int) -> str:
-    """When a process started, in ticks since the machine did; nothing when there is none."""
+def _start_time(process: int) -> str:
+    """Return the start time of a process in ticks since boot; empty for no process."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
@@ -275,12 +275,12 @@ def _started(process: int) -> str:
 
 DEFAULT_IMAGE = "python:3.12-slim"
 DEFAULT_HOST = "unix:///var/run/docker.sock"
-_UNREACHABLE = 900  # what the SDK says where there was no answer
+_UNREACHABLE = 900  # the SDK's code for no answer
 
 
 @contextmanager
 def translate_errors(settings: SandboxSettings) -> Iterator[None]:
-    """Turn what the SDK raises into a sentence that says what to do."""
+    """Raise errors of the SDK again as `SandboxError`, with what to do."""
     import aiohttp
     from aiodocker import DockerError
 
@@ -294,9 +294,9 @@ def translate_errors(settings: SandboxSettings) -> Iterator[None]:
             raise SandboxError(_unreachable(settings)) from None
         if error.status == 404 and "image" in error.message.casefold():
             raise SandboxError(f"Docker does not have the image {image}: docker pull {image}") from None
-        raise SandboxError(f"Docker could not do it: {error.message}") from error
+        raise SandboxError(f"Docker reported an error: {error.message}") from error
     except (ValueError, ImportError) as error:
-        raise SandboxError(f"DOCKER_HOST names no engine that can be used: {error}") from None
+        raise SandboxError(f"DOCKER_HOST does not name a usable engine: {error}") from None
     except (aiohttp.ClientError, OSError) as error:
         raise SandboxError(_unreachable(settings)) from error
 
@@ -311,17 +311,17 @@ def _unreachable(settings: SandboxSettings) -> str:
 
 _START_SECONDS = 30.0
 _END_SECONDS = 10.0
-_LAST_WORDS_BYTES = 4000
+_UNFRAMED_BYTES = 4000
 _LONGEST_FRAME_BYTES = 65_536
 _FRAME_OVERHEAD_BYTES = 65_536
 _HEAD = struct.Struct(">BI")
 
 
 class ByteStream(Protocol):
-    """A way into a machine and out of it. Raises `SandboxError`."""
+    """A byte stream to and from a machine. Raises `SandboxError`."""
 
     async def receive(self) -> tuple[bytes, bytes]:
-        """What came on its standard output and its standard error; twice nothing at the end."""
+        """Return new standard output and standard error; both are empty at the end."""
         ...
 
     async def send(self, data: bytes) -> None: ...
@@ -336,7 +336,7 @@ class RelayedWorker:
     """
 
     pid = 0
-    """No process of the host's."""
+    """It has no process on the host."""
 
     def __init__(self, stream: ByteStream, end: Callable[[], Awaitable[None]]) -> None:
         loop = asyncio.get_running_loop()
@@ -344,7 +344,7 @@ class RelayedWorker:
         self._end = end
         self._sending: asyncio.Queue[bytes] = asyncio.Queue()
         self._received = bytearray()
-        self._complaints = bytearray()
+        self._unframed = bytearray()
         self._pairs = [socket.socketpair() for _ in range(2)]
         for _, writing in self._pairs:
             writing.setblocking(False)
@@ -353,24 +353,24 @@ class RelayedWorker:
         self.ended: asyncio.Future[None] = loop.create_future()
 
     def outputs(self, limit_bytes: int) -> list[OutputPipe]:
-        """What the worker prints."""
+        """Return the pipes for the output of the worker."""
         return [OutputPipe(reading.detach(), limit_bytes) for reading, _ in self._pairs]
 
-    def carry(self, channels: list[WorkerChannel]) -> None:
-        """Begin, with the channels of control and calls."""
+    def start(self, channels: list[WorkerChannel]) -> None:
+        """Start to transfer, with the channels of control and calls."""
         self._channels = channels
         for number, channel in enumerate(channels):
-            channel.connection_made(_Door(partial(self._put, number)))
+            channel.connection_made(_FrameTransport(partial(self._put, number)))
         sources = {name: text.decode() for name, text in read_worker_sources().items()}
         self._put(0, json.dumps(sources).encode())
-        self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._speak())]
+        self._tasks = [asyncio.create_task(self._receive_all()), asyncio.create_task(self._send_all())]
 
-    def complaints(self) -> str:
-        """What came out of the machine that was no frame: why it did not start."""
-        return self._complaints.decode(errors="replace").strip()
+    def unframed_output(self) -> str:
+        """Return output of the machine outside of frames: why it did not start."""
+        return self._unframed.decode(errors="replace").strip()
 
     async def kill(self) -> None:
-        """End the machine; harmless afterwards."""
+        """End the machine; later calls do nothing."""
         for task in self._tasks:
             task.cancel()
         try:
@@ -378,7 +378,9 @@ class RelayedWorker:
                 await self._end()
                 await self._stream.close()
         except TimeoutError:
-            raise SandboxError("The machine of the sandbox did not end in time; look after it.") from None
+            raise SandboxError(
+                "The container did not end in time. Remove it with `docker rm --force`."
+            ) from None
         finally:
             for _, writing in self._pairs:
                 writing.close()
@@ -387,28 +389,28 @@ class RelayedWorker:
     def _put(self, channel: int, content: bytes) -> None:
         self._sending.put_nowait(_HEAD.pack(channel, len(content)) + content)
 
-    async def _speak(self) -> None:
-        with suppress(SandboxError):  # its end is heard by the other one
+    async def _send_all(self) -> None:
+        with suppress(SandboxError):  # the receiving task handles the end
             while True:
                 await self._stream.send(await self._sending.get())
 
-    async def _hear(self) -> None:
+    async def _receive_all(self) -> None:
         try:
             while any(heard := await self._stream.receive()):
                 self._received += heard[0]
-                self._complaints += heard[1]
-                del self._complaints[:-_LAST_WORDS_BYTES]
-                await self._deal_out()
+                self._unframed += heard[1]
+                del self._unframed[:-_UNFRAMED_BYTES]
+                await self._dispatch()
         except SandboxError as error:
-            self._complaints += f"\n{error}".encode()
+            self._unframed += f"\n{error}".encode()
         finally:
             self._over()
 
-    async def _deal_out(self) -> None:
+    async def _dispatch(self) -> None:
         while len(self._received) >= _HEAD.size:
             channel, length = _HEAD.unpack_from(self._received)
             if channel > 3 or length > _LONGEST_FRAME_BYTES:
-                raise SandboxError("The machine of the sandbox sent what is no frame.")
+                raise SandboxError("The container sent an invalid frame.")
             end = _HEAD.size + length
             if len(self._received) < end:
                 return
@@ -417,7 +419,7 @@ class RelayedWorker:
             if channel < 2:
                 self._channels[channel].data_received(content)
             else:
-                # A reader that has closed its end wants no more of it.
+                # The reader may have closed its end.
                 with suppress(OSError):
                     await asyncio.get_running_loop().sock_sendall(self._pairs[channel - 2][1], content)
 
@@ -426,8 +428,8 @@ class RelayedWorker:
             self.ended.set_result(None)
 
 
-class _Door(asyncio.Transport):
-    """What a channel writes to."""
+class _FrameTransport(asyncio.Transport):
+    """The transport of a channel: it queues frames."""
 
     def __init__(self, put: Callable[[bytes], None]) -> None:
         super().__init__()
@@ -448,25 +450,28 @@ class _Door(asyncio.Transport):
 async def start_relayed_worker(
     stream: ByteStream, end: Callable[[], Awaitable[None]], settings: SandboxSettings, workspace: Workspace
 ) -> WorkerSession:
-    """Speak with the `relay.py` at the other end; raises `SandboxError` when it does not answer."""
-    carrier = RelayedWorker(stream, end)
-    outputs = carrier.outputs(settings.output_bytes)
-    session = WorkerSession(cast(ProcessTree, carrier), settings, workspace)
+    """Start a session with a `relay.py` at the other end of a stream.
+
+    Raises `SandboxError` without an answer.
+    """
+    relayed = RelayedWorker(stream, end)
+    outputs = relayed.outputs(settings.output_bytes)
+    session = WorkerSession(cast(ProcessTree, relayed), settings, workspace)
     limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
     control, calls = (
         WorkerChannel(limit_bytes, session.handle_message, session.handle_invalid) for _ in range(2)
     )
     session.attach(WorkerConnection(control, calls, outputs[0], outputs[1]))
     try:
-        carrier.carry([control, calls])
+        relayed.start([control, calls])
         ready = await session.wait_until_ready(_START_SECONDS)
     except BaseException:  # a cancelled start leaves nothing behind
         await session.stop()
         raise
     if not ready:
-        words = f"{carrier.complaints()} {session.take_unclaimed_output()}".strip()
+        output = f"{relayed.unframed_output()} {session.take_unclaimed_output()}".strip()
         await session.stop()
-        raise SandboxError(f"Python did not start in the container: {words or 'it said nothing.'}")
+        raise SandboxError(f"Python did not start in the container: {output or 'it printed nothing.'}")
     return session
 
 
@@ -481,7 +486,7 @@ class ContainerFiles:
         self._settings = settings
 
     async def stamps(self, limit: int) -> Mapping[str, FileStamp]:
-        """The files as the container tells them."""
+        """Return the files as the container reports them."""
         printed = await self._run(list_files(WORKSPACE, limit), limit_bytes=2 * LISTING_BYTES)
         return read_listing(printed.decode(errors="replace"))
 
@@ -492,7 +497,7 @@ class ContainerFiles:
         if not printed:
             raise FileError(f"{path!r} could not be read in the container.")
         if len(printed) > most:
-            raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be kept.")
+            raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be stored.")
         return printed[1:]
 
     async def put(self, files: Sequence[tuple[str, bytes]]) -> None:
@@ -506,7 +511,7 @@ class ContainerFiles:
             await self._run(command)
 
     async def _run(self, command: str, given: bytes = b"", limit_bytes: int = 65_536) -> bytes:
-        """What a command prints, as far as the limit goes."""
+        """Return the output of a command up to the limit."""
         printed = bytearray()
         with translate_errors(self._settings):
             async with asyncio.timeout(_TRANSFER_SECONDS):
@@ -573,7 +578,7 @@ class MirroredSession:
     async def _up(self) -> str:
         try:
             return await self._mirror.up()
-        except BaseException:  # half of the files are there: better none
+        except BaseException:  # an incomplete upload must not be used
             await self.stop()
             raise
 
@@ -583,7 +588,7 @@ class MirroredSession:
             return replace(completed, lost=f"{completed.lost} Files: {lost}".strip())
         try:
             left = "\n".join(filter(None, (completed.stderr, left, await self._mirror.down())))
-        except BaseException:  # what is there and what is here would not be the same
+        except BaseException:  # both sides would differ
             await self.stop()
             raise
         return replace(completed, stderr=left)

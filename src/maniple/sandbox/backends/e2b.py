@@ -1,6 +1,6 @@
-"""E2B's cloud: one of its machines a thread, Python in its code interpreter.
+"""The E2B backend: one E2B machine per session, with Python in its code interpreter.
 
-Its own limits of memory, processors and disk are those of the template.
+The template sets the limits of memory, processors and disk.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from e2b_code_interpreter.models import Execution
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_LONGEST_SECONDS = 3600  # what a hobby account may ask for
+_LONGEST_SECONDS = 3600  # the maximum of a hobby account
 _SPARE_SECONDS = 60
 _VALUE_CHARACTERS = 4000
 _EVERYWHERE = "0.0.0.0/0"
@@ -52,7 +52,7 @@ class E2BBackend:
         self._settings = settings
 
     async def start(self, workspace: Workspace) -> RemoteSession:
-        """Start a machine and bring the files there."""
+        """Start a machine; the first call uploads the files."""
         with _translate_errors(self._settings):
             from e2b_code_interpreter import AsyncSandbox
 
@@ -88,17 +88,17 @@ class E2BMachine(RemoteMachine):
             execution = await self._sandbox.run_code(
                 code,
                 context=self._context,
-                on_stdout=lambda piece: output.hear("stdout", piece.line),
-                on_stderr=lambda piece: output.hear("stderr", piece.line),
+                on_stdout=lambda piece: output.add("stdout", piece.line),
+                on_stderr=lambda piece: output.add("stderr", piece.line),
                 timeout=0,
             )
         if execution.error is not None:
             trace = execution.error.traceback or f"{execution.error.name}: {execution.error.value}"
-            output.hear("stderr", _COLOURS.sub("", trace))
+            output.add("stderr", _COLOURS.sub("", trace))
         return CallOutcome(int(execution.error is not None), _value(execution), tuple(_figures(execution)))
 
     async def bash(self, command: str, output: CallOutput) -> CallOutcome:
-        """Run a command; the whole of it is killed when this is cancelled."""
+        """Run a command; a cancellation kills all its processes."""
         mark = secrets.token_hex(8)
         with _translate_errors(self._settings):
             handle = await self._sandbox.commands.run(
@@ -106,14 +106,14 @@ class E2BMachine(RemoteMachine):
                 background=True,
                 envs={CALL_MARK: mark},
                 cwd=self._directory,
-                on_stdout=lambda text: output.hear("stdout", text),
-                on_stderr=lambda text: output.hear("stderr", text),
+                on_stdout=lambda text: output.add("stdout", text),
+                on_stderr=lambda text: output.add("stderr", text),
                 timeout=0,
                 retain_output=False,
             )
             try:
                 return CallOutcome(await _exit_code(handle))
-            except BaseException:  # whatever ended the waiting, the command must end as well
+            except BaseException:  # the command must end with the wait
                 await asyncio.shield(self._kill(mark))
                 raise
 
@@ -122,7 +122,7 @@ class E2BMachine(RemoteMachine):
         with _translate_errors(self._settings):
             await self._sandbox.restart_code_context(self._context)
 
-    async def stay(self) -> None:
+    async def extend_lifetime(self) -> None:
         """Let the machine live for another idle time."""
         with _translate_errors(self._settings):
             await self._sandbox.set_timeout(_lifetime(self._settings))
@@ -150,7 +150,7 @@ class E2BMachine(RemoteMachine):
                 async for piece in reader:
                     content += piece
                     if len(content) > limit_bytes:
-                        raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be kept.")
+                        raise FileError(f"{path!r} has more than the {limit_bytes} bytes that can be stored.")
         return bytes(content)
 
     async def put(self, files: Sequence[tuple[str, bytes]]) -> None:
@@ -219,7 +219,7 @@ def _access(settings: SandboxSettings) -> dict[str, Any]:
 
 @contextmanager
 def _translate_errors(settings: SandboxSettings) -> Iterator[None]:
-    """Turn what the SDK raises into a sentence that says what to do."""
+    """Raise errors of the SDK again as `SandboxError`, with what to do."""
     import httpx
     from e2b import exceptions
 
@@ -233,7 +233,7 @@ def _translate_errors(settings: SandboxSettings) -> Iterator[None]:
         raise SandboxError(f"E2B has no such sandbox any more ({error}); run the code again.") from None
     except exceptions.SandboxException as error:
         remedy = " Correct `sandbox.template` in conf.yaml." if "template" in str(error) else ""
-        raise SandboxError(f"E2B could not do it: {error}.{remedy}") from error
+        raise SandboxError(f"E2B reported an error: {error}.{remedy}") from error
     except (httpx.TransportError, OSError) as error:
         raise SandboxError(
             f"E2B cannot be reached: {type(error).__name__}. Check the network, and https://status.e2b.dev."

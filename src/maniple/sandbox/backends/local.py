@@ -1,4 +1,4 @@
-"""No sandbox at all: a worker with the server's own rights, for who has spelled out that this is wanted.
+"""The backend unsafe-local: no isolation, the server's own rights; the settings must name it explicitly.
 
 There are limits of time, memory and file size against mistakes, none against malice.
 """
@@ -20,14 +20,14 @@ from maniple.sandbox.workspaces import Workspace
 
 WARNING = (
     "sandbox.backend is unsafe-local: code that a model wrote runs unprotected, with this user's rights. "
-    "It can read and change all files and reach every network. Use it only in a machine that may be lost."
+    "It can read and change all files and reach every network. Use it only on a machine that may be lost."
 )
 _ENDLESS_BYTES = 2**62
 _LOG = logging.getLogger(__name__)
 
 
 class LocalBackend:
-    """Starts workers that nothing holds back."""
+    """Starts workers without isolation."""
 
     name = "unsafe-local"
 
@@ -41,7 +41,7 @@ class LocalBackend:
         self._bash = bash
 
     async def start(self, workspace: Workspace) -> WorkerSession:
-        """Start a worker in a thread's files; warns in the log."""
+        """Start a worker in a workspace; logs a warning."""
         _LOG.warning(WARNING)
         directory = str(workspace.path)
 
@@ -69,9 +69,9 @@ class LocalBackend:
 
 
 async def start_unprotected(service: ServiceSpec) -> PipedProgram:
-    """Start a service with this user's rights, for who has spelled out that this is wanted.
+    """Start a service with this user's rights; the settings must ask for this explicitly.
 
-    Of this program's environment it gets what says where things are. Raises `SandboxError` with what to do.
+    Of this process's environment it gets only the variables for paths. Raises `SandboxError` with what to do.
     """
     kept = surroundings("PATH", "HOME", "LANG", "TMPDIR")
     command = shutil.which(service.argv[0], path=service.environment.get("PATH", kept.get("PATH")))

@@ -1,7 +1,8 @@
-"""Keeps a thread's workspace on the host and its copy on another machine the same.
+"""Sessions on another machine: mirrored files, limited output and time, and no leftovers at the end.
 
-What a machine says of its files is the word of code that nobody vouches for: names, sizes and contents
-go through the workspace, which judges each path, and both directions are bounded in number and bytes.
+`RemoteMachine` is what differs between services. The data that a machine reports about its files is
+untrusted: names, sizes and contents go through the workspace, which checks each path, and both directions are
+limited in number and bytes.
 """
 
 import asyncio
@@ -22,13 +23,13 @@ from maniple.sandbox.safe_open import MAX_DEPTH, split_path
 from maniple.sandbox.workspaces import FileHead, Workspace
 
 MAX_FILES = 1000
-"""In a workspace that is mirrored; the rest stays where it is."""
+"""The number of mirrored files per workspace; further files stay where they are."""
 _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What tells one state of a file from another: its bytes, and when it was last changed."""
+    """Identifies a state of a file: its bytes and its modification time."""
 
     size: int
     changed: str
@@ -38,11 +39,11 @@ class RemoteFiles(Protocol):
     """The files of the working directory on another machine. Raises `SandboxError` when it is lost."""
 
     async def stamps(self, limit: int) -> Mapping[str, FileStamp]:
-        """Up to `limit` ordinary files by their path."""
+        """Return up to `limit` regular files by path."""
         ...
 
     async def fetch(self, path: str, limit_bytes: int) -> bytes:
-        """The whole file; `FileError` when it has more bytes, is gone or cannot be read."""
+        """Return a whole file; raises `FileError` if it is larger, missing or unreadable."""
         ...
 
     async def put(self, files: Sequence[tuple[str, bytes]]) -> None: ...
@@ -51,10 +52,10 @@ class RemoteFiles(Protocol):
 
 
 class WorkspaceMirror:
-    """Takes changed files up before a call, and down after it."""
+    """Uploads changed files before a call and downloads them after it."""
 
     def __init__(self, workspace: Workspace, remote: RemoteFiles, limit_bytes: int) -> None:
-        """`limit_bytes`: of all files together, in one direction at a time."""
+        """`limit_bytes` is the limit for all files of one transfer in one direction."""
         self._workspace = workspace
         self._remote = remote
         self._limit_bytes = limit_bytes
@@ -62,12 +63,12 @@ class WorkspaceMirror:
         self._there: dict[str, FileStamp] = {}
 
     async def up(self) -> str:
-        """Bring over what changed on the host; returns a sentence about what was left behind, or ""."""
+        """Upload what changed on the host; return a sentence about skipped files, or ""."""
         now = await self._host_stamps()
         gone = [path for path in self._here if path not in now and path in self._there]
         if gone:
             await self._remote.remove(gone)
-        left = _Left("not in the sandbox")
+        left = _SkippedFiles("not in the sandbox")
         if len(now) > MAX_FILES:
             left.add(f"all but {MAX_FILES} files")
         changed = [path for path, stamp in now.items() if self._here.get(path) != stamp][:MAX_FILES]
@@ -78,7 +79,7 @@ class WorkspaceMirror:
         if sent or gone:
             there = await self._remote.stamps(MAX_FILES)
             known = {path for path in self._there if path not in gone} | {path for path, _ in sent}
-            # What else changed there, by a process in the background, is for the way down.
+            # Other changes there, by background processes, are left for the download.
             fresh = {path for path, _ in sent}
             self._there = {
                 path: there[path] if path in fresh else self._there[path] for path in known if path in there
@@ -86,9 +87,9 @@ class WorkspaceMirror:
         return str(left)
 
     async def down(self) -> str:
-        """Bring back what changed on the machine; returns a sentence about what was left there, or ""."""
+        """Download what changed on the machine; return a sentence about skipped files, or ""."""
         now = await self._remote.stamps(MAX_FILES + 1)
-        left = _Left("not brought out of the sandbox")
+        left = _SkippedFiles("not brought out of the sandbox")
         if len(now) > MAX_FILES:
             left.add(f"all but {MAX_FILES} files")
         changed = [path for path, stamp in now.items() if self._there.get(path) != stamp][:MAX_FILES]
@@ -96,19 +97,19 @@ class WorkspaceMirror:
         room = self._limit_bytes
         for path in changed:
             most = min(room, self._workspace.max_file_bytes)
-            size = await self._bring(path, now[path].size, most, left)
+            size = await self._download(path, now[path].size, most, left)
             if size is not None:
                 room -= size
                 written.append(path)
         if len(now) <= MAX_FILES:
-            await self._forget([path for path in self._there if path not in now])
+            await self._remove_deleted([path for path in self._there if path not in now])
         self._there = dict(now)
         if written:
             here = await self._host_stamps()
             self._here |= {path: here[path] for path in written if path in here}
         return str(left)
 
-    def _read(self, paths: Sequence[str], left: "_Left") -> list[tuple[str, bytes]]:
+    def _read(self, paths: Sequence[str], left: "_SkippedFiles") -> list[tuple[str, bytes]]:
         found: list[tuple[str, bytes]] = []
         room = self._limit_bytes
         for path in paths:
@@ -124,22 +125,24 @@ class WorkspaceMirror:
             found.append((path, head.content))
         return found
 
-    async def _bring(self, path: str, told_bytes: int, most_bytes: int, left: "_Left") -> int | None:
-        if told_bytes > most_bytes:
-            left.add(f"{path!r} has more than the {most_bytes} bytes that can be kept.")
+    async def _download(
+        self, path: str, reported_bytes: int, limit_bytes: int, left: "_SkippedFiles"
+    ) -> int | None:
+        if reported_bytes > limit_bytes:
+            left.add(f"{path!r} has more than the {limit_bytes} bytes that can be stored.")
             return None
         try:
             split_path(path)
-            # Not every service can tell an empty file from none.
-            content = await self._remote.fetch(path, most_bytes) if told_bytes else b""
+            # Some services do not distinguish an empty file from a missing one.
+            content = await self._remote.fetch(path, limit_bytes) if reported_bytes else b""
             await asyncio.to_thread(self._workspace.write, path, content)
         except FileError as error:
             left.add(str(error))
             return None
         return len(content)
 
-    async def _forget(self, gone: Sequence[str]) -> None:
-        """Remove on the host what code removed on the machine, unless the host has changed it since."""
+    async def _remove_deleted(self, gone: Sequence[str]) -> None:
+        """Remove on the host the files that code removed on the machine, unless the host changed them."""
         if not gone:
             return
         now = await self._host_stamps()
@@ -152,8 +155,8 @@ class WorkspaceMirror:
         return {path: FileStamp(size, str(changed)) for path, size, changed in sorted(stamps)}
 
 
-class _Left:
-    """Collects what did not come over, for one sentence."""
+class _SkippedFiles:
+    """Collects the files that were not transferred, for one sentence."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -172,7 +175,7 @@ class _Left:
 
 MAX_FIGURES = 10
 MAX_FIGURE_BYTES = 5_000_000
-# What an SDK does for each piece takes the event loop's time, and nothing of so much would be kept.
+# An SDK's work per piece occupies the event loop, and so much output would be dropped anyway.
 _FLOOD_BYTES = 4_000_000
 _STOP_SECONDS = 10
 _FIGURES_LOOKED_AT = 1000
@@ -184,22 +187,22 @@ class OutputFloodError(Exception):
 
 
 class CallOutput:
-    """What one call prints, as it arrives."""
+    """The output of one call, as it arrives."""
 
     def __init__(self, limit_bytes: int, on_output: OnOutput | None) -> None:
         self._captures = {"stdout": TruncatedBuffer(limit_bytes), "stderr": TruncatedBuffer(limit_bytes)}
         self._on_output = on_output
-        self._heard = 0
+        self._total_bytes = 0
 
     @property
     def is_flooded(self) -> bool:
-        """Whether it has been too much altogether."""
-        return self._heard > _FLOOD_BYTES
+        """Whether the total output is too large."""
+        return self._total_bytes > _FLOOD_BYTES
 
-    def hear(self, stream: Literal["stdout", "stderr"], text: str) -> None:
+    def add(self, stream: Literal["stdout", "stderr"], text: str) -> None:
         """Take a piece of text; raises `Flood` when it has been too much altogether."""
         data = text.encode(errors="replace")
-        self._heard += len(data)
+        self._total_bytes += len(data)
         self._captures[stream].data_received(data)
         if self._on_output is not None:
             self._on_output(stream, text)
@@ -207,13 +210,13 @@ class CallOutput:
             raise OutputFloodError
 
     def text(self, stream: Literal["stdout", "stderr"]) -> str:
-        """What was printed there, its middle cut."""
+        """Return the output of a stream, its middle cut."""
         return self._captures[stream].text()
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """How a call ended by itself. `figures` are PNG files."""
+    """The result of a call that was not interrupted. `figures` are PNG files."""
 
     exit_code: int
     value: str = ""
@@ -221,7 +224,7 @@ class CallOutcome:
 
 
 class RemoteMachine(RemoteFiles, Protocol):
-    """One sandbox of a service. Raises `SandboxError`, with what to do, when it fails or is gone."""
+    """One sandbox of a service. Raises `SandboxError` with what to do when it fails or has ended."""
 
     async def python(self, code: str, output: CallOutput) -> CallOutcome:
         """Run code with the variables of the calls before."""
@@ -232,15 +235,15 @@ class RemoteMachine(RemoteFiles, Protocol):
         ...
 
     async def restart_python(self) -> None:
-        """End whatever Python does, and its variables with it."""
+        """End the Python process with its variables."""
         ...
 
-    async def stay(self) -> None:
-        """Put off the time at which the service ends a machine that nobody uses."""
+    async def extend_lifetime(self) -> None:
+        """Postpone the time at which the service ends an idle machine."""
         ...
 
     async def close(self) -> None:
-        """End the machine and everything on it; a machine that is gone already is no error."""
+        """End the machine with all its processes; a machine that has ended already is no error."""
         ...
 
 
@@ -296,14 +299,14 @@ class RemoteSession:
             raise SandboxError("The sandbox has ended; run the code again for a new one.")
         try:
             return await self._mirrored(work, CallOutput(self._settings.output_bytes, on_output), python)
-        except BaseException:  # nobody knows what still runs there, so nothing of it may stay
+        except BaseException:  # the state there is unknown, so the machine is ended
             await self.stop()
             raise
 
     async def _mirrored(
         self, work: Callable[[CallOutput], Coroutine[Any, Any, CallOutcome]], output: CallOutput, python: bool
     ) -> ExecutionResult:
-        await self._machine.stay()
+        await self._machine.extend_lifetime()
         left = [await self._mirror.up()]
         started = time.monotonic()
         end, why = await self._ended(work(output))
@@ -311,7 +314,7 @@ class RemoteSession:
         if end is None and python:
             await self._machine.restart_python()
         left.append(await self._mirror.down())
-        images = await self._keep(end.figures) if end is not None else ()
+        images = await self._store_figures(end.figures) if end is not None else ()
         return ExecutionResult(
             exit_code=137 if end is None else end.exit_code,
             stdout=output.text("stdout"),
@@ -324,8 +327,8 @@ class RemoteSession:
         )
 
     async def _ended(self, work: Coroutine[Any, Any, CallOutcome]) -> tuple[CallOutcome | None, str]:
-        """How the work ended, or None and why it was ended."""
-        # Not asyncio.timeout: not every SDK lets a cancellation through as one.
+        """Return the outcome, or None and why the work was interrupted."""
+        # Not asyncio.timeout: some SDKs translate a cancellation into an error.
         task = asyncio.create_task(work)
         try:
             await asyncio.wait({task}, timeout=self._settings.timeout_seconds)
@@ -337,27 +340,27 @@ class RemoteSession:
             await _cancel(task)
         return None, "timeout"
 
-    async def _keep(self, figures: tuple[bytes, ...]) -> tuple[str, ...]:
-        """Write figures beside those that are there; one that does not fit is left out."""
+    async def _store_figures(self, figures: tuple[bytes, ...]) -> tuple[str, ...]:
+        """Write figures beside the existing ones; figures that do not fit are omitted."""
         if not figures:
             return ()
         taken = {path for path, _ in await self.list(_FIGURES_LOOKED_AT)}
         free = (name for number in range(1, 10_000) if (name := f"figures/figure-{number}.png") not in taken)
-        kept: list[str] = []
+        stored: list[str] = []
         for name, figure in zip(free, figures[:MAX_FIGURES], strict=False):
             try:
                 await self.write(name, figure)
             except FileError:
                 continue
-            kept.append(name)
-        return tuple(kept)
+            stored.append(name)
+        return tuple(stored)
 
     async def _close(self) -> None:
         try:
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._machine.close()
         except TimeoutError:
-            # The service ends a machine that nobody uses by itself.
+            # The service itself ends an idle machine.
             return
 
 
@@ -365,27 +368,27 @@ async def _cancel(task: asyncio.Task[CallOutcome]) -> None:
     task.cancel()
     await asyncio.wait({task}, timeout=_STOP_SECONDS)
     if task.done() and not task.cancelled():
-        task.exception()  # looked at: what it failed with while it was being ended is of no interest
+        task.exception()  # retrieved: a failure during the interruption is irrelevant
 
 
 @asynccontextmanager
 async def close_on_failure(end: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
-    """End a new machine again, by `end`, when it cannot be prepared."""
+    """Call `end` for a new machine that cannot be prepared."""
     try:
         yield
-    except BaseException:  # a cancellation, too, must not leave a machine that costs money
+    except BaseException:  # a cancelled start must not leave a machine that costs money
         await asyncio.shield(end())
         raise
 
 
 CALL_MARK = "MANIPLE_CALL"
-"""The variable by which the processes of one call are found again."""
+"""The environment variable that marks the processes of one call."""
 LISTING_BYTES = 2_000_000
 _AT_ONCE = 20
 
 
 def make_workspace() -> str:
-    """Make a working directory and print it: /workspace where that can be made, else one at home."""
+    """Return a command that creates a working directory and prints it: /workspace, else one at home."""
     return (
         "mkdir -p /workspace 2>/dev/null && chmod 0777 /workspace 2>/dev/null "
         "|| sudo -n install -d -m 0777 /workspace 2>/dev/null; "
@@ -395,14 +398,14 @@ def make_workspace() -> str:
 
 
 def list_files(directory: str, limit: int) -> str:
-    """Print `limit` ordinary files: bytes, time of the last change and path of each, as base64."""
+    """Return a command that prints up to `limit` regular files as base64: bytes, modification time, path."""
     found = f"find . -xdev -maxdepth {MAX_DEPTH} -type f -links 1 -printf '%s %T@ %P\\0' 2>/dev/null"
     bounded = f"head -z -n {limit} | head -c {LISTING_BYTES} | base64 -w 0"
     return f"cd {shlex.quote(directory)} && {found} | {bounded}"
 
 
 def read_listing(printed: str) -> dict[str, FileStamp]:
-    """What `list_files` printed; a line that makes no sense is left out."""
+    """Parse the output of `list_files`; invalid entries are omitted."""
     try:
         entries = base64.b64decode(printed, validate=True).split(b"\0")
     except (binascii.Error, ValueError):
@@ -417,19 +420,19 @@ def read_listing(printed: str) -> dict[str, FileStamp]:
 
 
 def print_file(directory: str, path: str, limit_bytes: int) -> str:
-    """Print a plus and the beginning of a file; nothing where there is no file."""
+    """Return a command that prints a plus and the beginning of a file; nothing for a missing file."""
     name = shlex.quote(f"{directory}/{path}")
     return f"test -f {name} && printf + && head -c {limit_bytes} -- {name}"
 
 
 def remove_files(directory: str, paths: Sequence[str]) -> Iterator[str]:
-    """Commands that remove files; a path is the host's own word."""
+    """Yield commands that remove files; the paths come from the host."""
     for start in range(0, len(paths), _AT_ONCE):
         names = shlex.join(f"./{path}" for path in paths[start : start + _AT_ONCE])
         yield f"cd {shlex.quote(directory)} && rm -f -- {names}"
 
 
 def kill_call(mark: str) -> str:
-    """Kill every process that was started with this mark, whatever group it has moved to."""
+    """Return a command that kills every process with this mark, in any process group."""
     marked = f"grep -lzsx {shlex.quote(f'{CALL_MARK}={mark}')} /proc/[0-9]*/environ"
     return f"for e in $({marked}); do p=${{e#/proc/}}; kill -KILL ${{p%%/*}}; done 2>/dev/null; true"
