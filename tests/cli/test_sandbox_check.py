@@ -29,8 +29,8 @@ async def check(tmp_path: Path, **sandbox) -> Finding:
             "cannot be reached",
             "docs/sandbox.md",
         ),
-        ({"backend": "e2b"}, "there is no key", "E2B_API_KEY"),
-        ({"backend": "daytona"}, "there is no key", "DAYTONA_API_KEY"),
+        ({"backend": "e2b"}, "its key is missing", "E2B_API_KEY"),
+        ({"backend": "daytona"}, "its key is missing", "DAYTONA_API_KEY"),
     ],
 )
 async def test_a_backend_that_cannot_run_code_is_a_warning_with_its_remedy(tmp_path, sandbox, reason, remedy):

@@ -108,7 +108,7 @@ async def test_the_copies_are_read_and_run_and_not_changed(folder):
     frames, _ = await run(folder, told, MANIPLE_SANDBOX__BACKEND="bubblewrap")
     _, ran, changed, edited, again = [one["tool_result"] for one in data(frames, "tool_call_result")]
     assert "Permission denied" in ran and "May 3" in ran
-    assert "is only to be read" in changed and "is only to be read" in edited
+    assert "is read-only" in changed and "is read-only" in edited
     assert "only to be read:\n- scripts/months.py" in again
 
 

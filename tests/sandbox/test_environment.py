@@ -110,7 +110,7 @@ def test_one_that_nobody_used_for_a_month_goes_and_the_others_stay(tmp_path: Pat
     with held.lock() as holds:
         os.utime(held.path / "ready.json", (0, 0))  # a server that began a month ago
         remove_unused_environments(old.path.parent)
-    assert (holds, held.is_ready, used.stands) == (True, True, True)
+    assert (holds, held.is_ready, used.is_ready) == (True, True, True)
     assert sorted(old.path.parent.iterdir()) == sorted((held.path, used.path))
 
 

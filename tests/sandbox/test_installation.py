@@ -135,7 +135,7 @@ async def test_a_package_that_does_not_exist_is_told_in_pips_words(tmp_path: Pat
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("WARNING: Retrying (Retry(total=4))\nERROR: No matching distribution", "Look at the network"),
+        ("WARNING: Retrying (Retry(total=4))\nERROR: No matching distribution", "Check the network"),
         ("ERROR: [Errno 28] No space left on device", "no room for the sandbox's packages in .* make room"),
         ("/usr/bin/python3: No module named pip", "pip is missing: run `.* -m ensurepip`"),
     ],

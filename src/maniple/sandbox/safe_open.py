@@ -45,7 +45,7 @@ def split_path(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
         raise FileError(f"{path!r} is outside the workspace; name a file relative to it, such as notes.txt.")
     parts = tuple(part for part in relative.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise FileError(f"{path!r} egress out of the workspace; name a file without `..`.")
+        raise FileError(f"{path!r} leads out of the workspace; name a file without `..`.")
     if len(parts) > MAX_DEPTH:
         raise FileError(f"{path!r} has more than {MAX_DEPTH} levels; use fewer.")
     return parts

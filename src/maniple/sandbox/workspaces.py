@@ -544,7 +544,7 @@ def _translate_errors(path: str, done: str) -> Iterator[None]:
         raise FileError(f"{path!r} is a directory; name a file.") from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise FileError(f"{path!r} egress through a link or a file; neither is followed.") from error
+            raise FileError(f"{path!r} leads through a link or a file; neither is followed.") from error
         kind = WorkspaceFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else FileError
         raise kind(f"{path!r} could not be {done}: {error.strerror}.") from error
 

@@ -78,7 +78,7 @@ async def test_a_timeout_in_bash_kills_the_command_and_what_it_started_and_keeps
 
 async def test_a_machine_that_the_service_has_ended_is_told_and_not_used_again(server, session):
     await server.machines["machine1"].close()
-    with pytest.raises(SandboxError, match="does not have it"):
+    with pytest.raises(SandboxError, match="no such sandbox"):
         await session.run_bash("true")
     assert not session.is_alive
 
