@@ -4,7 +4,7 @@ import pytest
 
 from maniple.types import installing
 from tests.api.inside import inside
-from tests.mcp.opened import misbehaving
+from tests.mcp.open_servers import misbehaving
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 
 from maniple.cli.doctor.checks import check_mcp
 from maniple.config import Settings
-from tests.mcp.opened import misbehaving
+from tests.mcp.open_servers import misbehaving
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 
-from tests.mcp.opened import until
+from tests.mcp.open_servers import until
 
 
 @dataclass

@@ -11,10 +11,10 @@ import pytest
 
 from maniple.config import McpServerSettings
 from maniple.errors import McpError
-from maniple.mcp import Logins
-from maniple.mcp.new_login import log_in
+from maniple.mcp import LoginStore
+from maniple.mcp.http_transport import log_in
 from tests.mcp.authority import Authority, closed_site
-from tests.mcp.opened import opened, until
+from tests.mcp.open_servers import opened, until
 from tests.mcp.web import site
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ def settings(url: str) -> dict[str, str]:
 async def logged_in(url: str, folder: Path) -> Browser:
     browser = Browser()
     server = McpServerSettings.model_validate(settings(url))
-    await log_in("closed", server, Logins(folder / "logins"), browser.show)
+    await log_in("closed", server, LoginStore(folder / "logins"), browser.show)
     return browser
 
 
@@ -155,4 +155,4 @@ async def test_who_comes_back_with_a_state_of_their_own_is_not_believed(tmp_path
 
     server = McpServerSettings.model_validate(settings(url))
     with pytest.raises(McpError, match="State parameter mismatch"):
-        await log_in("closed", server, Logins(tmp_path), Forger().show)
+        await log_in("closed", server, LoginStore(tmp_path), Forger().show)

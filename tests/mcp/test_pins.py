@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from maniple.errors import McpError
-from maniple.mcp import Pins
-from maniple.mcp.definitions import read_listing
-from maniple.mcp.pins import MOST_NAMES
+from maniple.mcp import PinStore
+from maniple.mcp.pins import MAX_PINNED_TOOLS
+from maniple.mcp.tool_definitions import read_listing
 
 
 class Offered:
@@ -27,7 +27,7 @@ def tools(*offered):
 
 @pytest.fixture
 def pins(tmp_path):
-    return Pins(tmp_path / "mcp" / "accepted")
+    return PinStore(tmp_path / "mcp" / "accepted")
 
 
 def test_a_tool_is_accepted_when_it_is_first_seen_and_refused_when_it_changes(pins):
@@ -60,7 +60,7 @@ def test_what_was_accepted_is_kept_for_its_owner_alone(pins, tmp_path):
     assert pins.stamp("other") == before[1]
     folder = tmp_path / "mcp" / "accepted"
     assert stat.S_IMODE((folder / "s_s.json").stat().st_mode) == 0o600
-    assert Pins(folder).of("s s")["t"].description == "Does it."
+    assert PinStore(folder).of("s s")["t"].description == "Does it."
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"t": 1}', '{"t": {}}', "[" * 100_000])
@@ -80,13 +80,13 @@ def test_the_file_can_be_read_by_people(pins, tmp_path):
 
 
 def test_a_server_that_has_ever_new_names_gets_so_many_and_no_more(pins):
-    for turn in range(0, MOST_NAMES, 200):
+    for turn in range(0, MAX_PINNED_TOOLS, 200):
         assert pins.judge("s", tools(*(Offered(f"t{turn + n}") for n in range(200))), "first_use") == {}
     refused = pins.judge("s", tools(Offered("t0"), Offered("one more")), "first_use")
     assert refused == {
         "one more": "its server has had more than 400 tools; look at them: maniple mcp accept s"
     }
-    assert len(pins.of("s")) == MOST_NAMES
+    assert len(pins.of("s")) == MAX_PINNED_TOOLS
     pins.accept("s", tools(Offered("one more")))
     assert pins.judge("s", tools(Offered("one more"), Offered("two more")), "first_use") == {}
 
@@ -106,7 +106,7 @@ def test_a_server_that_describes_its_tools_at_length_has_only_so_much_room(pins,
 def test_two_programs_that_accept_at_once_lose_nothing(pins, tmp_path):
     program = (
         "import sys\nfrom pathlib import Path\nfrom types import SimpleNamespace as Offered\n"
-        "from maniple.mcp import Pins\nfrom maniple.mcp.definitions import read_listing\n"
+        "from maniple.mcp import Pins\nfrom maniple.mcp.tool_definitions import read_listing\n"
         "pins = Pins(Path(sys.argv[1]))\nprint('ready', flush=True)\nsys.stdin.read()\n"
         "for n in range(30):\n"
         "    one = Offered(name=f'{sys.argv[2]}{n}', description='', input_schema={}, annotations=None)\n"

@@ -3,13 +3,13 @@ import base64
 import pytest
 from mcp_types import CallToolResult
 
-from maniple.mcp.results import MOST_PICTURES, outcome_of
+from maniple.mcp.results import MAX_PICTURES, parse_result
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n....").decode()
 
 
 def outcome(*content, **more):
-    return outcome_of(CallToolResult.model_validate({"content": content, **more}))
+    return parse_result(CallToolResult.model_validate({"content": content, **more}))
 
 
 def image(data=PNG, media_type="image/png"):
@@ -44,8 +44,8 @@ def test_each_kind_of_content_is_text(content, text):
 
 
 def test_images_are_pictures_also_as_resources_and_not_too_many():
-    found = outcome(*[image()] * MOST_PICTURES, resource(blob=PNG, mimeType="image/png"))
-    assert [one.content for one in found.pictures] == [base64.b64decode(PNG)] * MOST_PICTURES
+    found = outcome(*[image()] * MAX_PICTURES, resource(blob=PNG, mimeType="image/png"))
+    assert [one.content for one in found.pictures] == [base64.b64decode(PNG)] * MAX_PICTURES
     assert found.text == "[a further image was left out: image/png]"
 
 

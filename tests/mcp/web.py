@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.mcp.opened import until
+from tests.mcp.open_servers import until
 
 
 @dataclass

@@ -17,7 +17,7 @@ from maniple.api.state import Service, open_service
 from maniple.mcp_server import create_mcp_app
 from maniple.store import KeyLimits
 from tests.api.inside import settings_of
-from tests.mcp.opened import until
+from tests.mcp.open_servers import until
 from tests.mcp_server.hosts import Host, Person, team_server
 
 

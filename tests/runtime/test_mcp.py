@@ -28,7 +28,7 @@ from maniple.runtime.turn import stream_run
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.tools.files import StoredResults
 from maniple.types import Unavailable
-from tests.mcp.opened import misbehaving, until
+from tests.mcp.open_servers import misbehaving, until
 from tests.openai_server import Json, call, reply, serving
 from tests.pictures import gif, jpeg, png, webp
 from tests.team import TOOLS, data, plan, scripted_team, status, step

@@ -16,7 +16,7 @@ from maniple.errors import SandboxError
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
 from maniple.sandbox.processes import PipedProgram
-from tests.mcp.opened import until
+from tests.mcp.open_servers import until
 
 pytestmark = pytest.mark.anyio
 

@@ -18,8 +18,7 @@ import structlog
 import uvicorn
 
 from maniple.redaction import Redactor
-from maniple.telemetry.log_queue import QUEUE_RECORDS
-from maniple.telemetry.logs import LogFormat, configure_logs, flush_logs, log_context
+from maniple.telemetry.logs import QUEUE_RECORDS, LogFormat, configure_logs, flush_logs, log_context
 from tests.serving import environment
 
 KEY = "sk-canary/0123456789"
@@ -224,7 +223,7 @@ def test_a_pipe_that_nobody_reads_stops_nothing_and_what_was_lost_is_told_later(
         lost = 0
         while len(read) + lost < count:
             line = json.loads(pipe.readline())
-            if line["logger"] == "maniple.telemetry.log_queue":
+            if line["logger"] == "maniple.telemetry.logs":
                 lost += int(line["event"].split()[0])
             else:
                 read.append(line)

@@ -30,7 +30,7 @@ from maniple.tools.files import StoredResults
 from maniple.types import GENERAL, Unavailable, Worker, installing
 
 if TYPE_CHECKING:
-    from maniple.mcp import McpServers, Pipes
+    from maniple.mcp import McpServers, ProgramPipes
 
 UNSAFE = (
     "The MCP server {name} has sandbox: unsafe, so its program runs unprotected, with this user's rights, "
@@ -119,7 +119,7 @@ def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict
 def obstacles_of(settings: McpSettings, servers: "McpServers | None") -> dict[str, str]:
     """Return of each configured server by name why it is not there; "" when it is."""
     if servers is not None:
-        return {state.name: state.obstacle for state in servers.states()}
+        return {state.name: state.unavailable_reason for state in servers.states()}
     return {name: _LACKING for name, one in settings.servers.items() if not one.disabled}
 
 
@@ -155,7 +155,7 @@ class _Programs:
     sandboxed: ServiceLauncher | None
     obstacle: str = ""
 
-    async def start(self, name: str, server: McpServerSettings) -> "Pipes":
+    async def start(self, name: str, server: McpServerSettings) -> "ProgramPipes":
         service = ServiceSpec(
             [server.command or "", *map(plain, server.args)],
             self.folder / prefix_of(name),
@@ -220,7 +220,7 @@ def _never_approved(settings: Settings, servers: "McpServers") -> list[str]:
     for state in servers.states():
         known = [tool.name for tool in state.tools]
         for name in settings.runs.approval:
-            if state.obstacle or name in known or not name.startswith(f"{prefix_of(state.name)}__"):
+            if state.unavailable_reason or name in known or not name.startswith(f"{prefix_of(state.name)}__"):
                 continue
             near = difflib.get_close_matches(name, known, n=1)
             meant = f"; did you mean {near[0]}?" if near else "."
@@ -234,9 +234,11 @@ def _absent(servers: "McpServers") -> list[str]:
     """Say which servers did not answer yet, and which tools wait for a person's word."""
     said: list[str] = []
     for state in servers.states():
-        if state.obstacle:
-            said.append(f"The MCP server {state.name} is not there yet, nor are its tools: {state.obstacle}")
-        waiting = [tool.definition.name for tool in state.tools if tool.obstacle]
+        if state.unavailable_reason:
+            said.append(
+                f"The MCP server {state.name} is not there yet, nor are its tools: {state.unavailable_reason}"
+            )
+        waiting = [tool.definition.name for tool in state.tools if tool.unavailable_reason]
         if waiting:
             said.append(
                 f"Not used of the MCP server {state.name}: {', '.join(waiting[:10])}. "

@@ -22,7 +22,7 @@ from maniple.cli.options import (
 
 if TYPE_CHECKING:
     from maniple.config import Settings
-    from maniple.mcp import McpServers, Pinned, ServerState
+    from maniple.mcp import McpServers, ServerState, ToolPin
 
 mcp = typer.Typer(name="mcp", no_args_is_help=True, help="Manage MCP servers, or offer the team as one.")
 
@@ -241,14 +241,14 @@ def _state_to_dict(state: "ServerState") -> dict[str, Any]:
             "tool": tool.definition.name,
             "description": tool.definition.description,
             "arguments": tool.definition.schema,
-            "obstacle": tool.obstacle,
+            "obstacle": tool.unavailable_reason,
         }
         for tool in state.tools
     ]
     return {
         "name": state.name,
         "transport": state.transport,
-        "obstacle": state.obstacle,
+        "obstacle": state.unavailable_reason,
         "tools": tools,
         "left_out": dict(state.left_out),
     }
@@ -338,8 +338,8 @@ def _server_lines(
     """Yield lines about a server and its tools; with `first_use` new tools need no approval."""
     from maniple.mcp import Pins
 
-    if state.obstacle:
-        yield f"✘ {state.name} ({state.transport}): {state.obstacle}"
+    if state.unavailable_reason:
+        yield f"✘ {state.name} ({state.transport}): {state.unavailable_reason}"
         return
     workers = [one for one in settings.team.workers if state.name in settings.mcp.servers_of(one)]
     yield f"✔ {state.name} ({state.transport}), for: {', '.join(workers) or 'no agent; set mcp.workers'}"
@@ -358,7 +358,7 @@ def _change_lines(state: "ServerState", accepted: Mapping[str, "Pinned"]) -> Ite
     from maniple.mcp import Pinned
 
     for tool in state.tools:
-        now = Pinned(tool.definition.digest, tool.definition.description, tool.definition.schema)
+        now = ToolPin(tool.definition.digest, tool.definition.description, tool.definition.schema)
         before = accepted.get(tool.definition.name)
         if before is None:
             yield f"+ {tool.definition.name} is new:\n{_indented(_format_tool(now))}"

@@ -3,25 +3,25 @@
 Imported only where servers are configured: the SDK below takes its time, and is no part of the core.
 """
 
-from maniple.mcp.login import Login, Logins, Person
-from maniple.mcp.pins import Pinned, Pins
-from maniple.mcp.results import Outcome, Picture, cut
+from maniple.mcp.http_transport import InteractiveUser, LoginStore, OAuthLogin
+from maniple.mcp.pins import PinStore, ToolPin
+from maniple.mcp.results import ToolOutcome, ToolPicture, truncate_text
 from maniple.mcp.servers import McpServers, RemoteTool, ServerState, open_servers
-from maniple.mcp.stdio import Pipes, Start
+from maniple.mcp.stdio import ProgramPipes, StartProgram
 
 __all__ = [
-    "Login",
-    "Logins",
+    "InteractiveUser",
+    "LoginStore",
     "McpServers",
-    "Outcome",
-    "Person",
-    "Picture",
-    "Pinned",
-    "Pins",
-    "Pipes",
+    "OAuthLogin",
+    "PinStore",
+    "ProgramPipes",
     "RemoteTool",
     "ServerState",
-    "Start",
-    "cut",
+    "StartProgram",
+    "ToolOutcome",
+    "ToolPicture",
+    "ToolPin",
     "open_servers",
+    "truncate_text",
 ]

@@ -17,20 +17,20 @@ from typing import Any, Literal
 from maniple.config.mcp_settings import prefix_of
 from maniple.errors import McpError
 from maniple.locks import file_lock_within
-from maniple.mcp.definitions import Definition
+from maniple.mcp.tool_definitions import ToolDefinition
 
-MOST_NAMES = 400
+MAX_PINNED_TOOLS = 400
 """Of one server, those that it has no more among them: a server that renames its tools has only so many."""
-MOST_BYTES = 8_000_000
+MAX_PIN_BYTES = 8_000_000
 """Of one server's file."""
 _LOCK_SECONDS = 10.0
 
 Trust = Literal["first_use", "accepted"]
-Stamp = tuple[int, int]
+PinStamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class ToolPin:
     """What was accepted of a tool."""
 
     digest: str
@@ -38,13 +38,13 @@ class Pinned:
     schema: Mapping[str, Any]
 
 
-class Pins:
+class PinStore:
     """The files in `folder`. Each method blocks; raises `McpError` where one cannot be read or written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def stamp(self, server: str) -> Stamp:
+    def stamp(self, server: str) -> PinStamp:
         """Return what changes with what is kept of a server."""
         try:
             found = self._file(server).stat()
@@ -52,7 +52,7 @@ class Pins:
             return 0, 0
         return found.st_mtime_ns, found.st_ino
 
-    def judge(self, server: str, tools: Iterable[Definition], trust: Trust) -> dict[str, str]:
+    def judge(self, server: str, tools: Iterable[ToolDefinition], trust: Trust) -> dict[str, str]:
         """Return why tools may not be used, by name; with `first_use`, accept those that were never seen.
 
         Of these as many as there is room for.
@@ -61,20 +61,20 @@ class Pins:
         with self._alone(server) if trust == "first_use" else nullcontext():
             known = self._read(server)
             room = _Room(known)
-            obstacles: dict[str, str] = {}
+            reasons: dict[str, str] = {}
             for tool in tools:
                 pin = known.get(tool.name)
                 if pin is not None and pin["digest"] != tool.digest:
-                    obstacles[tool.name] = f"it changed since it was accepted: maniple mcp accept {server}"
+                    reasons[tool.name] = f"it changed since it was accepted: maniple mcp accept {server}"
                 elif pin is None and trust == "accepted":
-                    obstacles[tool.name] = f"it was not accepted yet: maniple mcp accept {server}"
+                    reasons[tool.name] = f"it was not accepted yet: maniple mcp accept {server}"
                 elif pin is None and (reason := room.take(tool)):
-                    obstacles[tool.name] = f"{reason}; look at them: maniple mcp accept {server}"
+                    reasons[tool.name] = f"{reason}; look at them: maniple mcp accept {server}"
             if room.taken:
                 self._write(server, {**known, **room.taken})
-            return obstacles
+            return reasons
 
-    def accept(self, server: str, tools: Iterable[Definition]) -> None:
+    def accept(self, server: str, tools: Iterable[ToolDefinition]) -> None:
         """Accept exactly these tools of a server, as they are."""
         room = _Room({})
         for tool in tools:
@@ -85,10 +85,12 @@ class Pins:
         with self._alone(server):
             self._write(server, room.taken)
 
-    def of(self, server: str) -> dict[str, Pinned]:
+    def of(self, server: str) -> dict[str, ToolPin]:
         """Return what was accepted of a server, by the names of its tools."""
         found = self._read(server)
-        return {name: Pinned(one["digest"], one["description"], one["schema"]) for name, one in found.items()}
+        return {
+            name: ToolPin(one["digest"], one["description"], one["schema"]) for name, one in found.items()
+        }
 
     def _file(self, server: str) -> Path:
         return self._folder / f"{prefix_of(server)}.json"
@@ -110,7 +112,7 @@ class Pins:
         path = self._file(server)
         try:
             with path.open("rb") as file:
-                known = json.loads(file.read(2 * MOST_BYTES))
+                known = json.loads(file.read(2 * MAX_PIN_BYTES))
             sound = all(map(_is_pin, known.values()))
         except FileNotFoundError:
             return {}
@@ -135,18 +137,18 @@ class _Room:
     """What there is place for beside the tools that are known, with those that took theirs."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
-        self._names = MOST_NAMES - len(known)
-        self._bytes = MOST_BYTES - sum(_size(one) for one in known.values())
+        self._names = MAX_PINNED_TOOLS - len(known)
+        self._bytes = MAX_PIN_BYTES - sum(_size(one) for one in known.values())
         self.taken: dict[str, Any] = {}
 
-    def take(self, tool: Definition) -> str:
+    def take(self, tool: ToolDefinition) -> str:
         """Give `tool` its place; return why it gets none."""
         written = _written(tool)
         size = _size(written)
         if self._names < 1:
-            return f"its server has had more than {MOST_NAMES} tools"
+            return f"its server has had more than {MAX_PINNED_TOOLS} tools"
         if self._bytes < size:
-            return f"the tools of its server take more than {MOST_BYTES} bytes to describe"
+            return f"the tools of its server take more than {MAX_PIN_BYTES} bytes to describe"
         self._names, self._bytes = self._names - 1, self._bytes - size
         self.taken[tool.name] = written
         return ""
@@ -164,7 +166,7 @@ def _size(pin: Mapping[str, Any]) -> int:
     return len(json.dumps(pin, ensure_ascii=True, indent=1))
 
 
-def _written(tool: Definition) -> dict[str, Any]:
+def _written(tool: ToolDefinition) -> dict[str, Any]:
     return {"digest": tool.digest, "description": tool.description, "schema": tool.schema}
 
 

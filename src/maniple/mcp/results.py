@@ -9,14 +9,14 @@ from typing import Any
 
 from mcp_types import CallToolResult
 
-MOST_CHARACTERS = 60_000
+MAX_RESULT_CHARACTERS = 60_000
 """Of a text that is told: head and tail of a longer one, as of what sandboxed code prints."""
-MOST_PICTURES = 4
-MOST_PICTURE_BYTES = 2_000_000
+MAX_PICTURES = 4
+MAX_PICTURE_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ToolPicture:
     """An image as the server sent it; its `media_type` is what the server says."""
 
     content: bytes
@@ -24,21 +24,21 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ToolOutcome:
     """`text` is the whole; `is_error` says that the tool failed, in these words."""
 
     text: str
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[ToolPicture, ...] = ()
     is_error: bool = False
 
 
-def outcome_of(result: CallToolResult) -> Outcome:
+def parse_result(result: CallToolResult) -> ToolOutcome:
     """Return a result as text and at most `MOST_PICTURES` pictures; what is left out is named."""
     texts: list[str] = []
-    pictures: list[Picture] = []
+    pictures: list[ToolPicture] = []
     for block in result.content:
         text, picture = _read(block)
-        if picture is not None and len(pictures) == MOST_PICTURES:
+        if picture is not None and len(pictures) == MAX_PICTURES:
             text, picture = f"[a further image was left out: {picture.media_type}]", None
         if picture is not None:
             pictures.append(picture)
@@ -47,19 +47,19 @@ def outcome_of(result: CallToolResult) -> Outcome:
     structured = result.structured_content
     if structured is not None and not _is_said(structured, texts):
         texts.append(json.dumps(structured, ensure_ascii=False))
-    return Outcome("\n".join(texts), tuple(pictures), bool(result.is_error))
+    return ToolOutcome("\n".join(texts), tuple(pictures), bool(result.is_error))
 
 
-def cut(text: str, where: str = "") -> str:
+def truncate_text(text: str, where: str = "") -> str:
     """Return head and tail of a longer text, with what is missing named, and `where` it is."""
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_RESULT_CHARACTERS:
         return text
-    half = MOST_CHARACTERS // 2
+    half = MAX_RESULT_CHARACTERS // 2
     left_out = f"{len(text) - 2 * half} characters cut{f'; {where}' if where else ''}"
     return f"{text[:half]}\n[… {left_out} …]\n{text[-half:]}"
 
 
-def _read(block: Any) -> tuple[str, Picture | None]:
+def _read(block: Any) -> tuple[str, ToolPicture | None]:
     match block.type:
         case "text":
             return block.text, None
@@ -74,7 +74,7 @@ def _read(block: Any) -> tuple[str, Picture | None]:
             return f"[{kind} of type {getattr(block, 'mime_type', 'unknown')}: left out]", None
 
 
-def _resource(resource: Any) -> tuple[str, Picture | None]:
+def _resource(resource: Any) -> tuple[str, ToolPicture | None]:
     if (text := getattr(resource, "text", None)) is not None:
         return f"Resource <{resource.uri}>:\n{text}", None
     media_type = resource.mime_type or "application/octet-stream"
@@ -83,11 +83,11 @@ def _resource(resource: Any) -> tuple[str, Picture | None]:
     return f"[resource <{resource.uri}> of type {media_type}, {len(resource.blob) * 3 // 4} bytes]", None
 
 
-def _pictured(data: str, media_type: str) -> tuple[str, Picture | None]:
-    if len(data) * 3 // 4 > MOST_PICTURE_BYTES:
-        return f"[an image of more than {MOST_PICTURE_BYTES} bytes was left out: {media_type}]", None
+def _pictured(data: str, media_type: str) -> tuple[str, ToolPicture | None]:
+    if len(data) * 3 // 4 > MAX_PICTURE_BYTES:
+        return f"[an image of more than {MAX_PICTURE_BYTES} bytes was left out: {media_type}]", None
     try:
-        return "", Picture(base64.b64decode(data, validate=True), media_type)
+        return "", ToolPicture(base64.b64decode(data, validate=True), media_type)
     except (binascii.Error, ValueError):
         return f"[an image that cannot be read: {media_type}]", None
 
@@ -103,7 +103,7 @@ def _is_said(structured: Any, texts: Sequence[str]) -> bool:
 
 
 def _like_json(texts: Iterable[str]) -> Iterable[str]:
-    return (text for text in texts if text[:1] in "[{" and len(text) <= MOST_CHARACTERS * 10)
+    return (text for text in texts if text[:1] in "[{" and len(text) <= MAX_RESULT_CHARACTERS * 10)
 
 
 def _parsed(text: str) -> Any:

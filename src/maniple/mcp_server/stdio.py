@@ -18,8 +18,7 @@ from mcp.shared.message import SessionMessage
 from maniple.api.state import Service, open_service
 from maniple.config import Settings
 from maniple.llms.embedded import Progress
-from maniple.mcp.stdio import read_messages, write_messages
-from maniple.mcp.stream import WatchedStream
+from maniple.mcp.stdio import ThrottledStream, read_messages, write_messages
 from maniple.mcp_server.server import TeamServer
 
 MOST_BYTES = 8_000_000
@@ -110,7 +109,7 @@ async def _streams(
             tasks.start_soon(reading)
             tasks.start_soon(write_messages, writer, write_reader)
             try:
-                yield WatchedStream(read, server.leave), write
+                yield ThrottledStream(read, server.leave), write
             finally:
                 tasks.cancel_scope.cancel()
     finally:

@@ -1,11 +1,15 @@
 """One log: all `logging` records and our own go through one pipeline, the secrets taken out last."""
 
 import logging
+import os
+import queue
 import re
 import sys
 import threading
-from collections.abc import Mapping, MutableMapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import AbstractContextManager, suppress
+from io import TextIOWrapper
+from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TextIO
@@ -13,8 +17,11 @@ from typing import Any, Literal, TextIO
 import structlog
 
 from maniple.redaction import Redactor
-from maniple.telemetry.log_file import LogFile
-from maniple.telemetry.log_queue import LogQueue
+
+QUEUE_RECORDS = 10_000
+FLUSH_SECONDS = 2.0
+FULL_BYTES = 1_000_000
+EARLIER_FILES = 1
 
 LogFormat = Literal["console", "json"]
 
@@ -22,6 +29,81 @@ _CHATTY = ("httpcore", "httpx", "httpx2", "hpack", "openai", "urllib3", "asyncio
 """Libraries that tell each request at INFO or below; they are heard from WARNING on, or at level DEBUG."""
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class LogQueue(QueueHandler):
+    """Formats records where they are made, and writes them to a stream in a thread of its own.
+
+    What does not fit into the queue is dropped; how much it was is told when the stream takes lines again.
+    `formatter` must have taken the secrets out: what it returns is what is written.
+    """
+
+    def __init__(self, stream: TextIO, formatter: logging.Formatter, *, records: int = QUEUE_RECORDS) -> None:
+        self._lines: queue.Queue[logging.LogRecord] = queue.Queue(records)
+        super().__init__(self._lines)
+        self.setFormatter(formatter)
+        self._stream = stream
+        self._stuck = False
+        self._dropped = 0
+        self._counting = threading.Lock()
+        self._listener = _Listener(self._lines, self._write)
+        self._listener.start()
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Return a record that holds nothing but the line to be written."""
+        return logging.LogRecord(record.name, record.levelno, "", 0, self.format(record), None, None)
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Add a line, or count it when the queue is full."""
+        try:
+            self._lines.put_nowait(record)
+        except queue.Full:
+            with self._counting:
+                self._dropped += 1
+
+    def flush(self) -> None:
+        """Wait until all is written, for at most `FLUSH_SECONDS` seconds."""
+        done = self._lines.all_tasks_done
+        with done:
+            self._stuck = not done.wait_for(lambda: not self._lines.unfinished_tasks, FLUSH_SECONDS)
+
+    def close(self) -> None:
+        """Write what is left and end the thread, unless the stream does not take it in time."""
+        if not self._stuck:  # `logging.shutdown` has flushed before: once is long enough
+            self.flush()
+        self._listener.end()
+        super().close()
+
+    def _write(self, line: str) -> None:
+        _write(self._stream, line)
+        with self._counting:
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            words = "%d log records were dropped: nobody read the log in time."
+            record = logging.LogRecord(__name__, logging.WARNING, __file__, 0, words, (dropped,), None)
+            _write(self._stream, self.format(record))
+
+
+class LogFile(RotatingFileHandler):
+    """Appends to a file that is made when there is something to write; a full one is set aside."""
+
+    def __init__(self, path: Path, formatter: logging.Formatter) -> None:
+        super().__init__(
+            path,
+            maxBytes=FULL_BYTES,
+            backupCount=EARLIER_FILES,
+            encoding="utf-8",
+            delay=True,
+            errors="replace",
+        )
+        self.setFormatter(formatter)
+
+    def _open(self) -> TextIOWrapper:
+        path = Path(self.baseFilename)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # What went wrong may show what was asked.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
 
 def configure_logs(
@@ -37,7 +119,7 @@ def configure_logs(
     handler = _handler(stream or sys.stderr, format, redactor)
     root = logging.getLogger()
     for old in root.handlers[:]:
-        if isinstance(old, _Terminal | _Pipe | _File):
+        if isinstance(old, _TerminalHandler | _PipeHandler | _FileHandler):
             root.removeHandler(old)
             old.close()
     root.addHandler(handler)
@@ -74,11 +156,11 @@ def log_context(
 def flush_logs() -> None:
     """Wait until what was logged is written; a stream that is not read is waited for briefly."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler, _Terminal | _Pipe):
+        if isinstance(handler, _TerminalHandler | _PipeHandler):
             handler.flush()
 
 
-class _Terminal(logging.StreamHandler[TextIO]):
+class _TerminalHandler(logging.StreamHandler[TextIO]):
     """Writes at once; a record that cannot be written is told without its words, which may be secret."""
 
     def __init__(self, stream: TextIO, redactor: Redactor) -> None:
@@ -90,7 +172,7 @@ class _Terminal(logging.StreamHandler[TextIO]):
             _tell_unwritten(record, self._redactor)
 
 
-class _Pipe(LogQueue):
+class _PipeHandler(LogQueue):
     """Writes in a thread; tells of a record that cannot be formatted as a terminal's handler does."""
 
     def __init__(self, stream: TextIO, formatter: logging.Formatter, redactor: Redactor) -> None:
@@ -101,7 +183,7 @@ class _Pipe(LogQueue):
         _tell_unwritten(record, self._redactor)
 
 
-class _File(LogFile):
+class _FileHandler(LogFile):
     """Drops what the disk does not take: who logs to a file wants nothing on the terminal."""
 
     def __init__(self, path: Path, formatter: logging.Formatter, redactor: Redactor) -> None:
@@ -122,11 +204,11 @@ def _tell_unwritten(record: logging.LogRecord, redactor: Redactor) -> None:
 
 def _handler(stream: TextIO | Path, format: LogFormat, redactor: Redactor) -> logging.Handler:
     if isinstance(stream, Path):
-        return _File(stream, _formatter(format, redactor, colors=False), redactor)
+        return _FileHandler(stream, _formatter(format, redactor, colors=False), redactor)
     formatter = _formatter(format, redactor, colors=stream.isatty())
     if not stream.isatty():
-        return _Pipe(stream, formatter, redactor)
-    handler = _Terminal(stream, redactor)
+        return _PipeHandler(stream, formatter, redactor)
+    handler = _TerminalHandler(stream, redactor)
     handler.setFormatter(formatter)
     return handler
 
@@ -188,3 +270,37 @@ def _log_a_threads_end(end: threading.ExceptHookArgs) -> None:
         words = (end.exc_type, end.exc_value, end.exc_traceback)
         name = end.thread.name if end.thread else "?"
         logging.getLogger("maniple").critical("Thread %s ended.", name, exc_info=words)
+
+
+class _Listener(QueueListener):
+    """Writes without a handler: `logging.shutdown` would wait for the lock of one whose stream is stuck."""
+
+    def __init__(self, lines: "queue.Queue[logging.LogRecord]", write: Callable[[str], None]) -> None:
+        super().__init__(lines)
+        self._write = write
+
+    def handle(self, record: logging.LogRecord) -> None:
+        # A stream that is closed or broken has no reader any more, and there is no other place to tell.
+        with suppress(OSError, ValueError):
+            self._write(str(record.msg))
+
+    def end(self) -> None:
+        """Let the thread end when it has written what is there; it is not waited for."""
+        with suppress(queue.Full):
+            self.enqueue_sentinel()
+
+
+def _write(stream: TextIO, line: str) -> None:
+    """Write a line, to the file itself if there is one.
+
+    A thread that is stuck in a buffered stream holds its lock, and Python could not end any more.
+    """
+    try:
+        file = stream.fileno()
+    except (OSError, ValueError):
+        stream.write(f"{line}\n")
+        stream.flush()
+        return
+    left = f"{line}\n".encode(getattr(stream, "encoding", None) or "utf-8", "backslashreplace")
+    while left:
+        left = left[os.write(file, left) :]

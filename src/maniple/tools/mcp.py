@@ -9,8 +9,8 @@ from langchain_core.tools import BaseTool
 from pydantic import ConfigDict
 
 from maniple.errors import FileError, McpError
-from maniple.mcp import McpServers, Outcome, RemoteTool, cut
-from maniple.mcp.results import MOST_CHARACTERS
+from maniple.mcp import McpServers, RemoteTool, ToolOutcome, truncate_text
+from maniple.mcp.results import MAX_RESULT_CHARACTERS
 from maniple.reading.pictures import identify_picture
 from maniple.tools.files import WHOLE, StoredResults
 from maniple.tools.run_context import thread_key
@@ -80,7 +80,7 @@ class McpTool(BaseTool):
         told = "\n".join([*([text] if text else []), *words]) or _NOTHING
         return told, {"server": self.remote.server, "pictures": pictures, **whole}
 
-    async def _pictured(self, outcome: Outcome) -> tuple[list[str], list[str]]:
+    async def _pictured(self, outcome: ToolOutcome) -> tuple[list[str], list[str]]:
         """Return what is said of its pictures, and the paths of those that a model can be shown."""
         words: list[str] = []
         shown: list[str] = []
@@ -95,10 +95,10 @@ class McpTool(BaseTool):
 
     async def _told(self, text: str) -> tuple[str, dict[str, Any]]:
         """Return what is told of a text, and of one that is cut, where the whole is."""
-        if len(text) <= MOST_CHARACTERS:
+        if len(text) <= MAX_RESULT_CHARACTERS:
             return text, {}
         where = await self.kept.place(self.remote.name, text) if self.kept else "they are not kept"
-        return cut(text, where), {WHOLE: {"where": where, "characters": len(text)}}
+        return truncate_text(text, where), {WHOLE: {"where": where, "characters": len(text)}}
 
     async def _picture(self, content: bytes, media_type: str) -> str:
         """Put a picture into the thread's workspace; return its path, or "" where there is no room.

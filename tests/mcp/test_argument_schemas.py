@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from maniple.mcp.schemas import UnusableSchema, argument_schema
+from maniple.mcp.tool_definitions import UnusableSchema, argument_schema
 
 
 def test_references_are_written_out():

@@ -9,7 +9,7 @@ from typing import Any
 
 from maniple.config import McpServerSettings, McpSettings
 from maniple.config.mcp_settings import plain
-from maniple.mcp import Logins, McpServers, Outcome, Pins, Pipes, RemoteTool, open_servers
+from maniple.mcp import LoginStore, McpServers, PinStore, ProgramPipes, RemoteTool, ToolOutcome, open_servers
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceSpec
 
@@ -34,29 +34,29 @@ class Opened:
         assert found is not None, [tool.name for state in self.servers.states() for tool in state.tools]
         return found
 
-    async def call(self, name: str, **arguments: Any) -> Outcome:
+    async def call(self, name: str, **arguments: Any) -> ToolOutcome:
         return await self.servers.call(self.tool(name), arguments)
 
     def offered(self) -> list[str]:
         return [tool.name for tool in self.servers.offered(self.names)]
 
     def obstacle(self, name: str) -> str:
-        return next(state.obstacle for state in self.servers.states() if state.name == name)
+        return next(state.unavailable_reason for state in self.servers.states() if state.name == name)
 
 
 @asynccontextmanager
 async def opened(
-    folder: Path, servers: dict[str, Any], pins: Pins | None = None, **settings: Any
+    folder: Path, servers: dict[str, Any], pins: PinStore | None = None, **settings: Any
 ) -> AsyncIterator[Opened]:
     """Open servers, whose programs run unprotected in `folder`."""
 
-    async def start(name: str, server: McpServerSettings) -> Pipes:
+    async def start(name: str, server: McpServerSettings) -> ProgramPipes:
         given = {variable: plain(value) for variable, value in server.env.items()}
         argv = [server.command or "", *map(plain, server.args)]
         return await start_unprotected(ServiceSpec(argv, folder / name, given))
 
     mcp = McpSettings.model_validate({"servers": servers, "start_seconds": 20, **settings})
-    places = pins or Pins(folder / "accepted"), start, Logins(folder / "logins")
+    places = pins or PinStore(folder / "accepted"), start, LoginStore(folder / "logins")
     async with open_servers(mcp, *places) as found:
         yield Opened(found, list(servers))
 

@@ -25,7 +25,7 @@ _LONGEST = 8_000
 """Characters of one content; collectors refuse spans without bound."""
 
 
-class RunSpans(BaseCallbackHandler):
+class RunSpanHandler(BaseCallbackHandler):
     """Traces one run. Every text in a span has gone through the redactor."""
 
     run_inline = True

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import McpError
-from tests.mcp.opened import opened, until
+from tests.mcp.open_servers import opened, until
 from tests.mcp.web import site
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import McpError
-from maniple.mcp import Pins
-from maniple.mcp.definitions import Definition
+from maniple.mcp import PinStore
 from maniple.mcp.pins import Trust
-from tests.mcp.opened import Opened, misbehaving, opened, until
+from maniple.mcp.tool_definitions import ToolDefinition
+from tests.mcp.open_servers import Opened, misbehaving, opened, until
 
 pytestmark = pytest.mark.anyio
 
@@ -157,7 +157,7 @@ async def test_a_changed_description_turns_the_tool_off_until_it_is_accepted(bad
         await bad.call("bad__echo")
     assert "bad__never" in bad.offered()
     tools = [tool.definition for tool in bad.servers.states()[0].tools]
-    Pins(tmp_path / "accepted").accept("bad", tools)
+    PinStore(tmp_path / "accepted").accept("bad", tools)
     await until(lambda: "bad__echo" in bad.offered())
 
 
@@ -178,7 +178,7 @@ async def test_a_server_without_a_program_concerns_itself_alone(tmp_path: Path):
 async def test_a_program_that_says_nothing_to_us_is_told_with_what_it_said_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("maniple.mcp.connection._LIST_SECONDS", 0.5)
+    monkeypatch.setattr("maniple.mcp.servers._LIST_SECONDS", 0.5)
     npx = tmp_path / "npx"
     npx.write_text(
         f"#!{sys.executable} -IS\nimport json, sys\nprint('request to registry failed', file=sys.stderr)\n"
@@ -210,7 +210,7 @@ async def test_nothing_is_left_of_a_program_when_the_servers_are_closed(tmp_path
     assert not _running(str(tmp_path / "notes"))
 
 
-class SlowPins(Pins):
+class SlowPins(PinStore):
     """Takes its time to judge once, when it `is_slow`."""
 
     def __init__(self, folder: Path) -> None:
@@ -219,7 +219,7 @@ class SlowPins(Pins):
         self.is_slow = False
         self.judged = 0
 
-    def judge(self, server: str, tools: Iterable[Definition], trust: Trust) -> dict[str, str]:
+    def judge(self, server: str, tools: Iterable[ToolDefinition], trust: Trust) -> dict[str, str]:
         obstacles = super().judge(server, tools, trust)
         if self.is_slow and not self.judging.is_set():
             self.judging.set()

@@ -56,12 +56,14 @@ async def open_tracing(settings: TelemetrySettings, redactor: Redactor) -> Async
 @asynccontextmanager
 async def _open_otlp(settings: TelemetrySettings, redactor: Redactor) -> AsyncIterator[_Maker]:
     provider = await asyncio.to_thread(_provider, settings)
-    from maniple.telemetry.tracing.spans import RunSpans
+    from maniple.telemetry.spans import RunSpanHandler
 
     tracer = provider.get_tracer("maniple")
 
     def spans(run_id: str, thread_id: str) -> BaseCallbackHandler:
-        return RunSpans(tracer, redactor, run_id=run_id, thread_id=thread_id, contents=settings.contents)
+        return RunSpanHandler(
+            tracer, redactor, run_id=run_id, thread_id=thread_id, contents=settings.contents
+        )
 
     try:
         yield spans

@@ -1,0 +1,423 @@
+"""The HTTP transports, streamable and SSE: the SDK's, with bounds on what a server may send."""
+
+import asyncio
+import logging
+import os
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import httpx2
+from mcp.client import Client
+from mcp.client._transport import TransportStreams
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl, BaseModel, ValidationError
+
+from maniple.config.mcp_settings import McpServerSettings, plain, prefix_of
+from maniple.errors import McpError
+from maniple.mcp.stdio import describe_error
+from maniple.redaction import Redactor
+
+MAX_MESSAGE_BYTES = 8_000_000
+"""Of one message. Of the older SSE transport the SDK takes 1 MiB."""
+_CONNECT_SECONDS = 15.0
+_FAREWELL_SECONDS = 2.0
+_SILENCE_SECONDS = 3_600.0  # a stream may stay quiet; calls have timeouts of their own
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InteractiveUser:
+    """Somebody who logs in now: is shown an address, and comes back at `callback`."""
+
+    callback: str
+    show: Callable[[str], Awaitable[None]]
+    come_back: Callable[[], Awaitable[AuthorizationCodeResult]]
+
+
+class _Kept(BaseModel):
+    """What a login came to; it counts for the address that it was made for, and for no other."""
+
+    url: str
+    tokens: OAuthToken
+    expires_at: float | None
+    client: OAuthClientInformationFull
+    metadata: OAuthMetadata | None
+    resource: ProtectedResourceMetadata | None
+
+
+class OAuthLogin(OAuthClientProvider):
+    """The login at one server: without a `person` the one that is kept in `file`, with one a new one.
+
+    `is_needed` is set when the server does not take what is kept. A program that runs by itself then asks
+    nobody and nothing: where a server says that one should log in may be anywhere.
+    """
+
+    def __init__(self, name: str, url: str, file: Path, person: InteractiveUser | None = None) -> None:
+        metadata = OAuthClientMetadata(
+            client_name="maniple",
+            redirect_uris=[AnyUrl(person.callback if person else _NOWHERE)],
+            token_endpoint_auth_method="none",
+        )
+        shows, comes = (person.show, person.come_back) if person else (None, None)
+        super().__init__(url, metadata, _Storage(self), shows, comes)
+        self._name, self._url, self._file, self._person = name, url, file, person
+        self.is_needed = False
+
+    @property
+    def words(self) -> str:
+        """What is to be done when a login is needed."""
+        return f"it wants you to log in: maniple mcp login {self._name}"
+
+    @property
+    def redactor(self) -> Redactor:
+        """What masks that which was given, in what the server says."""
+        tokens, client = self.context.current_tokens, self.context.client_info
+        given = [tokens.access_token, tokens.refresh_token] if tokens else []
+        given += [client.client_secret] if client else []
+        return Redactor(filter(None, given))
+
+    async def load(self) -> None:
+        """Take what is kept; raises `McpError` where that is nothing."""
+        kept = await asyncio.to_thread(self._read)
+        if kept is None:
+            self.is_needed = True
+            raise McpError(self.words)
+        context = self.context
+        context.current_tokens, context.client_info = kept.tokens, kept.client
+        context.token_expiry_time = kept.expires_at
+        context.oauth_metadata, context.protected_resource_metadata = kept.metadata, kept.resource
+
+    async def save(self) -> None:
+        """Keep what is known by now; raises `McpError` when that cannot be written."""
+        context = self.context
+        if context.current_tokens is None or context.client_info is None:
+            return
+        kept = _Kept(
+            url=self._url,
+            tokens=context.current_tokens,
+            expires_at=context.token_expiry_time,
+            client=context.client_info,
+            metadata=context.oauth_metadata,
+            resource=context.protected_resource_metadata,
+        )
+        await asyncio.to_thread(self._write, kept)
+
+    async def _initialize(self) -> None:
+        # The SDK's own forgets when the tokens end, and where they are refreshed.
+        if self._person is None:
+            await self.load()
+        self._initialized = True
+
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        flow = super()._auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                response = yield outgoing
+                if self._person is None and outgoing is request and _is_refused(response):
+                    self.is_needed = True
+                    raise McpError(self.words)
+                outgoing = await flow.asend(response)
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
+
+    def _read(self) -> _Kept | None:
+        try:
+            with self._file.open("rb") as file:
+                kept = _Kept.model_validate_json(file.read(_MOST_BYTES))
+        except (OSError, ValidationError):
+            return None
+        return kept if kept.url == self._url else None
+
+    def _write(self, kept: _Kept) -> None:
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # For its owner alone from its first moment on.
+            descriptor, name = tempfile.mkstemp(prefix=".login-", dir=self._file.parent)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(kept.model_dump_json())
+            Path(name).replace(self._file)
+        except OSError as error:
+            raise McpError(f"{self._file} cannot be written: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class LoginStore:
+    """The folder with a file for each server that a person logged in to."""
+
+    folder: Path
+
+    def of(self, name: str, url: str, person: InteractiveUser | None = None) -> OAuthLogin:
+        """Return the login at a server."""
+        return OAuthLogin(name, url, self.folder / f"{prefix_of(name)}.json", person)
+
+
+@asynccontextmanager
+async def http_transport(
+    server: McpServerSettings, login: OAuthLogin | None = None
+) -> AsyncIterator[TransportStreams]:
+    """Speak with a server at its address, with its headers or by OAuth, also as a person who has a `login`.
+
+    Raises `httpx2.HTTPError`.
+    """
+    url = plain(server.url)
+    own = login or _own_login(server, url)
+    if server.transport == "sse":
+
+        def factory(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            return _client(server, own)
+
+        async with sse_client(url, httpx_client_factory=factory) as streams:
+            yield streams
+        return
+    async with _client(server, own) as client:
+        session = _Session(client, url)
+        try:
+            # Without its own farewell, which waits for as long as a stream may be quiet.
+            async with streamable_http_client(
+                url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES, terminate_on_close=False
+            ) as streams:
+                yield streams
+        finally:
+            await session.end()
+
+
+class _Session:
+    """What the server knows a connection by, as the SDK sends it with each request."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: str) -> None:
+        self._client, self._url = client, url
+        self._headers: dict[str, str] = {}
+        client.event_hooks["request"] = [self._note]
+
+    async def _note(self, request: httpx2.Request) -> None:
+        known = ("mcp-session-id", "mcp-protocol-version")
+        self._headers |= {name: request.headers[name] for name in known if name in request.headers}
+
+    async def end(self) -> None:
+        """Tell the server that nobody comes back, and wait a moment at most for its answer."""
+        if "mcp-session-id" not in self._headers:
+            return
+        with anyio.move_on_after(_FAREWELL_SECONDS, shield=True):
+            try:
+                await self._client.delete(self._url, headers=self._headers)
+            except Exception as error:  # noqa: BLE001 - it is over, whatever the server or a login say to it
+                _LOG.debug("An MCP server did not take the end of its session: %s", error)
+
+
+def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
+    # Nothing compressed: a few bytes could stand for any number, and no bound would hold.
+    headers = {"accept-encoding": "identity", **{name: plain(one) for name, one in server.headers.items()}}
+    return httpx2.AsyncClient(
+        headers=headers,
+        auth=auth,
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
+        event_hooks={"response": [_bound]},
+    )
+
+
+async def _bound(response: httpx2.Response) -> None:
+    if response.headers.get("content-encoding", "identity").casefold() != "identity":
+        raise httpx2.DecodingError("The server sent what is compressed, which was not asked for.")
+    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        response.stream = _Bounded(response.stream)
+
+
+def _own_login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
+    if server.oauth is None:
+        return None
+    return ClientCredentialsOAuthProvider(
+        url,
+        _Tokens(),
+        server.oauth.client_id,
+        server.oauth.client_secret.get_secret_value(),
+        server.oauth.token_endpoint_auth_method,
+        server.oauth.scope,
+        server.oauth.issuer,
+    )
+
+
+class _Tokens:
+    """The tokens of one connection, as the SDK wants to keep them: they are had anew with the next one."""
+
+    def __init__(self) -> None:
+        self._tokens: OAuthToken | None = None
+        self._client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self._tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self._tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._client = client_info
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A response's body of at most `MOST_BYTES`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_MESSAGE_BYTES
+        async for piece in self._stream:
+            left -= len(piece)
+            if left < 0:
+                raise httpx2.StreamError(f"The server sent a message of more than {MAX_MESSAGE_BYTES} bytes.")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+_MOST_BYTES = 1_000_000
+_NOWHERE = "http://127.0.0.1/callback"
+
+
+class _Storage:
+    """Where the SDK puts what it was given; it is all kept together, when there are tokens."""
+
+    def __init__(self, login: OAuthLogin) -> None:
+        self._login = login
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self._login.context.current_tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        await self._login.save()
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._login.context.client_info
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        pass
+
+
+def _is_refused(response: Any) -> bool:
+    wants = response.headers.get("www-authenticate", "")
+    return response.status_code == 401 or (response.status_code == 403 and "insufficient_scope" in wants)
+
+
+LOGIN_TIMEOUT_SECONDS = 300.0
+"""For a person to log in."""
+_PATH = "/callback"
+_LINE_SECONDS = 10.0
+_LONGEST_LINE = 8_192
+_DONE = "This is done here. You can close the page and go back to the terminal."
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthCallback:
+    """`url` is where the browser is sent back to."""
+
+    url: str
+    _answer: asyncio.Future[AuthorizationCodeResult]
+
+    @property
+    def refusal(self) -> str:
+        """Why there was no login, in words; "" when that is not known here."""
+        failed = self._answer.done() and not self._answer.cancelled() and self._answer.exception()
+        return str(failed) if failed else ""
+
+    async def result(self) -> AuthorizationCodeResult:
+        """Wait for the browser; raises `McpError` when the login was refused, or nobody came."""
+        try:
+            return await asyncio.wait_for(self._answer, LOGIN_TIMEOUT_SECONDS)
+        except TimeoutError:
+            raise McpError(f"Nobody logged in within {LOGIN_TIMEOUT_SECONDS:.0f} seconds.") from None
+
+
+@asynccontextmanager
+async def open_callback() -> AsyncIterator[OAuthCallback]:
+    """Listen on a free port of the loopback interface for one answer."""
+    answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_LINE_SECONDS):
+                status = _taken(await reader.readline(), answer)
+                writer.write(_page(status))
+                await writer.drain()
+        except (TimeoutError, ValueError, OSError):
+            pass  # no browser, or one that has gone
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0, limit=_LONGEST_LINE)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        yield OAuthCallback(f"http://127.0.0.1:{port}{_PATH}", answer)
+    if answer.done() and not answer.cancelled():
+        answer.exception()  # else asyncio complains that nobody looked
+
+
+def _taken(line: bytes, answer: asyncio.Future[AuthorizationCodeResult]) -> str:
+    """Read the first line of a request; return the status of its answer."""
+    parts = line.decode("ascii", "replace").split()
+    target = urlsplit(parts[1]) if len(parts) == 3 and parts[0] == "GET" else None
+    if target is None or target.path != _PATH:
+        return "404 Not Found"
+    given = {name: values[0] for name, values in parse_qs(target.query).items()}
+    if not answer.done() and "code" in given:
+        result = AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
+        answer.set_result(result)
+    elif not answer.done() and "error" in given:
+        why = f"{given['error']} {given.get('error_description', '')}".strip()[:500]
+        answer.set_exception(McpError(f"The login was refused: {why}"))
+    return "200 OK"
+
+
+def _page(status: str) -> bytes:
+    body = _DONE if status.startswith("200") else "There is nothing here."
+    head = (
+        f"HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\nconnection: close"
+    )
+    return f"{head}\r\n\r\n{body}".encode()
+
+
+async def log_in(
+    name: str, server: McpServerSettings, logins: LoginStore, show: Callable[[str], Awaitable[None]]
+) -> None:
+    """Have a person log in at the address that is shown, and keep what comes of it in an older login's place.
+
+    Raises `McpError` when that was refused, nobody came, or the server wants no login at all.
+    """
+    async with open_callback() as callback:
+        person = InteractiveUser(callback.url, show, callback.result)
+        login = logins.of(name, plain(server.url), person)
+        try:
+            async with Client(http_transport(server, login)) as client:
+                await client.list_tools()
+        except Exception as error:  # whatever it is, it is told in one line
+            why = callback.refusal or login.redactor.text(describe_error(error))
+            raise McpError(f"There was no login at {name}: {why}") from error
+    if login.context.current_tokens is None:
+        raise McpError(f"{name} lets everybody in without a login: take auth: oauth out.")
