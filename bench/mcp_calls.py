@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
-from tests.mcp.opened import misbehaving, opened
+from tests.mcp.open_servers import misbehaving, opened
 
 ROUNDS = 9
 

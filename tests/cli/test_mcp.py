@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from maniple.cli.app import app
 from maniple.cli.mcp import NO_SERVERS
-from tests.mcp.opened import misbehaving
+from tests.mcp.open_servers import misbehaving
 
 
 @pytest.fixture(autouse=True)

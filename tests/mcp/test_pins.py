@@ -106,8 +106,8 @@ def test_a_server_that_describes_its_tools_at_length_has_only_so_much_room(pins,
 def test_two_programs_that_accept_at_once_lose_nothing(pins, tmp_path):
     program = (
         "import sys\nfrom pathlib import Path\nfrom types import SimpleNamespace as Offered\n"
-        "from maniple.mcp import Pins\nfrom maniple.mcp.tool_definitions import read_listing\n"
-        "pins = Pins(Path(sys.argv[1]))\nprint('ready', flush=True)\nsys.stdin.read()\n"
+        "from maniple.mcp import PinStore\nfrom maniple.mcp.tool_definitions import read_listing\n"
+        "pins = PinStore(Path(sys.argv[1]))\nprint('ready', flush=True)\nsys.stdin.read()\n"
         "for n in range(30):\n"
         "    one = Offered(name=f'{sys.argv[2]}{n}', description='', input_schema={}, annotations=None)\n"
         "    pins.judge('s', read_listing([one]).tools, 'first_use')\n"

@@ -14,7 +14,7 @@ import pytest
 
 from maniple.capabilities.mcp import open_one_by_one
 from maniple.config import Settings
-from tests.mcp.opened import Opened
+from tests.mcp.open_servers import Opened
 
 pytestmark = pytest.mark.anyio
 

@@ -280,8 +280,10 @@ async def test_a_program_that_may_run_only_in_the_sandbox_does_not_run_without_o
     async with equipped(tmp_path, {"confined": server}) as equipment:
         connections = equipment.service(McpConnections)
         assert connections is not None
-        await until(lambda: bool(connections.servers.states()[0].obstacle))
-        assert "runs only in the sandbox. It is not there." in connections.servers.states()[0].obstacle
+        await until(lambda: bool(connections.servers.states()[0].unavailable_reason))
+        assert (
+            "runs only in the sandbox. It is not there." in connections.servers.states()[0].unavailable_reason
+        )
     assert not note.exists()
 
 

@@ -90,7 +90,7 @@ async def _open_servers(context: CapabilityContext, wanted: Mapping[str, McpServ
     settings = context.settings
     mcp = await asyncio.to_thread(import_module, "maniple.mcp")
     programs = await _open_programs(context, wanted)
-    pins, logins = mcp.Pins(pins_folder(settings)), mcp.Logins(logins_folder(settings))
+    pins, logins = mcp.PinStore(pins_folder(settings)), mcp.LoginStore(logins_folder(settings))
     return await context.stack.enter_async_context(
         mcp.open_servers(settings.mcp, pins, programs.start, logins)
     )

@@ -22,7 +22,7 @@ from maniple.cli.options import (
 
 if TYPE_CHECKING:
     from maniple.config import Settings
-    from maniple.mcp import McpServers, ServerState, ToolPin
+    from maniple.mcp import McpServers, ServerState
 
 mcp = typer.Typer(name="mcp", no_args_is_help=True, help="Manage MCP servers, or offer the team as one.")
 
@@ -155,7 +155,7 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
         for state in states:
             first = settings.mcp.trust == "first_use"
             _print_lines(settings, _server_lines(state, settings, pins_folder(settings), first_use=first))
-    return 1 if any(state.obstacle for state in states) else 0
+    return 1 if any(state.unavailable_reason for state in states) else 0
 
 
 async def _test(settings: "Settings", server: str, tool: str, arguments: str) -> int:
@@ -166,9 +166,9 @@ async def _test(settings: "Settings", server: str, tool: str, arguments: str) ->
     silence_server_logs()
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
-        if not tool or state.obstacle:
+        if not tool or state.unavailable_reason:
             _print_lines(settings, _server_lines(state, settings, pins_folder(settings), first_use=True))
-            return 1 if state.obstacle else 0
+            return 1 if state.unavailable_reason else 0
         return await _call_tool(settings, servers, state, tool, given)
 
 
@@ -190,15 +190,15 @@ async def _call_tool(
 async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
     from maniple.capabilities.mcp import open_one_by_one, pins_folder
     from maniple.errors import McpError
-    from maniple.mcp import Pins
+    from maniple.mcp import PinStore
 
     _require_enabled(settings, server)
     silence_server_logs()
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
-        if state.obstacle:
-            raise McpError(f"{server} is unreachable: {state.obstacle}")
-        pins = Pins(pins_folder(settings))
+        if state.unavailable_reason:
+            raise McpError(f"{server} is unreachable: {state.unavailable_reason}")
+        pins = PinStore(pins_folder(settings))
         accepted = await asyncio.to_thread(pins.of, server)
         changes = list(_change_lines(state, accepted))
         _print_lines(settings, changes or [f"The tools of {server} have not changed."])
@@ -307,8 +307,8 @@ async def _login(settings: "Settings", name: str, *, opens: bool) -> int:
     if find_spec("mcp") is None:
         raise McpError(f"MCP servers need a package that is not installed. Run {installing('mcp')}.")
     from maniple.capabilities.mcp import logins_folder
-    from maniple.mcp import Logins
-    from maniple.mcp.new_login import log_in
+    from maniple.mcp import LoginStore
+    from maniple.mcp.http_transport import log_in
 
     async def show(address: str) -> None:
         print(f"Open this address to log in:\n{escape_invisible(address)}", flush=True)
@@ -318,7 +318,7 @@ async def _login(settings: "Settings", name: str, *, opens: bool) -> int:
             await asyncio.to_thread(webbrowser.open, address)
 
     silence_server_logs()
-    await log_in(name, server, Logins(logins_folder(settings)), show)
+    await log_in(name, server, LoginStore(logins_folder(settings)), show)
     print(f"Logged in to {name}.")
     return 0
 
@@ -336,26 +336,26 @@ def _server_lines(
     state: "ServerState", settings: "Settings", pins: Path, *, first_use: bool
 ) -> Iterator[str]:
     """Yield lines about a server and its tools; with `first_use` new tools need no approval."""
-    from maniple.mcp import Pins
+    from maniple.mcp import PinStore
 
     if state.unavailable_reason:
         yield f"✘ {state.name} ({state.transport}): {state.unavailable_reason}"
         return
     workers = [one for one in settings.team.workers if state.name in settings.mcp.servers_of(one)]
     yield f"✔ {state.name} ({state.transport}), for: {', '.join(workers) or 'no agent; set mcp.workers'}"
-    known = Pins(pins).of(state.name)
+    known = PinStore(pins).of(state.name)
     for tool in state.tools:
         is_new = tool.definition.name not in known
-        mark = "  " if not tool.obstacle or (is_new and first_use) else "! "
-        note = f" ({tool.obstacle})" if mark == "! " else ""
+        mark = "  " if not tool.unavailable_reason or (is_new and first_use) else "! "
+        note = f" ({tool.unavailable_reason})" if mark == "! " else ""
         yield f"  {mark}{tool.name}{note}: {_short_line(tool.definition.description)}"
     for name, reason in state.left_out.items():
         yield f"  ✘ {name[:_LINE_CHARACTERS]} is not used: {reason}"
 
 
-def _change_lines(state: "ServerState", accepted: Mapping[str, "Pinned"]) -> Iterator[str]:
+def _change_lines(state: "ServerState", accepted: Mapping[str, "ToolPin"]) -> Iterator[str]:
     """Yield the differences to the accepted tools: new, changed and removed ones."""
-    from maniple.mcp import Pinned
+    from maniple.mcp import ToolPin
 
     for tool in state.tools:
         now = ToolPin(tool.definition.digest, tool.definition.description, tool.definition.schema)
@@ -371,7 +371,7 @@ def _change_lines(state: "ServerState", accepted: Mapping[str, "Pinned"]) -> Ite
         yield f"- {name} was removed"
 
 
-def _format_tool(pinned: "Pinned") -> str:
+def _format_tool(pinned: "ToolPin") -> str:
     return f"{pinned.description}\n{json.dumps(pinned.schema, indent=1, ensure_ascii=False, sort_keys=True)}"
 
 

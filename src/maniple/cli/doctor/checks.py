@@ -421,8 +421,8 @@ async def check_mcp(settings: Settings) -> Sequence[Finding]:
 
 def _server_findings(state: "ServerState") -> Iterator[Finding]:
     where = f"{state.name} ({state.transport})"
-    if state.obstacle:
-        detail = f"{where} is unreachable: {state.obstacle}"
+    if state.unavailable_reason:
+        detail = f"{where} is unreachable: {state.unavailable_reason}"
         yield Finding(
             _MCP, "warning", detail, f"Correct mcp.servers, then run maniple mcp test {state.name}."
         )
