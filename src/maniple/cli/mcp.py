@@ -22,7 +22,7 @@ from maniple.cli.options import (
 
 if TYPE_CHECKING:
     from maniple.config import Settings
-    from maniple.mcp import McpServers, ServerState
+    from maniple.mcp import McpServers, ServerState, ToolPin
 
 mcp = typer.Typer(name="mcp", no_args_is_help=True, help="Manage MCP servers, or offer the team as one.")
 
