@@ -18,13 +18,13 @@ async def metered(
     text: str = "1+3=?",
     *,
     thread_id: str = "t",
-    wishes: PendingPlanEdits | None = None,
+    plan_edits: PendingPlanEdits | None = None,
     **options: Any,
 ) -> list[tuple[str, dict[str, Any]]]:
     """Run once under `meter` and return the frames, checked against the old client's grammar."""
     messages = [HumanMessage(text)]
     meter.start()
-    scope = {"thread_id": thread_id, SCOPE_KEY: RunScope(run_id="r", meter=meter, wishes=wishes)}
+    scope = {"thread_id": thread_id, SCOPE_KEY: RunScope(run_id="r", meter=meter, plan_edits=plan_edits)}
     config = {"configurable": scope, "callbacks": meter.callbacks, "recursion_limit": RECURSION_LIMIT}
     raw = it.team.astream_events(
         {"messages": messages}, config, context=RunOptions(**options), version="v2", durability="exit"

@@ -36,7 +36,7 @@ class RunScope:
     meter: UsageMeter | None = None
     approval: frozenset[str] = frozenset()
     """Names of the tools that run only after the user has approved their exact arguments."""
-    wishes: PendingPlanEdits | None = None
+    plan_edits: PendingPlanEdits | None = None
     """The changes of the plan that the user asked for."""
     evidence: Evidence | None = None
     """Where the run's tools record what they read (`maniple.tools.evidence`)."""

@@ -234,7 +234,7 @@ class ActiveRun:
     log: RunEventLog
     meter: UsageMeter
     redacting: EventRedactor
-    wishes: PendingPlanEdits
+    plan_edits: PendingPlanEdits
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
     begun: bool = False

@@ -139,7 +139,7 @@ class RunDriver:
                 RedactedLedger(self.store.ledger, self.rules.redactor),
                 active.meter,
                 frozenset(request.approval),
-                active.wishes,
+                active.plan_edits,
                 RedactedEvidence(self.store.evidence(record.run_id), self.rules.redactor),
                 is_watched=lambda: active.log.is_followed,
                 keep_file=ArtifactSaver(self.store, record),

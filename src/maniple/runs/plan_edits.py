@@ -6,7 +6,7 @@ from typing import Any
 
 from maniple.agents.plan_edits import PlanChange
 from maniple.graph import Plan, Progress, Team, members_of
-from maniple.graph.surgery import changed, reviewed
+from maniple.graph.plan_edits import apply_change, apply_to_review
 from maniple.runs.active_run import ActiveRun
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable
@@ -27,16 +27,16 @@ async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanCh
     team = driver.team
     state = await thread_state(team, active.record.thread_id)
     plan = state.values.get("plan")
-    if not active.wishes.is_open or not plan:
+    if not active.plan_edits.is_open or not plan:
         raise PlanNotEditable(PLAN_NOT_EDITABLE)
     try:
-        preview = changed(Progress.from_state(plan), change, _allowed_members(team, active.request))
+        preview = apply_change(Progress.from_state(plan), change, _allowed_members(team, active.request))
     except ValueError as error:
         raise InvalidPlanEdit(str(error)) from error
     before = active.request
     await driver.keep_request(active, replace(before, wishes=(*before.wishes, change)))
     try:
-        active.wishes.put(change)
+        active.plan_edits.put(change)
     except ValueError as error:  # the run has ended meanwhile
         await driver.keep_request(active, before)
         raise PlanNotEditable(PLAN_NOT_EDITABLE) from error
@@ -50,7 +50,9 @@ def edit_reviewed_plan(
     for interrupt_id, payload in pending.items():
         if isinstance(payload, Mapping) and payload.get("kind") == "plan_review":
             try:
-                plan = reviewed(Plan.model_validate(payload["plan"]), change, _allowed_members(team, request))
+                plan = apply_to_review(
+                    Plan.model_validate(payload["plan"]), change, _allowed_members(team, request)
+                )
             except ValueError as error:
                 raise InvalidPlanEdit(str(error)) from error
             return interrupt_id, plan

@@ -21,8 +21,8 @@ from maniple.graph.adaptation import begun, is_due
 from maniple.graph.limits import current_meter, wrapped_up
 from maniple.graph.outcomes import answers_of
 from maniple.graph.plan import PlannedStep, Progress, TrackedStep
+from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import RunOptions, State, progress_of, request_of
-from maniple.graph.surgery import fulfilled
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.prompts import render
 from maniple.types import Worker
@@ -55,16 +55,16 @@ class SupervisorNode:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
         options = RunOptions.of(runtime, state)
         members = options.at_work(self.available)
-        wishes = run_scope().wishes or PendingPlanEdits()
+        plan_edits = run_scope().plan_edits or PendingPlanEdits()
         while True:
-            wishes.open()
-            progress = fulfilled(progress, wishes.take(), members)
+            plan_edits.open()
+            progress = apply_changes(progress, plan_edits.take(), members)
             if self._gives_back(progress, members):
                 return Command(goto=PLANNER, update={"plan": begun(progress).to_state(), "next": PLANNER})
             progress = await self._within_budget(state, progress, members)
             step = progress.current()
             # What was wished meanwhile counts, even when the report is written.
-            if step is not None or wishes.close():
+            if step is not None or plan_edits.close():
                 break
         if step is None:
             return Command(goto=END, update={"plan": progress.to_state(), "next": FINISH})

@@ -42,8 +42,8 @@ class WorkerNode:
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
         progress = progress_of(state) or Progress(title="", steps=())
         step = progress.current() or _unplanned(self.role.name, state)
-        if wishes := run_scope().wishes:
-            wishes.open()  # after a restart, or the user would have to wait for the next step
+        if plan_edits := run_scope().plan_edits:
+            plan_edits.open()  # after a restart, or the user would have to wait for the next step
         options = RunOptions.of(runtime, state)
         is_alone = options.agent == self.role.name
         task = _task(state, progress, step, self.role, options.enabled(self.available))

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from maniple.agents.plan_edits import PlanChange
 from maniple.graph.plan import Plan, PlannedStep, Progress
-from maniple.graph.surgery import MOST_STEPS, SKIPPED, changed, edit, fulfilled, redo, reviewed, skip
+from maniple.graph.plan_edits import (
+    MOST_STEPS,
+    SKIPPED,
+    apply_change,
+    apply_changes,
+    apply_to_review,
+    edit,
+    redo,
+    skip,
+)
 
 TEAM = ("researcher", "coder", "reporter")
 
@@ -127,10 +136,10 @@ def test_a_failure_that_the_run_has_gone_on_without_is_not_come_back_to():
 )
 def test_what_cannot_be_is_refused_with_words(change, words):
     with pytest.raises(ValueError, match=words):
-        changed(worked(), change, TEAM)
+        apply_change(worked(), change, TEAM)
     if change.step_id != 9:
         with pytest.raises(ValueError, match=r"no step 0|" + words):
-            reviewed(PLAN, change, TEAM)
+            apply_to_review(PLAN, change, TEAM)
 
 
 @pytest.mark.parametrize(
@@ -138,47 +147,47 @@ def test_what_cannot_be_is_refused_with_words(change, words):
     [(0, [6, 1, 2, 3, 4, 5], "---cc-"), (2, [1, 2, 6, 3, 4, 5], "cc-cc-"), (4, [1, 2, 3, 4, 6, 5], "cccc--")],
 )
 def test_a_step_is_added_and_what_is_given_all_results_is_done_again(after, order, left):
-    progress = changed(worked(), added(after), TEAM)
+    progress = apply_change(worked(), added(after), TEAM)
     assert [step.id for step in progress.steps] == order
     assert statuses(progress) == left
     assert progress.current().id == 6
 
 
 def test_a_step_that_is_not_begun_takes_another_place():
-    progress = changed(worked(until=1), PlanChange("move", 4, after=1), TEAM)
+    progress = apply_change(worked(until=1), PlanChange("move", 4, after=1), TEAM)
     assert [step.id for step in progress.steps] == [1, 4, 2, 3, 5]
     assert statuses(progress) == "c----"
     assert progress.given_to(progress.step(4)) == (), "what it needs comes later now"
     plan = Plan(title="P", steps=[written("researcher"), written("coder"), written("reporter")])
-    assert statuses(changed(worked(plan, until=1), PlanChange("move", 2, after=0), TEAM)) == "---"
+    assert statuses(apply_change(worked(plan, until=1), PlanChange("move", 2, after=0), TEAM)) == "---"
     with pytest.raises(ValueError, match="was begun"):
-        changed(worked(until=1), PlanChange("move", 1, after=2), TEAM)
+        apply_change(worked(until=1), PlanChange("move", 1, after=2), TEAM)
 
 
 def test_a_plan_does_not_grow_for_ever():
     progress = Progress.of(PLAN)
     while len(progress.steps) < MOST_STEPS:
-        progress = changed(progress, added(0), TEAM)
+        progress = apply_change(progress, added(0), TEAM)
     with pytest.raises(ValueError, match="takes no more"):
-        changed(progress, added(0), TEAM)
+        apply_change(progress, added(0), TEAM)
 
 
 def test_before_the_plan_is_accepted_steps_are_added_and_moved_with_what_they_need():
-    longer = reviewed(PLAN, added(1), TEAM)
+    longer = apply_to_review(PLAN, added(1), TEAM)
     assert [step.title for step in longer.steps][:3] == ["researcher's", "New", "coder's"]
     assert [step.needs for step in longer.steps] == [None, None, [1], [], [4], None]
-    moved = reviewed(PLAN, PlanChange("move", 3, after=0), TEAM)
+    moved = apply_to_review(PLAN, PlanChange("move", 3, after=0), TEAM)
     assert [step.needs for step in moved.steps] == [[], None, [2], [1], None]
-    later = reviewed(PLAN, PlanChange("move", 1, after=2), TEAM)
+    later = apply_to_review(PLAN, PlanChange("move", 1, after=2), TEAM)
     assert [step.needs for step in later.steps] == [[], None, [], [3], None]
 
 
 def test_each_change_is_applied_once_and_an_impossible_one_is_left_out():
     redone, impossible = PlanChange("redo", 2), PlanChange("skip", 5)
-    progress = fulfilled(worked(), [impossible, redone], TEAM)
+    progress = apply_changes(worked(), [impossible, redone], TEAM)
     assert statuses(progress) == "c-cc-"
     again = progress.with_step(2, status="completed", result="new")
-    assert fulfilled(Progress.from_state(again.to_state()), [redone], TEAM) == again
+    assert apply_changes(Progress.from_state(again.to_state()), [redone], TEAM) == again
 
 
 def test_a_checkpoint_from_before_there_were_changes_is_read():
@@ -190,12 +199,12 @@ def test_a_checkpoint_from_before_there_were_changes_is_read():
 
 
 def test_before_the_plan_is_accepted_a_step_is_taken_out_or_edited():
-    shorter = reviewed(PLAN, PlanChange("skip", 1), TEAM)
+    shorter = apply_to_review(PLAN, PlanChange("skip", 1), TEAM)
     assert [step.needs for step in shorter.steps] == [[], [], [2], None]
-    other = reviewed(PLAN, PlanChange("edit", 2, title="New"), TEAM)
+    other = apply_to_review(PLAN, PlanChange("edit", 2, title="New"), TEAM)
     assert other.steps[1].title == "New"
     with pytest.raises(ValueError, match="Nothing of the plan is done yet"):
-        reviewed(PLAN, PlanChange("redo", 1), TEAM)
+        apply_to_review(PLAN, PlanChange("redo", 1), TEAM)
 
 
 changes = st.builds(
@@ -212,7 +221,7 @@ changes = st.builds(
 @settings(max_examples=100, deadline=None)
 @given(st.lists(changes, max_size=8), st.integers(0, 5))
 def test_whatever_is_changed_no_step_keeps_a_result_that_rests_on_another_one_undone(wanted, until):
-    progress = fulfilled(worked(until=until), wanted, TEAM)
+    progress = apply_changes(worked(until=until), wanted, TEAM)
     for step in progress.steps:
         if step.status == "completed":
             given_to = [one for one in progress.given_to(step) if one.reason != SKIPPED]

@@ -9,7 +9,7 @@ from maniple.agents.budget import UsageMeter
 from maniple.agents.offers import Offer
 from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
 from maniple.graph import Plan
-from maniple.graph.surgery import reviewed
+from maniple.graph.plan_edits import apply_to_review
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
 from tests.team import agents, data, plan, said, scripted_team, status, step
@@ -66,7 +66,7 @@ class Late(PendingPlanEdits):
 
 async def run(wishes, *changes, told=None, **options):
     async with scripted_team(told or script(), toolbox=wishing(wishes, *changes)) as it:
-        frames = await metered(it, UsageMeter(), wishes=wishes, **options)
+        frames = await metered(it, UsageMeter(), plan_edits=wishes, **options)
         return frames, {role: it.prompts(role) for role in ("researcher", "coder", "reporter")}
 
 
@@ -159,7 +159,7 @@ async def test_a_step_taken_out_before_the_plan_is_accepted_is_never_begun():
     async with scripted_team(script()) as it:
         paused = await it.run(thread_id="t", auto_accepted_plan=False)
         waiting = Plan.model_validate(data(paused, "interrupt")[0]["payload"]["plan"])
-        shorter = reviewed(waiting, PlanChange("skip", 1), ["researcher", "coder", "reporter"])
+        shorter = apply_to_review(waiting, PlanChange("skip", 1), ["researcher", "coder", "reporter"])
         frames = await it.run(shorter.as_text(), thread_id="t", auto_accepted_plan=False)
         state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
     assert agents(frames) == ["coder", "researcher", "reporter"]
@@ -175,7 +175,7 @@ async def test_a_failure_given_up_does_not_come_back_when_another_step_is_redone
         supervisor=[reply('{"next": "reporter"}')],
     )
     async with scripted_team(told) as it:
-        frames = await metered(it, UsageMeter(), wishes=Late(PlanChange("redo", 2)))
+        frames = await metered(it, UsageMeter(), plan_edits=Late(PlanChange("redo", 2)))
         assert len(it.prompts("supervisor")) == 1
     assert agents(frames)[2:] == ["coder", "reporter", "researcher", "reporter"]
     assert plans(frames)[-1] == ["failed", "completed", "completed"]

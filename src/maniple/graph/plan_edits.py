@@ -18,7 +18,7 @@ MOST_STEPS = 100
 """As many steps as a plan may have by the user's additions."""
 
 
-def fulfilled(progress: Progress, changes: Iterable[PlanChange], members: Sequence[str]) -> Progress:
+def apply_changes(progress: Progress, changes: Iterable[PlanChange], members: Sequence[str]) -> Progress:
     """Return the plan with those `changes` that are not in it yet, in their order.
 
     One that has become impossible since it was accepted is left out.
@@ -27,12 +27,12 @@ def fulfilled(progress: Progress, changes: Iterable[PlanChange], members: Sequen
         if change.change_id in progress.changes:
             continue
         with suppress(ValueError):
-            progress = changed(progress, change, members)
+            progress = apply_change(progress, change, members)
         progress = progress.model_copy(update={"changes": (*progress.changes, change.change_id)})
     return progress
 
 
-def changed(progress: Progress, change: PlanChange, members: Sequence[str]) -> Progress:
+def apply_change(progress: Progress, change: PlanChange, members: Sequence[str]) -> Progress:
     """Return the plan with one change; `members` are who may be given a step."""
     match change.action:
         case "skip":
@@ -86,7 +86,7 @@ def move(progress: Progress, change: PlanChange) -> Progress:
     return _placed(progress.model_copy(update={"steps": others}), step, place)
 
 
-def reviewed(plan: Plan, change: PlanChange, members: Sequence[str]) -> Plan:
+def apply_to_review(plan: Plan, change: PlanChange, members: Sequence[str]) -> Plan:
     """Return a plan that waits for its review with one change; its steps are numbered from 1."""
     number, steps = change.step_id, list(plan.steps)
     order = list(range(1, len(steps) + 1))
