@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from maniple.api import revocation, sse
+from maniple.api import auth, sse
 from tests.api.inside import QUESTION, Inside, numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, serving
@@ -84,7 +84,7 @@ async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(it: Inside
 
 @pytest.mark.parametrize("script", [HANGING, SLOW], ids=["silent", "talking"])
 async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(it: Inside, model, monkeypatch, script):
-    monkeypatch.setattr(revocation, "ASK_SECONDS", 0.05)
+    monkeypatch.setattr(auth, "CHECK_SECONDS", 0.05)
     model.reset(script)
     role = "coder" if script is HANGING else "reporter"
     key = await it.key("somebody")

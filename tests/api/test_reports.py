@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from maniple.api.reports import MEDIA_TYPES, NotAcceptable, answer, preferred, report_of
+from maniple.api.downloads import (
+    MEDIA_TYPES,
+    FormNotAcceptable,
+    negotiate_form,
+    read_report_view,
+    render_report,
+)
 from maniple.run_page.markup import as_html, harmless
 from tests.api.inside import Inside
 from tests.openai_server import SIMPLE, reply
@@ -177,12 +183,12 @@ def test_nor_onto_a_page(text):
     ],
 )
 def test_the_form_that_is_wanted_most_is_given(accept, form):
-    assert MEDIA_TYPES[preferred(accept)] == form
+    assert MEDIA_TYPES[negotiate_form(accept)] == form
 
 
 def test_a_form_that_there_is_not_is_refused():
-    with pytest.raises(NotAcceptable, match="text/html"):
-        preferred("image/png, text/html;q=0")
+    with pytest.raises(FormNotAcceptable, match="text/html"):
+        negotiate_form("image/png, text/html;q=0")
 
 
 @pytest.mark.anyio
@@ -241,7 +247,7 @@ async def test_a_report_is_downloaded_under_the_name_of_its_conversation(it: Ins
 async def test_no_title_makes_a_bad_name(it: Inside, model):
     path = await finished(it, model, "It is 4.")
     run = await it.service.engine.status(path.split("/")[3], None)
-    view = await report_of(it.service.store, run)
+    view = await read_report_view(it.service.store, run)
     for title, name in (
         ("../../etc/passwd\r\nX-Evil: 1", "etc passwd X-Evil 1"),
         ("", "report"),
@@ -250,7 +256,7 @@ async def test_no_title_makes_a_bad_name(it: Inside, model):
         ("a" * 500, "a" * 80),
     ):
         named = view.model_copy(update={"title": title})
-        response = await answer(it.service.store, it.service.press, named, "markdown", as_file=True)
+        response = await render_report(it.service.store, it.service.press, named, "markdown", as_file=True)
         assert unquote(response.headers["content-disposition"]) == f"attachment; filename*=utf-8''{name}.md"
 
 
@@ -260,8 +266,8 @@ async def test_a_page_lists_the_sources_that_the_run_has_read(it: Inside, model)
     evidence = it.service.store.evidence(path.split("/")[3])
     await evidence.add("https://e.test/", "Arithmetic", "page", "1 + 3 = 4")
     run = await it.service.engine.status(path.split("/")[3], None)
-    view = (await report_of(it.service.store, run)).model_copy(update={"markdown": "It is 4 [1]."})
-    response = await answer(it.service.store, it.service.press, view, "html", as_file=False)
+    view = (await read_report_view(it.service.store, run)).model_copy(update={"markdown": "It is 4 [1]."})
+    response = await render_report(it.service.store, it.service.press, view, "html", as_file=False)
     assert '<li id="source-1" class="source">' in bytes(response.body).decode()
 
 

@@ -26,7 +26,7 @@ async def test_readiness_names_each_part_and_why_it_is_not_there(it: Inside):
 
 
 async def test_a_service_whose_model_is_gone_is_not_ready(tmp_path, monkeypatch):
-    monkeypatch.setattr(readiness, "ASK_AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr(readiness, "RECHECK_SECONDS", -1.0)
     with contextlib.ExitStack() as stack:
         model = stack.enter_context(serving(SIMPLE))
         async with inside(model.base_url, tmp_path) as it:
@@ -134,7 +134,7 @@ async def test_every_route_is_described_with_its_answers_and_refusals(it: Inside
             assert all(status == "204" or answers[status].get("content") for status in good), (method, path)
             for status in ("401", "413", "422"):
                 schema = answers[status]["content"]["application/json"]["schema"]
-                assert schema == {"$ref": "#/components/schemas/Problem"}, (method, path, status)
+                assert schema == {"$ref": "#/components/schemas/ErrorResponse"}, (method, path, status)
             if "{" in path:
                 assert "404" in answers, (method, path)
 

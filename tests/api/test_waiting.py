@@ -1,6 +1,6 @@
 import pytest
 
-from maniple.api.waiting import PAGE, waits_for
+from maniple.api.responses import PAGE_EVENTS, read_interrupts
 from maniple.events import Event, RunInterrupted, RunStarted, RunStatusChanged, SessionState, as_json
 from maniple.store import EventRecord, RunRecord, Store, open_store
 from tests.store.samples import some_events, stored_run
@@ -24,18 +24,18 @@ async def told(store: Store, run: RunRecord, *parts: Event | int) -> None:
         await store.events.append([(run.run_id, records)])
 
 
-@pytest.mark.parametrize("behind", [0, 3 * PAGE])
+@pytest.mark.parametrize("behind", [0, 3 * PAGE_EVENTS])
 async def test_all_interrupts_of_the_newest_stretch_are_found_from_the_end(tmp_path, behind):
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         run = await stored_run(store, status="interrupted")
         begin = RunStarted(run_id=run.run_id, thread_id=run.thread_id)
         end = RunStatusChanged(status="interrupted")
         await told(store, run, begin, 5, pause("old"), end, begin, 2_000)
-        assert await waits_for(store, run) == []
+        assert await read_interrupts(store, run) == []
         # So many pauses that they do not fit into what is read first.
-        pauses = [pause(str(number)) for number in range(PAGE + 3)]
+        pauses = [pause(str(number)) for number in range(PAGE_EVENTS + 3)]
         await told(store, run, *pauses, end, SessionState(messages=[]), *([behind] if behind else []))
-        found = await waits_for(store, run)
+        found = await read_interrupts(store, run)
     assert [one.interrupt_id for one in found] == [one.interrupt_id for one in pauses]
 
 
@@ -53,5 +53,5 @@ async def test_only_the_end_of_a_long_log_is_read(tmp_path, monkeypatch):
             return records
 
         monkeypatch.setattr(store.events, "read", counted)
-        assert [one.interrupt_id for one in await waits_for(store, run)] == ["one"]
-    assert read <= PAGE
+        assert [one.interrupt_id for one in await read_interrupts(store, run)] == ["one"]
+    assert read <= PAGE_EVENTS

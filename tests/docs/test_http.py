@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from maniple.api import create_app
-from maniple.api.refusals import STATUSES
-from maniple.api.schemas import ChatRequest, RunBody
+from maniple.api.error_responses import STATUS_BY_CODE
+from maniple.api.requests import ChatRequest, RunCreate
 from maniple.config import Settings
 from tests.openai_server import SIMPLE, serving
 from tests.serving import ROOT, environment, server_process
@@ -46,11 +46,11 @@ def test_the_guide_has_every_route():
 
 def test_the_guides_have_every_field_of_a_request():
     fields = (ROOT / "docs/wire.md").read_text(encoding="utf-8") + GUIDE
-    for name in ChatRequest.model_fields.keys() | RunBody.model_fields.keys():
+    for name in ChatRequest.model_fields.keys() | RunCreate.model_fields.keys():
         assert f"`{name}`" in fields, name
 
 
 def test_the_guide_has_every_code_of_a_refusal():
-    for code, status in STATUSES.items():
+    for code, status in STATUS_BY_CODE.items():
         row = next((line for line in GUIDE.splitlines() if f"`{code}`" in line), "")
         assert row.startswith(f"| {status} |"), code

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from maniple.cli.app import app
 from maniple.config.mcp_file import read_servers
-from maniple.mcp_server.arguments import AskTeam, GetRun, MakePlan
+from maniple.mcp_server.schemas import AskTeam, GetRun, MakePlan
 from tests.serving import ROOT
 
 GUIDE = (ROOT / "docs/mcp.md").read_text(encoding="utf-8")

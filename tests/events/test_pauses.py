@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.events.pauses import interrupted
+from maniple.events.translator import interrupt_event
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,6 @@ from maniple.events.pauses import interrupted
     ],
 )
 def test_each_kind_of_pause_offers_the_answers_it_understands(value, options):
-    event = interrupted("p1", value)
+    event = interrupt_event("p1", value)
     assert event.options == options
     assert "kind" not in event.payload

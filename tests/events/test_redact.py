@@ -29,7 +29,7 @@ from maniple.events import (
     WorkflowEnded,
     WorkflowStarted,
 )
-from maniple.events.redact import EventRedactor, redacted_event
+from maniple.events.redactor import EventRedactor, redacted_event
 from maniple.redaction import Redactor
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, reply

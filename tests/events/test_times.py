@@ -3,7 +3,7 @@
 import time
 
 from maniple.events import AgentEnded, BrowserStepChanged, RunStarted, ToolCalled, ToolReturned, Translator
-from maniple.events.redact import redacted_event
+from maniple.events.redactor import redacted_event
 from maniple.redaction import Redactor
 from tests.events.raw_events import Turn
 

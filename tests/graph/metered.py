@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from maniple.agents.budget import UsageMeter
 from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
-from maniple.events.translate import translate
+from maniple.events.translator import translate
 from maniple.graph import RECURSION_LIMIT, RunOptions
 from tests.team import Scripted, checked
 

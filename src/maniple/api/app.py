@@ -1,7 +1,8 @@
 """The HTTP service."""
 
 import gc
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
@@ -10,12 +11,18 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maniple.api.auth import KeyGate
-from maniple.api.limits import BodyLimit
-from maniple.api.members import document_members
-from maniple.api.refusals import admit_fault, refuse, refuse_http, refuse_run
-from maniple.api.routes import artifacts, chat, files, page, runs, service, threads
+from maniple.api.error_responses import (
+    answer_error,
+    answer_http_exception,
+    answer_internal_error,
+    answer_invalid_request,
+)
+from maniple.api.requests import document_team
+from maniple.api.routes import chat, files, page, runs, service, threads
 from maniple.api.state import open_service
 from maniple.config import Settings
 from maniple.config.settings import LOOPBACK_HOSTS
@@ -26,18 +33,18 @@ GARBAGE_THRESHOLDS = (5_000, 10, 200)
 
 
 def create_app(settings: Settings, *, progress: Progress | None = None) -> FastAPI:
-    """Return the service; models, sandbox and browser are opened when it starts, and closed with it."""
+    """Return the ASGI app. Its lifespan opens and closes the models, the sandbox and the browser."""
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_service(settings, progress) as opened:
             app.state.service = opened
-            # FastAPI puts off the making of its routes; nobody is to wait for it in the middle of a run.
+            # FastAPI builds its routes lazily, which would delay a request during a run.
             app.openapi()
-            # What stands now stands for good: keep it out of every later collection's pause.
+            # These objects are permanent: keep them out of every later collection.
             gc.collect()
             gc.freeze()
-            # And look through all that lives seldom: with many runs that pause is longer than a word takes.
+            # Collect the oldest generation rarely: with many runs its pause is longer than a token takes.
             gc.set_threshold(*GARBAGE_THRESHOLDS)
             yield
 
@@ -49,19 +56,27 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
         swagger_ui_oauth2_redirect_url=None,
         lifespan=lifespan,
     )
-    app.add_exception_handler(RequestValidationError, refuse)
-    app.add_exception_handler(ManipleError, refuse_run)
-    app.add_exception_handler(HTTPException, refuse_http)
-    app.add_exception_handler(Exception, admit_fault)
+    app.add_exception_handler(RequestValidationError, answer_invalid_request)
+    app.add_exception_handler(ManipleError, answer_error)
+    app.add_exception_handler(HTTPException, answer_http_exception)
+    app.add_exception_handler(Exception, answer_internal_error)
     _guard(app, settings)
-    for room in (page, chat, threads, files, runs, artifacts, service):
-        app.include_router(room.router)
-    document_members(app, settings.team)
+    for router in (
+        page.router,
+        chat.router,
+        threads.router,
+        files.router,
+        runs.router,
+        files.artifact_router,
+        service.router,
+    ):
+        app.include_router(router)
+    document_team(app, settings.team)
     return app
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:
-    """Put what refuses requests before the routes; what is added last is asked first."""
+    """Add the middleware that refuses requests. The one that is added last comes first."""
     server = settings.server
     app.add_middleware(BodyLimit, max_bytes=server.max_body_bytes, max_upload_bytes=server.max_upload_bytes)
     app.add_middleware(KeyGate, server=settings.server)
@@ -78,3 +93,84 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             allow_headers=["content-type", "cache-control", "last-event-id", "authorization", "x-api-key"],
             expose_headers=["location", "retry-after", "www-authenticate"],
         )
+
+
+_UPLOAD = re.compile(r"/api/threads/[^/]+/files")
+
+
+class BodyTooLarge(ManipleError):
+    """The request body is larger than its limit."""
+
+    code = "too_large"
+
+
+class BodyLimit:
+    """ASGI middleware: a request body over `max_bytes` is answered with 413.
+
+    An upload may have `max_upload_bytes`; it goes through as it comes, and whoever reads it hears `TooLarge`.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int, max_upload_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._max_upload_bytes = max_upload_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_upload = scope["method"] == "POST" and _UPLOAD.fullmatch(scope["path"]) is not None
+        limit = self._max_upload_bytes if is_upload else self._max_bytes
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > limit:
+            await self._refuse(is_upload, scope, receive, send)
+        elif is_upload:
+            await self._app(scope, self._counted(receive), send)
+        else:
+            await self._read(scope, receive, send)
+
+    async def _read(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body: list[Message] = []
+        size = 0
+        while True:
+            message = await receive()
+            body.append(message)
+            size += len(message.get("body", b""))
+            if size > self._max_bytes:
+                await self._refuse(False, scope, receive, send)
+                return
+            if not message.get("more_body"):
+                break
+        await self._app(scope, _replayed(body, receive), send)
+
+    async def _refuse(self, is_upload: bool, scope: Scope, receive: Receive, send: Send) -> None:
+        content = {"detail": self._message(is_upload), "code": BodyTooLarge.code}
+        await JSONResponse(content, status_code=413)(scope, receive, send)
+
+    def _message(self, is_upload: bool) -> str:
+        limit, name = (
+            (self._max_upload_bytes, "max_upload_bytes") if is_upload else (self._max_bytes, "max_body_bytes")
+        )
+        return f"The request body is larger than {limit} bytes (server.{name})."
+
+    def _counted(self, receive: Receive) -> Receive:
+        size = 0
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._max_upload_bytes:
+                raise BodyTooLarge(self._message(True))
+            return message
+
+        return counted
+
+
+def _replayed(body: list[Message], receive: Receive) -> Receive:
+    waiting = iter(body)
+
+    async def replay() -> Message:
+        return next(waiting, None) or await receive()
+
+    return replay

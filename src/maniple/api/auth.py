@@ -1,43 +1,47 @@
-"""Who asks: API keys, and the door that nobody passes without one."""
+"""Authentication: the gate that checks API keys, and the watch over the keys of open streams."""
 
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request, Security
+from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from maniple.api.refusals import refuse_run
+from maniple.api.error_responses import answer_error
 from maniple.config import ServerSettings
-from maniple.errors import ManipleError
-from maniple.store import Store
+from maniple.errors import ManipleError, StoreError
+from maniple.store import ApiKeyTable, EventRecord, Store
 
 OPEN_PATHS = frozenset({"/", "/icon.svg", "/healthz", "/docs", "/openapi.json"})
 OPEN_FOLDER = "/assets/"
-"""What is answered without a key.
+"""The paths that need no key.
 
-An orchestrator asks `/healthz` without one. The documentation says how to get in, the page (with what it
-loads, in `OPEN_FOLDER`) asks for a key; both hold nothing of this installation, and a browser that opens them
-cannot send a key.
+Orchestrators call `/healthz` without one. The documentation and the page (with its assets in `OPEN_FOLDER`)
+hold nothing of this installation, and a browser that opens them cannot send a key.
 """
-LONGEST_SECRET = 200
-_NEEDED = "Send an API key as X-API-Key, or as Authorization: Bearer. `maniple keys add NAME` makes one."
-_UNKNOWN = "This API key is not known here, or was revoked."
+SECRET_CHARACTERS = 200
+_KEY_NEEDED = "Send an API key as X-API-Key, or as Authorization: Bearer. `maniple keys add NAME` makes one."
+_KEY_UNKNOWN = "This API key is not known here, or was revoked."
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: `owner` is the id of the API key, "" where none is needed."""
+    """The caller of a request: `owner` is the id of the API key, "" where no key is needed."""
 
     owner: str = ""
 
 
 class KeyGate:
-    """ASGI middleware: where API keys were ever made, only who has a valid one comes in.
+    """ASGI middleware: once an API key was created, only requests with a valid key pass.
 
-    Before anything more is read. Keys that were revoked still close the door: who takes the last one away
-    wants nobody in, not everybody.
+    It checks the key before it reads the body. Revoked keys count, too: revoking the last key closes the
+    service instead of opening it.
     """
 
     def __init__(self, app: ASGIApp, server: ServerSettings) -> None:
@@ -52,7 +56,7 @@ class KeyGate:
         try:
             caller = await self._caller(scope["app"].state.service.store, secret)
         except ManipleError as error:
-            await (await refuse_run(Request(scope), error))(scope, receive, send)
+            await (await answer_error(Request(scope), error))(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
         if caller is None and not _is_open_to_all(scope["path"]):
@@ -61,15 +65,15 @@ class KeyGate:
             await self._app(scope, receive, send)
 
     async def _caller(self, store: Store, secret: str) -> Caller | None:
-        key = await store.keys.find(secret) if 0 < len(secret) <= LONGEST_SECRET else None
+        key = await store.keys.find(secret) if 0 < len(secret) <= SECRET_CHARACTERS else None
         if key is not None:
             return Caller(key.key_id)
-        # Without keys there is no login: what a proxy in front puts into the header is for others.
+        # Without keys there is no login: credentials in the header are for a proxy in front.
         return Caller() if self._is_open and not await store.keys.list() else None
 
 
 def secret_of(headers: Headers) -> str:
-    """Return the API key that a request shows, "" without one."""
+    """Return the API key of a request, "" without one."""
     if secret := headers.get("x-api-key", "").strip():
         return secret
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
@@ -77,8 +81,8 @@ def secret_of(headers: Headers) -> str:
 
 
 async def caller_of(request: Request) -> Caller:
-    """Return who asks, as the gate found it."""
-    # Asynchronous, although it waits for nothing: FastAPI would send any other through a thread.
+    """Return the caller that the gate found."""
+    # Asynchronous without waiting: FastAPI runs other dependencies in a thread.
     return request.state.caller
 
 
@@ -90,8 +94,82 @@ def _is_open_to_all(path: str) -> bool:
 
 
 def _refusal(secret: str) -> JSONResponse:
-    code, words = ("key_unknown", _UNKNOWN) if secret else ("key_needed", _NEEDED)
+    code, message = ("key_unknown", _KEY_UNKNOWN) if secret else ("key_needed", _KEY_NEEDED)
     challenge = 'Bearer realm="maniple"' + (', error="invalid_token"' if secret else "")
     return JSONResponse(
-        {"detail": words, "code": code}, status_code=401, headers={"www-authenticate": challenge}
+        {"detail": message, "code": code}, status_code=401, headers={"www-authenticate": challenge}
     )
+
+
+_KEY = APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", auto_error=False)
+_BEARER = HTTPBearer(scheme_name="Bearer", auto_error=False)
+
+
+def keyed_router(tag: str) -> APIRouter:
+    """Return a router whose routes need a key wherever keys exist."""
+    return APIRouter(tags=[tag], dependencies=[Security(_KEY), Security(_BEARER)])
+
+
+CHECK_SECONDS = 1.0
+
+
+class KeyRevoked(ManipleError):
+    """The key of an open stream was revoked."""
+
+    code = "key_revoked"
+
+
+class KeyWatch:
+    """Checks the keys of open streams in the store, each at most once a second."""
+
+    def __init__(self, keys: ApiKeyTable) -> None:
+        self._keys = keys
+        self._checked: dict[str, tuple[float, bool]] = {}
+
+    async def pages(
+        self, owner: str, source: AsyncIterator[Sequence[EventRecord]]
+    ) -> AsyncGenerator[Sequence[EventRecord]]:
+        """Yield the pages of `source`; raises `KeyRevoked` within two seconds of the key's revocation."""
+        if not owner:
+            async for page in source:
+                yield page
+            return
+        revoked = asyncio.create_task(self._revoked(owner))
+        try:
+            while page := await _next(source, revoked):
+                yield page
+        finally:
+            revoked.cancel()
+
+    async def _revoked(self, key_id: str) -> None:
+        while True:
+            if await self._is_revoked(key_id):
+                return
+            await asyncio.sleep(CHECK_SECONDS)
+
+    async def _is_revoked(self, key_id: str) -> bool:
+        asked_at, revoked = self._checked.get(key_id, (float("-inf"), False))
+        if not revoked and time.monotonic() - asked_at >= CHECK_SECONDS:
+            # Stored first, so that the key's other streams do not query as well.
+            self._checked[key_id] = (time.monotonic(), False)
+            with suppress(StoreError):  # checked again in a second; the stream itself fails on its own
+                key = await self._keys.get(key_id)
+                revoked = key is None or key.revoked_at is not None
+                self._checked[key_id] = (time.monotonic(), revoked)
+        return revoked
+
+
+async def _next(
+    source: AsyncIterator[Sequence[EventRecord]], revoked: asyncio.Task[None]
+) -> Sequence[EventRecord] | None:
+    page = asyncio.ensure_future(anext(source, None))
+    try:
+        await asyncio.wait((page, revoked), return_when=asyncio.FIRST_COMPLETED)
+        if revoked.done():
+            raise KeyRevoked("The API key was revoked. The run goes on.")
+        return await page
+    finally:
+        page.cancel()
+        await asyncio.wait((page,))
+        if not page.cancelled():
+            page.exception()  # else asyncio warns that the exception was not retrieved

@@ -1,14 +1,14 @@
-"""Which parts of the service are ready, and why the others are not."""
+"""The readiness of the service's parts, with the reasons for those that are not ready."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
 
-from maniple.api.schemas import Readiness, Ready
+from maniple.api.responses import PartReadiness, Readiness
 from maniple.app import Runtime
 from maniple.capabilities.mcp import obstacles_of
 from maniple.errors import StoreError
@@ -18,35 +18,33 @@ from maniple.sandbox.package_environment import find_environment
 from maniple.store import Store
 from maniple.types import Worker
 
-ASK_AGAIN_SECONDS = 10.0
+RECHECK_SECONDS = 10.0
 _TIMEOUT_SECONDS = 2.0
-_UNPREPARED = (
-    "The sandbox's packages are not prepared. To mend it: run maniple doctor, then start the server again."
-)
+_UNPREPARED = "The sandbox's packages are not prepared. Run `maniple doctor`, then start the server again."
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Whether every role reaches a model; `suffices`: whether those do that no run can do without."""
+    """Whether every role reaches a model; `suffices` is about the roles that every run needs."""
 
-    model: Ready
+    model: PartReadiness
     suffices: bool
 
 
 class ModelReach:
-    """Whether the roles' endpoints answer at all; asked at most every ten seconds, without their keys."""
+    """Checks at most every ten seconds whether the models' endpoints answer; it sends no keys."""
 
     def __init__(self, client: httpx.AsyncClient, uses: Sequence[ModelUse]) -> None:
         self._client = client
         self._uses = uses
         self._asking = asyncio.Lock()
         self._asked_at = float("-inf")
-        self._answer = Reached(Ready(ready=False), suffices=False)
+        self._answer = Reached(PartReadiness(ready=False), suffices=False)
 
     async def reached(self) -> Reached:
         """Return what the endpoints' last answers say."""
         async with self._asking:
-            if time.monotonic() - self._asked_at > ASK_AGAIN_SECONDS:
+            if time.monotonic() - self._asked_at > RECHECK_SECONDS:
                 self._answer = await self._ask_all()
                 self._asked_at = time.monotonic()
             return self._answer
@@ -54,13 +52,13 @@ class ModelReach:
     async def _ask_all(self) -> Reached:
         urls = [*dict.fromkeys(url for use in self._uses for url in use.urls)]
         faults = dict(zip(urls, await asyncio.gather(*map(self._fault, urls)), strict=True))
-        # A fallback that answers is enough; of several that do not, the first says why.
+        # One fallback that answers is enough; otherwise the first endpoint gives the reason.
         lacking = [use for use in self._uses if all(faults[url] for url in use.urls)]
         roles: dict[str, list[str]] = {}
         for use in lacking:
             roles.setdefault(faults[use.urls[0]], []).append(use.role)
         why = " ".join(f"The endpoint of {', '.join(names)} {fault}" for fault, names in roles.items())
-        return Reached(Ready(ready=not lacking, why=why), not any(use.vital for use in lacking))
+        return Reached(PartReadiness(ready=not lacking, why=why), not any(use.vital for use in lacking))
 
     async def _fault(self, url: str) -> str:
         """Return what is wrong with an endpoint, "" when it answers."""
@@ -74,12 +72,12 @@ class ModelReach:
 
 
 @asynccontextmanager
-async def open_reach(runtime: Runtime) -> AsyncIterator[ModelReach | None]:
-    """Yield what asks the models' endpoints; None for the embedded model, which lives and dies with us."""
+async def open_reach(runtime: Runtime) -> AsyncGenerator[ModelReach | None]:
+    """Yield the check of the models' endpoints; None for the embedded model, which runs in this process."""
     if runtime.answering.embedded:
         yield None
         return
-    # Reading the certificates takes longer than the event loop may stand still.
+    # Reading the certificates would block the event loop for too long.
     client = await asyncio.to_thread(httpx.AsyncClient, timeout=_TIMEOUT_SECONDS)
     async with client:
         yield ModelReach(client, runtime.uses)
@@ -88,11 +86,11 @@ async def open_reach(runtime: Runtime) -> AsyncIterator[ModelReach | None]:
 async def readiness(
     runtime: Runtime, store: Store, reach: ModelReach | None, redactor: Redactor
 ) -> Readiness:
-    """Return how every part stands. Without store or model no run is answered; the rest may be absent."""
-    kept, reached = await asyncio.gather(_store(store), reach.reached() if reach else _embedded())
+    """Return the readiness of each part. Runs need the store and the models; the rest is optional."""
+    stored, reached = await asyncio.gather(_store(store), reach.reached() if reach else _embedded())
     return Readiness(
-        ready=kept.ready and reached.suffices,
-        store=kept,
+        ready=stored.ready and reached.suffices,
+        store=stored,
         model=reached.model,
         search=_equipped(runtime.missing, "researcher"),
         sandbox=_sandbox(runtime),
@@ -100,37 +98,41 @@ async def readiness(
         browser=_equipped(runtime.missing, "browser"),
         files=_equipped(runtime.missing, "file_manager"),
         mcp={
-            name: Ready(ready=not why, why=redactor.text(why))
+            name: PartReadiness(ready=not why, why=redactor.text(why))
             for name, why in obstacles_of(runtime.settings.mcp, runtime.mcp).items()
         },
     )
 
 
 async def _embedded() -> Reached:
-    return Reached(Ready(ready=True), suffices=True)
+    return Reached(PartReadiness(ready=True), suffices=True)
 
 
-async def _store(store: Store) -> Ready:
+async def _store(store: Store) -> PartReadiness:
     try:
         await store.probe()
     except StoreError as error:
-        return Ready(ready=False, why=str(error))
-    return Ready(ready=True)
+        return PartReadiness(ready=False, why=str(error))
+    return PartReadiness(ready=True)
 
 
-def _sandbox(runtime: Runtime) -> Ready:
+def _sandbox(runtime: Runtime) -> PartReadiness:
     equipped = _equipped(runtime.missing, "coder")
-    return Ready(ready=True, why=runtime.warning) if runtime.warning else equipped
+    return PartReadiness(ready=True, why=runtime.warning) if runtime.warning else equipped
 
 
-def _packages(runtime: Runtime) -> Ready:
+def _packages(runtime: Runtime) -> PartReadiness:
     """Whether sandboxed Python has the packages that it should have. Blocks on disk."""
     equipped = _equipped(runtime.missing, "coder")
     settings = runtime.settings
     environment = find_environment(settings.sandbox, settings.cache_dir) if equipped.ready else None
-    return equipped if environment is None or environment.is_ready else Ready(ready=False, why=_UNPREPARED)
+    return (
+        equipped
+        if environment is None or environment.is_ready
+        else PartReadiness(ready=False, why=_UNPREPARED)
+    )
 
 
-def _equipped(missing: Mapping[Worker, str], worker: Worker) -> Ready:
+def _equipped(missing: Mapping[Worker, str], worker: Worker) -> PartReadiness:
     why = missing.get(worker, "")
-    return Ready(ready=not why, why=why)
+    return PartReadiness(ready=not why, why=why)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from maniple.api.auth import KeyWatch
 from maniple.api.readiness import ModelReach, open_reach
-from maniple.api.revocation import KeyWatch
 from maniple.app import App, open_app
 from maniple.config import Settings
 from maniple.llms.embedded import Progress

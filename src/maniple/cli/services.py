@@ -92,7 +92,7 @@ async def serve_mcp_http(settings: Settings) -> int:
                 app = create_mcp_app(service, server)
 
                 async def drain() -> None:
-                    server.leave()
+                    server.prepare_stop()
                     await service.engine.drain()
 
                 async with app.router.lifespan_context(app):

@@ -25,7 +25,7 @@ from maniple.events.model import (
     WorkflowEnded,
     WorkflowStarted,
 )
-from maniple.events.redact import EventRedactor
+from maniple.events.redactor import EventRedactor
 from maniple.events.run_view import (
     ANSWERING_AGENTS,
     PlanUpdate,
@@ -34,7 +34,7 @@ from maniple.events.run_view import (
     UsageTotals,
     load_run_view,
 )
-from maniple.events.translate import Translator, translate
+from maniple.events.translator import Translator, translate
 
 __all__ = [
     "ANSWERING_AGENTS",

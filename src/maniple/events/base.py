@@ -61,7 +61,8 @@ class Event(EventPart):
         **config: Any,
     ) -> None:
         super().__init_subclass__(**config)
-        if (known := _TYPES.get(wire_name)) and known.__qualname__ != cls.__qualname__:
+        known = _TYPES.get(wire_name)
+        if known is not None and known.__qualname__ != cls.__qualname__:
             raise TypeError(
                 f"The event name {wire_name!r} belongs to {known.__qualname__}. Choose another one."
             )
@@ -80,7 +81,9 @@ class Event(EventPart):
         return self._at
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        if not isinstance(other, Event):
+            return NotImplemented
+        return (type(self), dict(self)) == (type(other), dict(other))
 
     def data(self) -> dict[str, Any]:
         """Return the event's data as JSON values."""

@@ -1,9 +1,9 @@
-"""The conversation as clients hold it: what they are told of it, and what they send back."""
+"""The conversation as clients hold it: the messages that they receive, and those that they send back."""
 
 import json
 from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -16,19 +16,19 @@ from maniple.types import WORKERS
 def as_chat_message(message: BaseMessage) -> ChatMessage:
     """Return a message as clients see it."""
     role = {"human": "user", "ai": "assistant"}.get(message.type, message.type)
-    content: Any = message.content
-    if isinstance(content, list):
-        content = [_part(part) for part in content]
-    return ChatMessage(role=role, content=whole(content))
+    content = message.content
+    if isinstance(content, str):
+        return ChatMessage(role=role, content=whole(content))
+    return ChatMessage(role=role, content=whole([_part(part) for part in content]))
 
 
 def attributed(messages: Sequence[BaseMessage], members: Collection[str] = WORKERS) -> list[BaseMessage]:
-    """Return the conversation with the team's own messages under their authors' names.
+    """Return the conversation with the authors of the team's messages as their names.
 
-    A client sends back what `end_of_workflow` gave it, where all that the team said has the role `user`
-    (`docs/wire.md`). A plan tells where a workflow began; results and the report follow it, and the
-    message before the next plan, or before a reply of the coordinator, is the user's again. The newest
-    message is always the user's. `members` are the names that a plan's steps can have.
+    A client sends back the messages of `end_of_workflow`, where the team's have the role `user`
+    (`docs/wire.md`). A plan marks the start of a workflow; results and the report follow it, and the message
+    before the next plan, or before a reply of the coordinator, is the user's again. The newest message is
+    always the user's. `members` are the agents that a plan's steps can name.
     """
     named = list(messages)
     starts = [at for at, message in enumerate(named[:-1]) if _authors(message, members)]
@@ -36,14 +36,14 @@ def attributed(messages: Sequence[BaseMessage], members: Collection[str] = WORKE
         authors = _authors(named[start], members)
         named[start] = mark_author("planner", named[start])
         question = _next_question(named, start + 1, end)
-        told = [at for at in range(start + 1, question) if isinstance(named[at], HumanMessage)]
-        for place, at in enumerate(told):
-            named[at] = mark_author(_author(authors, place, len(told)), named[at])
+        written = [at for at in range(start + 1, question) if isinstance(named[at], HumanMessage)]
+        for place, at in enumerate(written):
+            named[at] = mark_author(_author(authors, place, len(written)), named[at])
     return named
 
 
 def _authors(message: BaseMessage, members: Collection[str]) -> list[str]:
-    """Return whose steps a plan has; empty when the message is no plan."""
+    """Return the agents of a plan's steps; an empty list when the message is no plan."""
     if message.name or not isinstance(message.content, str) or not message.content.lstrip().startswith("{"):
         return []
     try:
@@ -56,26 +56,27 @@ def _authors(message: BaseMessage, members: Collection[str]) -> list[str]:
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Any]", one) for one in items if isinstance(one, dict)]
 
 
 def _next_question(messages: Sequence[BaseMessage], start: int, end: int) -> int:
-    """Return where the user speaks again after the plan before `start`."""
+    """Return the index of the user's next message after the plan before `start`."""
     replies = (at for at in range(start, end) if isinstance(messages[at], AIMessage))
     return max(start, next(replies, end) - 1)
 
 
 def _author(authors: Sequence[str], place: int, count: int) -> str:
-    """Return who wrote message `place` of the `count` that follow a plan.
+    """Return the author of message `place` of the `count` messages after a plan.
 
-    A step that was tried again wrote more than one, and the report comes last.
+    A step that was repeated wrote more than one, and the report is the last.
     """
     if place == count - 1 and count >= len(authors):
         return "reporter"
     return authors[min(place, max(0, len(authors) - 2))]
 
 
-def _part(part: Any) -> dict[str, Any]:
+def _part(part: str | dict[str, Any]) -> dict[str, Any]:
     """Return a part of a message as clients send it, so that they can send it back."""
     match part:
         case {"type": "image_url", "image_url": {"url": url}}:

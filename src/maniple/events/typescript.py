@@ -1,5 +1,6 @@
 """The TypeScript types of all events: `python -m maniple.events.typescript FILE` writes them to a file."""
 
+import importlib
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -65,15 +66,14 @@ def _type(schema: _Schema) -> str:
         item = _type(schema["items"])
         return f"({item})[]" if " | " in item else f"{item}[]"
     if schema.get("type") == "object":
-        inside = schema.get("additionalProperties")
-        return f"Record<string, {_type(inside) if isinstance(inside, dict) else 'unknown'}>"
+        inside: _Schema | bool = schema.get("additionalProperties", True)
+        return f"Record<string, {'unknown' if isinstance(inside, bool) else _type(inside)}>"
     return _PRIMITIVES.get(schema.get("type", ""), "unknown")
 
 
 def main() -> None:
     """Write the types of the built-in events to the file that the command line names."""
-    import maniple.events.model  # noqa: F401 - its classes register themselves
-
+    importlib.import_module("maniple.events.model")  # its classes register themselves
     Path(sys.argv[1]).write_text(typescript_types(EVENT_TYPES.values()), encoding="utf-8")
 
 

@@ -3,8 +3,7 @@
 Imported only by `maniple mcp serve`: the SDK below takes its time, and is no part of the core.
 """
 
-from maniple.mcp_server.http import create_mcp_app
 from maniple.mcp_server.server import TeamServer
-from maniple.mcp_server.stdio import serve_stdio
+from maniple.mcp_server.transports import create_mcp_app, serve_stdio
 
 __all__ = ["TeamServer", "create_mcp_app", "serve_stdio"]

@@ -1,4 +1,4 @@
-"""The MCP server: which tools there are, and each call from its arguments to its result."""
+"""The MCP server: its tools, and each call from its arguments to its result."""
 
 import asyncio
 import logging
@@ -8,11 +8,15 @@ from importlib.metadata import version
 from typing import Any
 
 from mcp.server import Server
+from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    ElicitRequest,
+    ElicitResult,
+    InputRequests,
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
@@ -20,15 +24,26 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
-from maniple.api.auth import Caller as Known
+from maniple.api.auth import Caller
+from maniple.api.responses import InterruptView
 from maniple.api.state import Service
 from maniple.config import Settings
 from maniple.errors import ManipleError
-from maniple.mcp_server.arguments import Arguments, AskTeam, GetRun, MakePlan, read
-from maniple.mcp_server.dialogue import Context, Dialogue
-from maniple.mcp_server.results import RunResult
-from maniple.mcp_server.team import Caller, Team
+from maniple.mcp_server.schemas import (
+    Arguments,
+    AskTeam,
+    GetRun,
+    MakePlan,
+    RunResult,
+    build_form,
+    can_ask,
+    parse_answer,
+    parse_arguments,
+)
+from maniple.mcp_server.team import TeamCalls, ToolCaller
 from maniple.types import GENERAL
 
 _INSTRUCTIONS = (
@@ -47,34 +62,35 @@ _GET = (
     "How a run of ask_team or plan stands: status, answer, plan with the status of each step, usage, sources."
 )
 _LOG = logging.getLogger(__name__)
+Context = ServerRequestContext[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
-    """A tool: what it takes, what it does, and what clients are told of it."""
+class _ToolDefinition:
+    """A tool: the type of its arguments, its implementation, and what clients see of it."""
 
-    takes: type[Arguments]
-    does: Callable[[Any, Caller], Awaitable[RunResult]]
+    arguments: type[Arguments]
+    run: Callable[[Any, ToolCaller], Awaitable[RunResult]]
     description: str
     annotations: ToolAnnotations
 
 
 class TeamServer:
-    """The team as an MCP server; `protocol` is what the SDK's transports serve.
+    """The team as an MCP server; the SDK's transports serve `protocol`.
 
-    It speaks before the service is `opened`: only calls wait for that, which with a model to load takes long.
+    It answers before the service is `opened`: only calls wait for that, which loading a model makes long.
     """
 
     def __init__(self, settings: Settings, opened: asyncio.Future[Service]) -> None:
         self._alone = [GENERAL] if GENERAL in settings.team.members else []
-        self._team = Team(opened)
+        self._team = TeamCalls(opened)
         reads = ToolAnnotations(read_only_hint=True, open_world_hint=True)
         looks = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
         works = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
-        self._offers = {
-            "ask_team": _Offer(AskTeam, self._team.ask, _ASK, works),
-            "plan": _Offer(MakePlan, self._team.plan, _PLAN, reads),
-            "get_run": _Offer(GetRun, self._team.get, _GET, looks),
+        self._tools = {
+            "ask_team": _ToolDefinition(AskTeam, self._team.ask, _ASK, works),
+            "plan": _ToolDefinition(MakePlan, self._team.plan, _PLAN, reads),
+            "get_run": _ToolDefinition(GetRun, self._team.get, _GET, looks),
         }
         self.protocol: Server[Any] = Server(
             "maniple",
@@ -85,9 +101,9 @@ class TeamServer:
             on_call_tool=self._call,
         )
 
-    def leave(self) -> None:
-        """Have calls that end from now on leave their runs alone: this process is about to stop."""
-        self._team.leaving = True
+    def prepare_stop(self) -> None:
+        """Let calls that end from now on keep their runs: this process is about to stop."""
+        self._team.is_stopping = True
 
     async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         result = RunResult.model_json_schema(mode="serialization")
@@ -95,18 +111,18 @@ class TeamServer:
             tools=[
                 Tool(
                     name=name,
-                    description=offer.description,
-                    input_schema=self._arguments(offer),
+                    description=tool.description,
+                    input_schema=self._arguments(tool),
                     output_schema=result,
-                    annotations=offer.annotations,
+                    annotations=tool.annotations,
                 )
-                for name, offer in self._offers.items()
+                for name, tool in self._tools.items()
             ]
         )
 
-    def _arguments(self, offer: _Offer) -> dict[str, Any]:
-        """Describe the arguments, with those who answer alone here; where nobody does, without `agent`."""
-        schema = offer.takes.model_json_schema()
+    def _arguments(self, tool: _ToolDefinition) -> dict[str, Any]:
+        """Return the schema of the arguments; `agent` lists the agents that work alone, if there are any."""
+        schema = tool.arguments.model_json_schema()
         if "agent" in schema["properties"]:
             if self._alone:
                 schema["properties"]["agent"]["enum"] = ["", *self._alone]
@@ -117,45 +133,45 @@ class TeamServer:
     async def _call(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        offer = self._offers.get(params.name)
-        if offer is None:
-            raise MCPError(INVALID_PARAMS, f"There is no such tool; there are {', '.join(self._offers)}.")
-        caller = Caller(_known(context).owner, _Lines(context).tell)
+        tool = self._tools.get(params.name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"There is no such tool; there are {', '.join(self._tools)}.")
+        caller = ToolCaller(_caller(context).owner, _ProgressReporter(context).report)
         dialogue = Dialogue(context, params.name, self._team, caller)
         try:
             if params.input_responses is not None:
-                result = await dialogue.go_on(params)
+                result = await dialogue.continue_run(params)
             else:
-                begun = await offer.does(read(offer.takes, params.arguments or {}), caller)
-                result = await dialogue.until_answered(begun)
+                started = await tool.run(parse_arguments(tool.arguments, params.arguments or {}), caller)
+                result = await dialogue.until_answered(started)
         except ManipleError as error:
-            return _failed(str(error))
-        except Exception:  # noqa: BLE001 - what it was is in the log, and no business of a client's
+            return _call_error(str(error))
+        except Exception:  # noqa: BLE001 - the log has the error; clients must not see it
             _LOG.exception("A call of %s failed.", params.name)
-            return _failed("Something went wrong here. The server's log has it.")
+            return _call_error("The call failed with an internal error. See the server's log.")
         if isinstance(result, InputRequiredResult):
             return result
-        return _told(result, is_error=params.name != "get_run" and result.status == "failed")
+        return _call_result(result, is_error=params.name != "get_run" and result.status == "failed")
 
 
-class _Lines:
-    """What a call tells while it lasts; clients that gave no token are told nothing."""
+class _ProgressReporter:
+    """Sends the progress of a call; the SDK sends nothing to clients that gave no token."""
 
     def __init__(self, context: Context) -> None:
         self._session = context.session
         self._number = 0
 
-    async def tell(self, line: str) -> None:
+    async def report(self, line: str) -> None:
         self._number += 1
         await self._session.report_progress(self._number, message=line)
 
 
-def _known(context: Context) -> Known:
-    """Return who calls, as the door over HTTP found it; on stdio it is who started this program."""
-    return context.request.state.caller if context.request is not None else Known()
+def _caller(context: Context) -> Caller:
+    """Return the caller that the HTTP gate found; on stdio the parent process, which needs no key."""
+    return context.request.state.caller if context.request is not None else Caller()
 
 
-def _told(result: RunResult, *, is_error: bool) -> CallToolResult:
+def _call_result(result: RunResult, *, is_error: bool) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(text=text) for text in result.texts()],
         structured_content=result.model_dump(mode="json"),
@@ -163,5 +179,59 @@ def _told(result: RunResult, *, is_error: bool) -> CallToolResult:
     )
 
 
-def _failed(words: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=words)], is_error=True)
+def _call_error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """One call, and the questions that its run asks.
+
+    A client of the newest protocol receives the form as the result and calls again with the filled form. For
+    an older protocol the call waits while the client shows the form.
+    """
+
+    context: Context
+    tool: str
+    team: TeamCalls
+    caller: ToolCaller
+
+    async def until_answered(self, result: RunResult) -> RunResult | InputRequiredResult:
+        """Ask while the run waits; return the result in the end, or the form to fill in."""
+        while (pause := self._pause(result)) is not None:
+            if self.context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                asks: InputRequests = {pause.interrupt_id: ElicitRequest(params=build_form(pause))}
+                return InputRequiredResult(input_requests=asks, request_state=result.run_id)
+            async with self.team.cancelling(result.run_id, self.caller):
+                answer = await self._elicited(pause)
+            if answer is None:
+                break
+            result = await self.team.answer(result.run_id, pause.interrupt_id, answer, self.caller)
+        return result
+
+    async def continue_run(self, params: CallToolRequestParams) -> RunResult | InputRequiredResult:
+        """Continue the run of the previous call; without an answer it keeps waiting."""
+        run = parse_arguments(GetRun, {"run_id": params.request_state})
+        for pause_id, given in (params.input_responses or {}).items():
+            answer = parse_answer(given) if isinstance(given, ElicitResult) else None
+            if answer is not None:
+                result = await self.team.answer(run.run_id, pause_id, answer, self.caller)
+                return await self.until_answered(result)
+        return await self.team.get(run, self.caller)
+
+    def _pause(self, result: RunResult) -> InterruptView | None:
+        """Return the pause to ask about now; None for `get_run` and for the review of `plan`."""
+        if not result.waits_for or self.tool == "get_run" or not can_ask(self.context):
+            return None
+        pause = result.waits_for[0]
+        return None if self.tool == "plan" and pause.kind == "plan_review" else pause
+
+    async def _elicited(self, pause: InterruptView) -> str | None:
+        form, session = build_form(pause), self.context.session
+        try:
+            return parse_answer(
+                await session.elicit_form(form.message, form.requested_schema, self.context.request_id)
+            )
+        except (MCPError, ValidationError) as error:
+            _LOG.info("The client did not ask its user: %s", type(error).__name__)
+            return None

@@ -1,4 +1,4 @@
-"""The team behind the tools: its runs begun, followed, answered and cancelled for one caller."""
+"""The team behind the tools: starts, follows, answers and cancels the runs of one caller."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -7,96 +7,141 @@ from dataclasses import dataclass
 
 import anyio
 
+from maniple.api.responses import resolve_thread_id
 from maniple.api.state import Service
-from maniple.api.threads import id_for
-from maniple.mcp_server.arguments import AskTeam, GetRun, MakePlan, WrongArguments
-from maniple.mcp_server.progress import ProgressLines
-from maniple.mcp_server.results import RunResult, result_of
+from maniple.events import AgentStarted, Event, PlanChanged, PlanUpdate, RunView, ToolCalled, read_event
+from maniple.mcp_server.schemas import (
+    AskTeam,
+    GetRun,
+    InvalidArguments,
+    MakePlan,
+    RunResult,
+    read_run_result,
+)
 from maniple.runs import AcceptedRun
+from maniple.store import EventRecord
+
+REPORTED_TYPES = frozenset({AgentStarted.type, PlanChanged.type, ToolCalled.type})
+_TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """Who called a tool: `owner` is the id of the API key, "" where none is needed."""
+class ToolCaller:
+    """The caller of a tool: `owner` is the id of the API key, "" where none is needed."""
 
     owner: str
-    tell: Callable[[str], Awaitable[None]]
-    """Shows a line of what happens, if that is wanted."""
+    report_progress: Callable[[str], Awaitable[None]]
+    """Shows one line of progress to the user."""
 
 
 @dataclass(slots=True)
-class Team:
-    """What the tools do, each as soon as the service is open.
+class TeamCalls:
+    """The implementation of the tools. Each method waits until the service is open.
 
-    Each raises the `ManipleError` that says in words why it could not, also why the service did not open.
+    Each raises a `ManipleError`: its own, or the one by which the service could not be opened.
     """
 
     opened: asyncio.Future[Service]
-    leaving: bool = False
-    """Set when this process is about to stop: calls that end then leave their runs to go on later."""
+    is_stopping: bool = False
+    """Set before this process stops: calls that end from then on do not cancel their runs."""
 
-    async def ask(self, given: AskTeam, caller: Caller) -> RunResult:
-        """Have the team answer, and return how the run stands when it has ended or waits."""
+    async def ask(self, given: AskTeam, caller: ToolCaller) -> RunResult:
+        """Start a run, or answer the one that waits; return its result when it has ended or waits."""
         service = await self._service()
         alone = service.runtime.alone
         if given.agent and given.agent not in alone:
             there = ", ".join(alone) or "nobody; team.members in the server's settings can add manus"
-            raise WrongArguments(f"agent: {given.agent!r} does not answer alone here; who does: {there}")
+            raise InvalidArguments(f"agent: {given.agent!r} does not answer alone here; who does: {there}")
         thread_id = None
         if given.thread_id is not None:
-            thread_id = await id_for(service.store, given.thread_id, caller.owner)
+            thread_id = await resolve_thread_id(service.store, given.thread_id, caller.owner)
         request = given.as_run(thread_id, caller.owner)
         return await self._follow(service.engine.submit(request), caller)
 
-    async def plan(self, given: MakePlan, caller: Caller) -> RunResult:
-        """Have a plan made; its run waits for a word, and nothing of it is carried out."""
+    async def plan(self, given: MakePlan, caller: ToolCaller) -> RunResult:
+        """Start a run that makes a plan and then waits; no step is executed."""
         service = await self._service()
         return await self._follow(service.engine.submit(given.as_run(caller.owner)), caller)
 
-    async def answer(self, run_id: str, pause_id: str, answer: str, caller: Caller) -> RunResult:
-        """Answer what a run waits for, and return how it stands when it has ended or waits again."""
+    async def answer(self, run_id: str, pause_id: str, answer: str, caller: ToolCaller) -> RunResult:
+        """Answer a waiting run, and return its result when it has ended or waits again."""
         service = await self._service()
         resuming = service.engine.resume(run_id, answer, interrupt_id=pause_id, owner=caller.owner)
         return await self._follow(resuming, caller)
 
-    async def get(self, given: GetRun, caller: Caller) -> RunResult:
-        """Return how a run stands; raises `NotFound` for another caller's as for none."""
+    async def get(self, given: GetRun, caller: ToolCaller) -> RunResult:
+        """Return the result of a run; raises `NotFound`, also for a run of another caller."""
         service = await self._service()
-        return await result_of(service, await service.engine.status(given.run_id, caller.owner))
+        return await read_run_result(service, await service.engine.status(given.run_id, caller.owner))
 
     @asynccontextmanager
-    async def cancelling(self, run_id: str, caller: Caller) -> AsyncIterator[None]:
-        """Cancel the run if the call that it belongs to is cancelled inside."""
+    async def cancelling(self, run_id: str, caller: ToolCaller) -> AsyncIterator[None]:
+        """Cancel the run when its call is cancelled inside this context."""
         try:
             yield
         except anyio.get_cancelled_exc_class():
-            if not self.leaving:
+            if not self.is_stopping:
                 with anyio.CancelScope(shield=True):
                     service = await self._service()
                     await service.engine.cancel(run_id, caller.owner)
             raise
 
     async def _service(self) -> Service:
-        return await asyncio.shield(self.opened)  # one caller that leaves is not to close it for all
+        return await asyncio.shield(self.opened)  # a cancelled call must not cancel the opening
 
-    async def _follow(self, accepting: Awaitable[AcceptedRun], caller: Caller) -> RunResult:
-        accepted = await _unhurried(accepting)
+    async def _follow(self, accepting: Awaitable[AcceptedRun], caller: ToolCaller) -> RunResult:
+        accepted = await _accepted_in_any_case(accepting)
         async with self.cancelling(accepted.run.run_id, caller):
             await self._watch(accepted, caller)
             return await self.get(GetRun(run_id=accepted.run.run_id), caller)
 
-    async def _watch(self, accepted: AcceptedRun, caller: Caller) -> None:
-        """Tell what the run tells, until it ends or waits; raises `KeyRevoked`."""
+    async def _watch(self, accepted: AcceptedRun, caller: ToolCaller) -> None:
+        """Report the run's progress until it ends or waits; raises `KeyRevoked`."""
         progress, service = ProgressLines(), await self._service()
         events = service.engine.events(accepted.run.run_id, accepted.after)
         async with aclosing(service.key_watch.pages(caller.owner, events)) as pages:
             async for page in pages:
                 for line in (line for record in page for line in progress.lines(record)):
-                    await caller.tell(line)
+                    await caller.report_progress(line)
 
 
-async def _unhurried(accepting: Awaitable[AcceptedRun]) -> AcceptedRun:
-    """Wait for a run also when the call is cancelled: one that was begun unseen could not be."""
+async def _accepted_in_any_case(accepting: Awaitable[AcceptedRun]) -> AcceptedRun:
+    """Wait for the run although the call is cancelled: without its id nobody could cancel it."""
     with anyio.CancelScope(shield=True):
         accepted = await accepting
-    return accepted  # pyright: ignore[reportPossiblyUnboundVariable] - nobody cancels this scope
+    return accepted  # pyright: ignore[reportPossiblyUnboundVariable] - nothing cancels this scope
+
+
+class ProgressLines:
+    """Turns the events of one run into lines."""
+
+    def __init__(self) -> None:
+        self._view = RunView()
+
+    def lines(self, record: EventRecord) -> list[str]:
+        """Return the lines for a stored event; most events have none."""
+        if record.type not in REPORTED_TYPES:
+            return []
+        event = read_event(record.type, record.data)
+        self._view.apply(event)
+        return self._lines(event)
+
+    def _lines(self, event: Event) -> list[str]:
+        match event:
+            case AgentStarted():
+                return [f"{event.agent_name} begins"]
+            case ToolCalled():
+                return [f"calls {event.tool_name}"]
+            case _:
+                return _plan_lines(self._view.plan_update) if self._view.plan_update else []
+
+
+def _plan_lines(update: PlanUpdate) -> list[str]:
+    """Return the title of a plan with other steps than before, or else the steps whose status has changed."""
+    plan, count = update.plan, len(update.plan.steps)
+    if update.is_new or update.has_added_steps:
+        return [f"plan: {plan.title[:_TITLE_CHARACTERS]} ({count} steps)"]
+    return [
+        f"step {step.id} of {count}, {step.agent_name}: {step.title[:_TITLE_CHARACTERS]} ({step.status})"
+        for step in update.changed_steps
+    ]

@@ -1,21 +1,22 @@
 """The files of a conversation: put there by the user, or made by the team."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, BinaryIO
 
 from fastapi import Path, Request, Response
+from fastapi.responses import FileResponse
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
-from maniple.api.attachment import ATTACHMENT, OpenFileResponse
-from maniple.api.auth import CallerOf
-from maniple.api.doors import keyed_router
-from maniple.api.problems import problems
-from maniple.api.schemas import StoredFile, StoredFiles, ThreadFile, ThreadFiles, ThreadId
+from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.downloads import ATTACHMENT, FILE_HEADERS, OpenFileResponse
+from maniple.api.error_responses import error_responses
+from maniple.api.requests import ThreadId
+from maniple.api.responses import StoredFile, StoredFiles, ThreadFile, ThreadFiles, get_thread
 from maniple.api.state import ServiceOf
-from maniple.api.threads import owned
 from maniple.errors import FileError
 from maniple.runs import NotFound
 from maniple.sandbox import StoredUpload, Workspaces
@@ -47,7 +48,7 @@ _MULTIPART: dict[str, Any] = {
     status_code=201,
     summary="Put files into a conversation",
     openapi_extra=_MULTIPART,
-    responses=problems(404),
+    responses=error_responses(404),
 )
 async def upload_files(
     thread_id: _ThreadPath, request: Request, service: ServiceOf, caller: CallerOf
@@ -58,21 +59,23 @@ async def upload_files(
     same name is replaced. All of them are stored, or none where there is no room.
     """
     # Before the body is read: nobody fills the disk for a conversation that is not there.
-    key = (await owned(service.store, thread_id, caller.owner)).thread_id
+    key = (await get_thread(service.store, thread_id, caller.owner)).thread_id
     async with _files(request) as files:
         stored = await asyncio.to_thread(_store, service.workspaces, key, files)
     try:
-        await owned(service.store, thread_id, caller.owner)
+        await get_thread(service.store, thread_id, caller.owner)
     except NotFound:
         await asyncio.to_thread(service.workspaces.remove, key)  # it was deleted meanwhile
         raise
     return StoredFiles(files=[StoredFile.of(thread_id, one) for one in stored])
 
 
-@router.get("/api/threads/{thread_id}/files", summary="List a conversation's files", responses=problems(404))
+@router.get(
+    "/api/threads/{thread_id}/files", summary="List a conversation's files", responses=error_responses(404)
+)
 async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadFiles:
     """What is in the workspace now; files whose names are no text are left out."""
-    key = (await owned(service.store, thread_id, caller.owner)).thread_id
+    key = (await get_thread(service.store, thread_id, caller.owner)).thread_id
 
     def read() -> ThreadFiles:
         found = service.workspaces.files(key, LISTED_FILES + 1).found
@@ -91,13 +94,13 @@ async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerO
     "/api/threads/{thread_id}/files/{path:path}",
     summary="Read a conversation's file",
     response_class=Response,
-    responses={200: ATTACHMENT, **problems(404)},
+    responses={200: ATTACHMENT, **error_responses(404)},
 )
 async def read_file(
     thread_id: _ThreadPath, path: _FilePath, service: ServiceOf, caller: CallerOf
 ) -> OpenFileResponse:
     """The file as an attachment, as it is now; links are not followed."""
-    key = (await owned(service.store, thread_id, caller.owner)).thread_id
+    key = (await get_thread(service.store, thread_id, caller.owner)).thread_id
     try:
         file = await asyncio.to_thread(service.workspaces.locate(key).open, path)
     except FileError as error:
@@ -110,11 +113,11 @@ async def read_file(
     status_code=204,
     summary="Delete a conversation's file",
     response_class=Response,
-    responses=problems(404),
+    responses=error_responses(404),
 )
 async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceOf, caller: CallerOf) -> None:
     """Remove one file from the workspace; what a run kept of it as an artifact stays."""
-    key = (await owned(service.store, thread_id, caller.owner)).thread_id
+    key = (await get_thread(service.store, thread_id, caller.owner)).thread_id
     try:
         await asyncio.to_thread(service.workspaces.locate(key).delete, path)
     except FileError as error:
@@ -123,7 +126,7 @@ async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceO
 
 
 @asynccontextmanager
-async def _files(request: Request) -> AsyncIterator[list[tuple[str, BinaryIO]]]:
+async def _files(request: Request) -> AsyncGenerator[list[tuple[str, BinaryIO]]]:
     """Yield the names and the contents of the files in the body; large ones wait on disk, not in memory."""
     try:
         async with request.form(max_files=MOST_FILES, max_fields=MOST_FILES) as form:
@@ -149,3 +152,33 @@ def _is_text(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+artifact_router = keyed_router("artifacts")
+_ArtifactPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The file")]
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}", re.I)
+_ARTIFACT: dict[int | str, dict[str, Any]] = {
+    200: ATTACHMENT,
+    206: {"description": "The part of it that a Range header asks for"},
+    416: {"description": "There is no such part"},
+}
+
+
+@artifact_router.get(
+    "/api/artifacts/{artifact_id}",
+    summary="Read a file that a run made",
+    response_class=FileResponse,
+    responses={**_ARTIFACT, **error_responses(404)},
+)
+async def read_artifact(artifact_id: _ArtifactPath, service: ServiceOf, caller: CallerOf) -> FileResponse:
+    """The file as an attachment: a browser saves it and never shows or runs it here."""
+    artifact = await service.store.artifacts.get(artifact_id, caller.owner)
+    if artifact is None:
+        raise NotFound("There is no such artifact.")
+    try:
+        path = await service.store.artifacts.open(artifact)
+    except FileError as error:
+        raise NotFound("The content of this artifact is gone.") from error
+    known = _MEDIA_TYPE.fullmatch(artifact.media_type)
+    media_type = artifact.media_type if known else "application/octet-stream"
+    return FileResponse(path, media_type=media_type, filename=artifact.name, headers=FILE_HEADERS)

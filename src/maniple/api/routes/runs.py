@@ -6,29 +6,35 @@ from fastapi import Header, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 from sse_starlette import EventSourceResponse
 
-from maniple.api.attachment import HEADERS, called
-from maniple.api.auth import CallerOf
-from maniple.api.doors import keyed_router
-from maniple.api.members import refuse_stranger
-from maniple.api.paging import PageBefore, PageLimit, next_before
-from maniple.api.problems import problems
-from maniple.api.reports import RESPONSES, AnyForm, answer, preferred, report_of
-from maniple.api.schemas import (
+from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.downloads import (
+    FILE_HEADERS,
+    REPORT_RESPONSES,
+    ReportForm,
+    content_disposition,
+    negotiate_form,
+    read_report_view,
+    render_report,
+)
+from maniple.api.error_responses import error_responses
+from maniple.api.requests import PlanEditRequest, ResumeRequest, check_agent_name
+from maniple.api.responses import (
     AgentUsageView,
-    Answer,
-    PlanChangeIn,
-    PlanView,
+    PageBefore,
+    PageLimit,
+    PlanStatus,
     ReportView,
     RunAccepted,
+    RunDetail,
     RunPage,
     RunSummary,
-    RunView,
     Sources,
     SourceView,
+    next_before,
+    read_interrupts,
 )
-from maniple.api.sse import STREAM, event_stream
+from maniple.api.sse import STREAM_RESPONSES, event_stream
 from maniple.api.state import Service, ServiceOf
-from maniple.api.waiting import waits_for
 from maniple.replay import replay_of
 from maniple.run_page import page_of, policy
 from maniple.store import RunRecord
@@ -37,7 +43,7 @@ router = keyed_router("runs")
 _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
-_Form = Annotated[AnyForm | None, Query(description="The form, whatever `Accept` says")]
+_Form = Annotated[ReportForm | None, Query(description="The form, whatever `Accept` says")]
 _Download = Annotated[bool, Query(description="As a file to be saved, named by the conversation")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
 _Timed = Annotated[bool, Query(description="Say when each event happened: `at` (Unix seconds), its last key")]
@@ -50,7 +56,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/api/runs", summary="List runs", responses=problems())
+@router.get("/api/runs", summary="List runs", responses=error_responses())
 async def list_runs(
     service: ServiceOf, caller: CallerOf, limit: PageLimit = 50, before: PageBefore = None
 ) -> RunPage:
@@ -59,8 +65,8 @@ async def list_runs(
     return RunPage(runs=[RunSummary.of(run) for run in runs], next_before=next_before(runs, limit))
 
 
-@router.get("/api/runs/{run_id}", summary="Read how a run stands", responses=problems(404))
-async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunView:
+@router.get("/api/runs/{run_id}", summary="Read how a run stands", responses=error_responses(404))
+async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunDetail:
     """Status, usage, also that of each member so far, and what the run waits for."""
     return await _view(service, await service.engine.status(run_id, caller.owner))
 
@@ -69,7 +75,7 @@ async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Ru
     "/api/runs/{run_id}/events",
     summary="Follow a run",
     response_class=EventSourceResponse,
-    responses={**STREAM, **problems(404)},
+    responses={**STREAM_RESPONSES, **error_responses(404)},
 )
 async def follow_run(
     run_id: _RunPath,
@@ -84,8 +90,8 @@ async def follow_run(
     return event_stream(service, run, after=max(after, last_event_id), timed=timed)
 
 
-@router.post("/api/runs/{run_id}/cancel", summary="Cancel a run", responses=problems(404))
-async def cancel_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunView:
+@router.post("/api/runs/{run_id}/cancel", summary="Cancel a run", responses=error_responses(404))
+async def cancel_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunDetail:
     """End the run, keeping what was done; one that has ended stays as it is."""
     return await _view(service, await service.engine.cancel(run_id, caller.owner))
 
@@ -94,10 +100,10 @@ async def cancel_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> 
     "/api/runs/{run_id}/resume",
     status_code=202,
     summary="Answer what a run waits for",
-    responses=problems(404, 409, 429),
+    responses=error_responses(404, 409, 429),
 )
 async def resume_run(
-    run_id: _RunPath, reply: Answer, response: Response, service: ServiceOf, caller: CallerOf
+    run_id: _RunPath, reply: ResumeRequest, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
     """Answer a plan, a tool call or a question. The run goes on, and so do the numbers of its events."""
     accepted = await service.engine.resume(
@@ -111,20 +117,20 @@ async def resume_run(
     "/api/runs/{run_id}/plan",
     status_code=202,
     summary="Change the plan",
-    responses=problems(404, 409, 429),
+    responses=error_responses(404, 409, 429),
 )
 async def change_plan(
-    run_id: _RunPath, change: PlanChangeIn, service: ServiceOf, caller: CallerOf
-) -> PlanView:
+    run_id: _RunPath, change: PlanEditRequest, service: ServiceOf, caller: CallerOf
+) -> PlanStatus:
     """Skip a step, do it again, make it another one, add one or move one that is not begun; only what was
     built on it is done again.
 
     Answered with the plan as it will be. A step under way is not interrupted: its result is dropped when it
     comes. A plan that waits for its review is accepted with the change.
     """
-    refuse_stranger(change.agent_name, service.runtime.roles)
+    check_agent_name(change.agent_name, service.runtime.roles)
     plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner)
-    return PlanView.model_validate(plan)
+    return PlanStatus.model_validate(plan)
 
 
 @router.get(
@@ -132,7 +138,7 @@ async def change_plan(
     summary="Read the report of a run",
     response_class=Response,
     response_model=ReportView,
-    responses={**problems(404, 406, 409), **RESPONSES},
+    responses={**error_responses(404, 406, 409), **REPORT_RESPONSES},
 )
 async def read_report(
     run_id: _RunPath,
@@ -144,16 +150,16 @@ async def read_report(
 ) -> Response:
     """The answer of a run that has ended: Markdown, or by `Accept` or `form` HTML, JSON, PDF or DOCX."""
     run = await service.engine.status(run_id, caller.owner)
-    report = await report_of(service.store, run)
-    wanted = form or preferred(request.headers.get("accept", ""))
-    return await answer(service.store, service.press, report, wanted, as_file=download)
+    report = await read_report_view(service.store, run)
+    wanted = form or negotiate_form(request.headers.get("accept", ""))
+    return await render_report(service.store, service.press, report, wanted, as_file=download)
 
 
 @router.get(
     "/api/runs/{run_id}/page",
     summary="Look at a run",
     response_class=Response,
-    responses={**_PAGE, **problems(404)},
+    responses={**_PAGE, **error_responses(404)},
 )
 async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HTMLResponse:
     """One HTML page for people: what was asked, what came of it, and every step with its pictures.
@@ -174,7 +180,7 @@ async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HT
     "/api/runs/{run_id}/replay",
     summary="Share a run",
     response_class=Response,
-    responses={**_PAGE, **problems(404)},
+    responses={**_PAGE, **error_responses(404)},
 )
 async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> StreamingResponse:
     """One HTML file, as an attachment, that plays the run without a server, and asks no host for anything.
@@ -185,11 +191,11 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
     run = await service.engine.status(run_id, caller.owner)
     used = (await _view(service, run)).model_dump(include={"by_agent"})
     replay = await replay_of(service.store, run, used)
-    headers = {**HEADERS, "content-disposition": called(f"{replay.title}.html")}
+    headers = {**FILE_HEADERS, "content-disposition": content_disposition(f"{replay.title}.html")}
     return StreamingResponse(replay.pieces, media_type="text/html", headers=headers)
 
 
-@router.get("/api/runs/{run_id}/sources", summary="Read what a run has read", responses=problems(404))
+@router.get("/api/runs/{run_id}/sources", summary="Read what a run has read", responses=error_responses(404))
 async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Sources:
     """The addresses that the run's searches found and its members opened, as its report numbers them."""
     run = await service.engine.status(run_id, caller.owner)
@@ -197,10 +203,10 @@ async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -
     return Sources(sources=[SourceView.model_validate(source) for source in read])
 
 
-async def _view(service: Service, run: RunRecord) -> RunView:
+async def _view(service: Service, run: RunRecord) -> RunDetail:
     usage = await service.spending.of_run(run.run_id)
-    return RunView.of(
+    return RunDetail.of(
         run,
-        interrupts=await waits_for(service.store, run),
+        interrupts=await read_interrupts(service.store, run),
         by_agent=[AgentUsageView.of(one) for one in usage],
     )

@@ -1,23 +1,25 @@
 """How the service is."""
 
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from maniple.api.doors import keyed_router
-from maniple.api.problems import problems
+from maniple.api.auth import keyed_router
+from maniple.api.error_responses import error_responses
 from maniple.api.readiness import readiness
-from maniple.api.schemas import Health, Readiness
+from maniple.api.responses import Health, Readiness
 from maniple.api.state import ServiceOf
 
 router = APIRouter(tags=["service"])
 _keyed = keyed_router("service")
-_FIGURES = {
+_FIGURES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {}}, "description": "Prometheus text, or OpenMetrics by `Accept`"}
 }
 _UNREADY = {503: {"model": Readiness, "description": "No run could be answered now"}}
 
 
-@router.get("/healthz", summary="Ask whether the process is alive", responses=problems())
+@router.get("/healthz", summary="Ask whether the process is alive", responses=error_responses())
 async def healthz(request: Request, service: ServiceOf) -> Health:
     """Whether the process is alive and, for those who may ask the team, what it can do."""
     if request.state.caller is None:
@@ -30,7 +32,7 @@ async def healthz(request: Request, service: ServiceOf) -> Health:
     "/readyz",
     summary="Ask which parts are ready",
     response_model=Readiness,
-    responses={**problems(), **_UNREADY},
+    responses={**error_responses(), **_UNREADY},
 )
 async def readyz(service: ServiceOf) -> Response:
     """Whether runs can be answered (else 503), and for each part whether it is ready or why not."""
@@ -42,7 +44,7 @@ async def readyz(service: ServiceOf) -> Response:
     "/metrics",
     summary="Read the figures",
     response_class=Response,
-    responses={**problems(), **_FIGURES},
+    responses={**error_responses(), **_FIGURES},
 )
 async def metrics(request: Request, service: ServiceOf) -> Response:
     """The figures of this process for Prometheus."""

@@ -8,24 +8,30 @@ from uuid import uuid4
 
 from fastapi import Body, Path, Query, Response
 
-from maniple.api.auth import CallerOf
-from maniple.api.doors import keyed_router
-from maniple.api.members import refuse_agent, refuse_strangers
-from maniple.api.paging import PageBefore, PageLimit, next_before
-from maniple.api.prices import accountable
-from maniple.api.problems import problems
-from maniple.api.schemas import (
-    NewThread,
-    RunAccepted,
-    RunBody,
-    ThreadChange,
-    ThreadDetail,
+from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.error_responses import error_responses
+from maniple.api.requests import (
+    RunCreate,
+    ThreadCreate,
     ThreadId,
+    ThreadUpdate,
+    check_budget,
+    check_sole_agent,
+    check_team_members,
+)
+from maniple.api.responses import (
+    PageBefore,
+    PageLimit,
+    RunAccepted,
+    ThreadDetail,
     ThreadPage,
     ThreadView,
+    get_thread,
+    next_before,
+    read_thread_detail,
+    read_thread_views,
 )
 from maniple.api.state import ServiceOf
-from maniple.api.threads import detail_of, owned, views_of
 from maniple.capabilities.browsing import forget_in_browser
 from maniple.errors import FileError
 from maniple.store import Thread
@@ -37,9 +43,9 @@ _Words = Annotated[str, Query(max_length=200, description="Words of the title")]
 _ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 
 
-@router.post("/api/threads", status_code=201, summary="Make a conversation", responses=problems())
+@router.post("/api/threads", status_code=201, summary="Make a conversation", responses=error_responses())
 async def make_thread(
-    service: ServiceOf, caller: CallerOf, new: Annotated[NewThread | None, Body()] = None
+    service: ServiceOf, caller: CallerOf, new: Annotated[ThreadCreate | None, Body()] = None
 ) -> ThreadView:
     """Make a conversation, on which runs can be started."""
     now = time.time()
@@ -48,31 +54,36 @@ async def make_thread(
     return ThreadView.of(thread, "idle")
 
 
-@router.get("/api/threads", summary="List conversations", responses=problems())
+@router.get("/api/threads", summary="List conversations", responses=error_responses())
 async def list_threads(
     service: ServiceOf, caller: CallerOf, limit: PageLimit = 50, before: PageBefore = None, q: _Words = ""
 ) -> ThreadPage:
     """The key's conversations, newest first."""
     threads = await service.store.threads.list(caller.owner, limit, before, whole(q.strip()))
-    return ThreadPage(threads=await views_of(service.store, threads), next_before=next_before(threads, limit))
+    return ThreadPage(
+        threads=await read_thread_views(service.store, threads), next_before=next_before(threads, limit)
+    )
 
 
-@router.get("/api/threads/{thread_id}", summary="Read a conversation", responses=problems(404))
+@router.get("/api/threads/{thread_id}", summary="Read a conversation", responses=error_responses(404))
 async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadDetail:
     """What was said, the newest plan, and the newest runs."""
-    return await detail_of(service, await owned(service.store, thread_id, caller.owner))
+    thread = await get_thread(service.store, thread_id, caller.owner)
+    return await read_thread_detail(service.store, service.runtime.graph, thread)
 
 
-@router.patch("/api/threads/{thread_id}", summary="Rename a conversation", responses=problems(404))
+@router.patch("/api/threads/{thread_id}", summary="Rename a conversation", responses=error_responses(404))
 async def rename_thread(
-    thread_id: _ThreadPath, change: ThreadChange, service: ServiceOf, caller: CallerOf
+    thread_id: _ThreadPath, change: ThreadUpdate, service: ServiceOf, caller: CallerOf
 ) -> ThreadView:
     """Give a conversation another title."""
-    thread = await owned(service.store, thread_id, caller.owner)
+    thread = await get_thread(service.store, thread_id, caller.owner)
     title = service.redactor.text(whole(change.title.strip()))
     await service.store.threads.touch(thread.thread_id, title)
     # As it is now: it may have been deleted meanwhile.
-    [view] = await views_of(service.store, [await owned(service.store, thread_id, caller.owner)])
+    [view] = await read_thread_views(
+        service.store, [await get_thread(service.store, thread_id, caller.owner)]
+    )
     return view
 
 
@@ -81,11 +92,11 @@ async def rename_thread(
     status_code=204,
     summary="Delete a conversation",
     response_class=Response,
-    responses=problems(404, 409),
+    responses=error_responses(404, 409),
 )
 async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
     """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts, files, tabs."""
-    thread = await owned(service.store, thread_id, caller.owner)
+    thread = await get_thread(service.store, thread_id, caller.owner)
     await service.engine.delete_thread(thread.thread_id, caller.owner)
     await forget_in_browser(service.runtime.browser, service.settings, thread.thread_id)
     try:
@@ -98,16 +109,16 @@ async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Call
     "/api/threads/{thread_id}/runs",
     status_code=202,
     summary="Start a run",
-    responses=problems(404, 409, 429),
+    responses=error_responses(404, 409, 429),
 )
 async def start_run(
-    thread_id: _ThreadPath, ask: RunBody, response: Response, service: ServiceOf, caller: CallerOf
+    thread_id: _ThreadPath, ask: RunCreate, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
     """Start a run that goes on whoever follows it. On a thread that waits for an answer, it is the answer."""
-    refuse_strangers(ask.team_members, service.runtime.roles)
-    refuse_agent(ask.agent, service.runtime.alone)
-    thread = await owned(service.store, thread_id, caller.owner)
-    budget = accountable(ask.asked_budget(), service.settings.models)
+    check_team_members(ask.team_members, service.runtime.roles)
+    check_sole_agent(ask.agent, service.runtime.alone)
+    thread = await get_thread(service.store, thread_id, caller.owner)
+    budget = check_budget(ask.asked_budget(), service.settings.models)
     request = ask.as_run(thread.thread_id, caller.owner, budget)
     accepted = await service.engine.submit(request)
     response.headers["location"] = f"/api/runs/{accepted.run.run_id}"

@@ -1,8 +1,8 @@
-"""Take secrets out of events, also out of a text that comes in pieces."""
+"""Redaction of secrets in events, also in a text that is streamed in pieces."""
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from maniple.events.base import Event, EventPart, Verbatim
 from maniple.events.model import MessageChunk, MessageDelta, ToolOutput, ToolReturned
@@ -16,44 +16,44 @@ class EventRedactor:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._speaking: tuple[str, str] | None = None
+        self._open_message: tuple[str, str] | None = None
         self._stream = StreamRedactor(redactor)
-        self._prints: dict[tuple[str, str], StreamRedactor] = {}
+        self._outputs: dict[tuple[str, str], StreamRedactor] = {}
 
     def feed(self, event: Event) -> Iterator[Event]:
-        """Yield what can be told now: nothing, the event, or the rest of a message before it."""
+        """Yield what can be sent now: nothing, the event, or the rest of a message before it."""
         if isinstance(event, ToolOutput):
-            yield from self._printed(event)
+            yield from self._output(event)
             return
         if isinstance(event, ToolReturned):
-            # What is held of its output is in its result.
-            self._prints = {key: one for key, one in self._prints.items() if key[0] != event.tool_call_id}
+            # The result contains the output that is held back.
+            self._outputs = {key: one for key, one in self._outputs.items() if key[0] != event.tool_call_id}
         if not isinstance(event, MessageChunk):
             if event.ends_message:
                 yield from self.end()
             yield redacted_event(event, self._redactor)
             return
         field = "content" if event.delta.reasoning_content is None else "reasoning_content"
-        if self._speaking != (event.message_id, field):
+        if self._open_message != (event.message_id, field):
             yield from self.end()
-            self._speaking = event.message_id, field
-        said = getattr(event.delta, field) or ""
-        told = self._stream.feed(said)
-        if told == said:
+            self._open_message = event.message_id, field
+        text = getattr(event.delta, field) or ""
+        clean = self._stream.feed(text)
+        if clean == text:
             yield event
-        elif told:
-            yield _message(event.message_id, field, told)
+        elif clean:
+            yield _message(event.message_id, field, clean)
 
     def end(self) -> Iterator[Event]:
-        """Yield what is left of the message that was being said."""
-        rest, speaking = self._stream.end(), self._speaking
-        self._speaking = None
-        if rest and speaking:
-            yield _message(*speaking, rest)
+        """Yield the rest of the open message."""
+        rest, open_message = self._stream.end(), self._open_message
+        self._open_message = None
+        if rest and open_message:
+            yield _message(*open_message, rest)
 
-    def _printed(self, event: ToolOutput) -> Iterator[Event]:
+    def _output(self, event: ToolOutput) -> Iterator[Event]:
         key = event.tool_call_id, event.stream
-        stream = self._prints.setdefault(key, StreamRedactor(self._redactor))
+        stream = self._outputs.setdefault(key, StreamRedactor(self._redactor))
         if text := stream.feed(event.text):
             yield redacted_event(event.model_copy(update={"text": text}), self._redactor)
 
@@ -80,8 +80,9 @@ def _clean(value: Any, redactor: Redactor) -> Any:
     if isinstance(value, EventPart):
         return redacted_event(value, redactor)
     if isinstance(value, list) and value and isinstance(value[0], EventPart):
-        ones = [redacted_event(one, redactor) for one in value]
-        return value if all(new is old for new, old in zip(ones, value, strict=True)) else ones
+        parts = cast("list[EventPart]", value)
+        ones = [redacted_event(one, redactor) for one in parts]
+        return parts if all(new is old for new, old in zip(ones, parts, strict=True)) else ones
     return redactor.value(value)
 
 

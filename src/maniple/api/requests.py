@@ -1,24 +1,22 @@
 """What clients send."""
 
 import math
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
 
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from maniple.agents.budget import Budget
 from maniple.agents.plan_edits import ChangeAction, PlanChange
+from maniple.config import ModelsSettings, TeamSettings
+from maniple.errors import ManipleError
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
 from maniple.text import whole
-from maniple.types import WORKERS
+from maniple.types import GENERAL, WORKERS, Worker
 
 MOST_LEVELS = 50
 _MOST = 10**15  # beyond it a limit is none, and some libraries cannot count
@@ -128,7 +126,7 @@ class BudgetIn(BaseModel):
 
 
 MemberName = Annotated[str, Field(json_schema_extra={"enum": list(WORKERS)})]
-"""A member of the team; the routes check it (`maniple.api.members`), since the settings may add some."""
+"""A member of the team; the routes check it (`maniple.api.requests`), since the settings may add some."""
 
 
 NOBODY = ("",)
@@ -182,7 +180,7 @@ class ChatRequest(_Ask):
         return RunRequest(messages, thread_id, self.options(), owner, self.multitask_strategy, budget)
 
 
-class RunBody(_Ask):
+class RunCreate(_Ask):
     """The body of `POST /api/threads/{thread_id}/runs`: `messages`, or `input` as one message of the user."""
 
     model_config = ConfigDict(
@@ -192,11 +190,11 @@ class RunBody(_Ask):
         }
     )
 
-    messages: Conversation = Field(default_factory=list)
+    messages: Conversation = Field(default_factory=list[ChatMessageIn])
     input: Annotated[str, Field(min_length=1, json_schema_extra=_WORDS)] = ""
 
     @model_validator(mode="after")
-    def _asks(self) -> "RunBody":
+    def _asks(self) -> "RunCreate":
         if not self.messages and not self.input.strip():
             raise ValueError("give messages, or input as the text of one message")
         return self
@@ -227,11 +225,11 @@ def _is_countable(value: Any) -> bool:
 
 def _inside(value: Any) -> list[Any]:
     if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+        return list(cast("dict[str, Any]", value).values())
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-class Answer(BaseModel):
+class ResumeRequest(BaseModel):
     """The answer to what a run waits for.
 
     To a plan: `accept`, an edited plan (an object, or its JSON as text), or a wish in words. To a tool call:
@@ -244,19 +242,19 @@ class Answer(BaseModel):
     interrupt_id: Annotated[str, Field(max_length=200)] = ""
 
 
-class NewThread(BaseModel):
+class ThreadCreate(BaseModel):
     """The body of `POST /api/threads`; may be empty."""
 
     title: Annotated[str, Field(max_length=200)] = ""
 
 
-class ThreadChange(BaseModel):
+class ThreadUpdate(BaseModel):
     """The body of `PATCH /api/threads/{thread_id}`: what the conversation is called from now on."""
 
     title: Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 
 
-class PlanChangeIn(BaseModel):
+class PlanEditRequest(BaseModel):
     """What is to be changed in the plan: a step is skipped, done again, made another one, added or moved."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"action": "skip", "step_id": 2}})
@@ -278,3 +276,67 @@ class PlanChangeIn(BaseModel):
             self.agent_name,
             self.after,
         )
+
+
+def check_team_members(names: Sequence[str] | None, known: Iterable[Worker]) -> None:
+    """Raise the `RequestValidationError` of `team_members` when somebody in it is nobody's name."""
+    if unknown := [whole(name) for name in names or () if name not in (known := tuple(known))]:
+        words = f"no such team member: {', '.join(unknown)}; known are {', '.join(known)}"
+        _refuse("value_error", "team_members", f"Value error, {words}", names)
+
+
+def check_agent_name(name: str | None, known: Iterable[Worker]) -> None:
+    """Raise the `RequestValidationError` of an `agent_name` that is nobody's."""
+    if name is not None and name not in (known := tuple(known)):
+        *others, last = (f"'{one}'" for one in known)
+        _refuse("literal_error", "agent_name", f"Input should be {', '.join(others)} or {last}", name)
+
+
+def check_sole_agent(name: str | None, alone: Iterable[Worker]) -> None:
+    """Raise the `RequestValidationError` of an `agent` that does not work alone here."""
+    if name and name not in (alone := tuple(alone)):
+        there = ", ".join(alone) or f"none; team.members in the server's settings can name {GENERAL}"
+        words = f"no agent {whole(name)} works alone here; known: {there}"
+        _refuse("value_error", "agent", f"Value error, {words}", name)
+
+
+def _refuse(kind: str, field: str, words: str, given: Any) -> None:
+    raise RequestValidationError([{"type": kind, "loc": ("body", field), "msg": words, "input": given}])
+
+
+def document_team(app: FastAPI, team: TeamSettings) -> None:
+    """Have the service's OpenAPI document name those whom the settings add to the team."""
+    names, alone = list(team.workers), [*NOBODY, *({GENERAL} & {*team.members})]
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            _rename(FastAPI.openapi(app), {WORKERS: names, NOBODY: alone})
+        return FastAPI.openapi(app)
+
+    if names != list(WORKERS):
+        app.openapi = openapi
+
+
+def _rename(part: Any, lists: Mapping[tuple[str, ...], list[str]]) -> None:
+    if isinstance(part, dict):
+        schema = cast("dict[str, Any]", part)
+        if isinstance(schema.get("enum"), list):
+            schema["enum"] = lists.get(tuple(schema["enum"]), schema["enum"])
+    for below in _inside(part):
+        _rename(below, lists)
+
+
+class UnknownPrices(ManipleError):
+    """The cost of a run is to be limited, and some model has no price."""
+
+    code = "prices_unknown"
+
+
+def check_budget(budget: Budget, models: ModelsSettings) -> Budget:
+    """Return the budget; raises `PricesUnknown` if it has a limit that would never be reached."""
+    if budget.cost is not None and models.unpriced:
+        raise UnknownPrices(
+            f"The cost cannot be limited: no price is set here for {', '.join(models.unpriced)}. "
+            "Limit tokens instead, or have price_input and price_output set."
+        )
+    return budget

@@ -8,15 +8,16 @@ from typing import Any
 from fastapi import Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.routing import compile_path
 
+from maniple.api.responses import ErrorResponse
 from maniple.errors import ManipleError, StoreError
 from maniple.text import whole
 
-SHOWN_CHARACTERS = 500
-STATUSES = {
+SHOWN_INPUT_CHARACTERS = 500
+STATUS_BY_CODE = {
     "too_many_runs": 429,
     "daily_limit": 429,
     "stopping": 503,
@@ -39,7 +40,7 @@ _RETRY_AFTER_SECONDS = {"daily_limit": 3600}
 _SOON_SECONDS = 5
 
 
-async def refuse(request: Request, error: Exception) -> JSONResponse:
+async def answer_invalid_request(request: Request, error: Exception) -> JSONResponse:
     """Answer a body that does not fit with 422 and where it does not.
 
     FastAPI's own answer repeats the input as it came, which may be no JSON (NaN, half a character) or the
@@ -58,8 +59,8 @@ def _presentable(detail: dict[str, Any]) -> dict[str, Any]:
     try:
         size = len(json.dumps(shown.get("input"), allow_nan=False))
     except ValueError:
-        size = SHOWN_CHARACTERS + 1
-    if size > SHOWN_CHARACTERS:
+        size = SHOWN_INPUT_CHARACTERS + 1
+    if size > SHOWN_INPUT_CHARACTERS:
         shown.pop("input", None)
     return shown
 
@@ -68,18 +69,18 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else repr(value)
 
 
-async def refuse_run(request: Request, error: Exception) -> JSONResponse:
+async def answer_error(request: Request, error: Exception) -> JSONResponse:
     """Answer what the engine refuses with its status, its words and, where it helps, when to try again."""
     if not isinstance(error, ManipleError):
         raise error
-    status = STATUSES.get(error.code, 503 if isinstance(error, StoreError) else 500)
+    status = STATUS_BY_CODE.get(error.code, 503 if isinstance(error, StoreError) else 500)
     headers = None
     if status in (429, 503):
         headers = {"retry-after": str(_RETRY_AFTER_SECONDS.get(error.code, _SOON_SECONDS))}
     return JSONResponse({"detail": str(error), "code": error.code}, status_code=status, headers=headers)
 
 
-async def refuse_http(request: Request, error: Exception) -> JSONResponse:
+async def answer_http_exception(request: Request, error: Exception) -> JSONResponse:
     """Answer what the framework refuses, such as an unknown path, in the same form."""
     if not isinstance(error, HTTPException):
         raise error
@@ -101,7 +102,26 @@ def _allowed(request: Request) -> dict[str, str]:
     return {"allow": ", ".join(sorted(methods))} if methods else {}
 
 
-async def admit_fault(request: Request, error: Exception) -> JSONResponse:
+async def answer_internal_error(request: Request, error: Exception) -> JSONResponse:
     """Answer a fault of ours; what it was is in the log, and no business of a client's."""
     content = {"detail": "Something went wrong here. The server's log has it.", "code": "internal"}
     return JSONResponse(content, status_code=500)
+
+
+_WORDS = {
+    400: "The body cannot be read",
+    401: "No API key, or none that is known",
+    404: "There is none, or it belongs to another key",
+    406: "None of the forms that are accepted can be given",
+    409: "Not possible as it stands now",
+    413: "The body is too large",
+    422: "The request does not fit",
+    429: "Too many runs, or nothing left of the key's day; see Retry-After",
+    503: "Stopping, or the store cannot be used; see Retry-After",
+}
+
+
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route that may be refused so; every keyed route has some of them anyway."""
+    every = (400, 401, 413, 422, 503)
+    return {status: {"model": ErrorResponse, "description": _WORDS[status]} for status in (*every, *statuses)}

@@ -1,22 +1,70 @@
-"""The answer of a run, in the form that is asked for."""
+"""Files as attachments: a browser saves them and never shows or runs them here."""
 
+import asyncio
+import os
 import re
-from typing import Any, Literal
+from collections.abc import AsyncIterator
+from typing import Any, BinaryIO, Literal
 from urllib.parse import quote
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from maniple.api.schemas import ArtifactView, Problem, ReportView, UsageView
+from maniple.api.responses import ArtifactView, ErrorResponse, ReportView, UsageView
 from maniple.errors import ManipleError
 from maniple.events import SessionState, read_event
+from maniple.media_types import media_type_of
 from maniple.report_files import MEDIA_TYPES as FILE_TYPES
 from maniple.report_files import Press, Report, policy
 from maniple.runs import NotFound
 from maniple.store import RunRecord, Store
 
-AnyForm = Literal["markdown", "html", "json", "pdf", "docx"]
-MEDIA_TYPES: dict[AnyForm, str] = {
+FILE_HEADERS = {
+    "content-security-policy": "sandbox",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "private, no-store",
+}
+ATTACHMENT: dict[str, Any] = {"description": "The file, as an attachment", "content": {"*/*": {}}}
+_PIECE_BYTES = 256 * 1024
+
+
+class OpenFileResponse(StreamingResponse):
+    """The content of an open file, which is closed afterwards. It is not looked for by its name again."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        size = os.fstat(file.fileno()).st_size
+        headers = {
+            **FILE_HEADERS,
+            "content-length": str(size),
+            "content-disposition": content_disposition(name),
+        }
+        media_type = media_type_of(name)
+        super().__init__(_pieces(file, size), headers=headers, media_type=media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._file.close()
+
+
+def content_disposition(name: str) -> str:
+    """Return the `Content-Disposition` of a file that is to be saved under `name`."""
+    return f"attachment; filename*=utf-8''{quote(name, safe='')}"
+
+
+async def _pieces(file: BinaryIO, left: int) -> AsyncIterator[bytes]:
+    """Yield what the file held when it was opened; it may have become longer since."""
+    while left > 0 and (piece := await asyncio.to_thread(file.read, min(left, _PIECE_BYTES))):
+        left -= len(piece)
+        yield piece
+
+
+ReportForm = Literal["markdown", "html", "json", "pdf", "docx"]
+MEDIA_TYPES: dict[ReportForm, str] = {
     **{form: FILE_TYPES[form] for form in ("markdown", "html")},
     "json": "application/json",
     **{form: FILE_TYPES[form] for form in ("pdf", "docx")},
@@ -26,7 +74,7 @@ _SUFFIXES = {"markdown": "md"}
 _LONGEST_NAME = 80
 _NOT_IN_NAMES = re.compile(r"[^\w\s()&+,;=@#%~^!.-]")
 _TEXT, _FILE = {"type": "string"}, {"type": "string", "format": "binary"}
-RESPONSES: dict[int | str, dict[str, Any]] = {
+REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The report: Markdown unless `form` or `Accept` says otherwise",
         "content": {
@@ -35,37 +83,40 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
             **{MEDIA_TYPES[form]: {"schema": _FILE} for form in ("pdf", "docx")},
         },
     },
-    503: {"model": Problem, "description": "Stopping, the store cannot be used, or no PDF can be printed"},
+    503: {
+        "model": ErrorResponse,
+        "description": "Stopping, the store cannot be used, or no PDF can be printed",
+    },
 }
 
 
-class NotFinished(ManipleError):
+class RunNotFinished(ManipleError):
     """The run has not come to its end."""
 
     code = "not_finished"
     retryable = True
 
 
-class NoReport(ManipleError):
+class ReportMissing(ManipleError):
     """The run ended without an answer."""
 
     code = "no_report"
 
 
-class NotAcceptable(ManipleError):
+class FormNotAcceptable(ManipleError):
     """None of the forms that the client accepts is among ours."""
 
     code = "not_acceptable"
 
 
-async def report_of(store: Store, run: RunRecord) -> ReportView:
+async def read_report_view(store: Store, run: RunRecord) -> ReportView:
     """Return the answer that a run came to; raises `NotFinished` or `NoReport`."""
     if run.status in ("queued", "running", "interrupted"):
-        raise NotFinished(f"The run has no report yet; it is {run.status}.")
+        raise RunNotFinished(f"The run has no report yet; it is {run.status}.")
     last = await store.events.last(run.run_id) if run.status in ("completed", "budget_exhausted") else None
     event = read_event(last.type, last.data) if last else None
     if not isinstance(event, SessionState) or not event.messages:
-        raise NoReport(f"The run has no report: it ended {run.status}. Its events hold what was done.")
+        raise ReportMissing(f"The run has no report: it ended {run.status}. Its events hold what was done.")
     thread = await store.threads.get(run.thread_id, run.owner)
     if thread is None:
         raise NotFound("There is no such run.")
@@ -82,7 +133,9 @@ async def report_of(store: Store, run: RunRecord) -> ReportView:
     )
 
 
-async def answer(store: Store, press: Press, view: ReportView, form: AnyForm, *, as_file: bool) -> Response:
+async def render_report(
+    store: Store, press: Press, view: ReportView, form: ReportForm, *, as_file: bool
+) -> Response:
     """Return the report in a form, `as_file` to be saved.
 
     Raises:
@@ -108,11 +161,11 @@ async def answer(store: Store, press: Press, view: ReportView, form: AnyForm, *,
     return Response(await press.made(report, form), media_type=MEDIA_TYPES[form], headers=headers)
 
 
-def preferred(accept: str) -> AnyForm:
+def negotiate_form(accept: str) -> ReportForm:
     """Return our form that an `Accept` header wants most, ours in order among equals."""
     ranges = [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
 
-    def quality(form: AnyForm) -> float:
+    def quality(form: ReportForm) -> float:
         ours = MEDIA_TYPES[form]
         matching = [
             (wanted.count("*"), -q)
@@ -123,7 +176,7 @@ def preferred(accept: str) -> AnyForm:
 
     best = max(MEDIA_TYPES, key=quality)
     if quality(best) <= 0:
-        raise NotAcceptable(f"A report can be had as {', '.join(MEDIA_TYPES.values())}.")
+        raise FormNotAcceptable(f"A report can be had as {', '.join(MEDIA_TYPES.values())}.")
     return best
 
 
@@ -142,7 +195,7 @@ def _number(text: str) -> float:
         return 0.0
 
 
-def _name(view: ReportView, form: AnyForm) -> str:
+def _name(view: ReportView, form: ReportForm) -> str:
     """Return a name that any system takes for a file, from the title."""
     words = _NOT_IN_NAMES.sub(" ", view.title)[:_LONGEST_NAME]
     return f"{' '.join(words.split()).strip('. ') or 'report'}.{_SUFFIXES.get(form, form)}"

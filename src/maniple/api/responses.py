@@ -1,0 +1,471 @@
+"""What clients receive: the response models, and how they are read from the store.
+
+Times are Unix seconds, sizes are bytes.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote
+
+from fastapi import Query
+from langchain_core.messages import BaseMessage
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic.json_schema import SkipJsonSchema
+
+from maniple.agents import find_author
+from maniple.events import ChatMessage, RunInterrupted, RunStarted, read_event
+from maniple.events.conversation import as_chat_message
+from maniple.evidence import SourceKind
+from maniple.graph import Team
+from maniple.runs import AgentUsage, NotFound
+from maniple.runtime import thread_state
+from maniple.sandbox import StoredUpload
+from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id
+from maniple.types import RunState
+
+ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
+"""busy: a run works or is queued; interrupted: a run waits for an answer; error: the newest run failed."""
+
+
+class _StoredView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+class ThreadView(_StoredView):
+    """A conversation."""
+
+    thread_id: str
+    title: str
+    created_at: float
+    updated_at: float
+    status: ThreadStatus
+
+    @classmethod
+    def of(cls, thread: Thread, status: ThreadStatus) -> "ThreadView":
+        """Return the view of a thread."""
+        return cls(
+            thread_id=thread.name,
+            title=thread.title,
+            created_at=thread.created_at,
+            updated_at=thread.updated_at,
+            status=status,
+        )
+
+
+class ThreadPage(BaseModel):
+    """Conversations, newest first; `next_before` is the `before` of the next page, null on the last one."""
+
+    threads: list[ThreadView]
+    next_before: float | None
+
+
+class PlanStepStatus(BaseModel):
+    """One step and its status."""
+
+    id: int
+    agent_name: str
+    title: str
+    description: str
+    status: str
+
+
+class PlanStatus(BaseModel):
+    """The newest plan of a conversation."""
+
+    title: str
+    steps: list[PlanStepStatus]
+
+
+class RunReference(_StoredView):
+    """A run of a conversation."""
+
+    run_id: str
+    status: RunState
+
+
+class MessageView(ChatMessage):
+    """A message; `name` is the agent that wrote it, null when it is not the team's."""
+
+    name: str | None
+
+
+class ThreadDetail(ThreadView):
+    """A conversation with its messages, its newest plan and its newest runs."""
+
+    messages: list[MessageView]
+    plan: PlanStatus | None
+    runs: list[RunReference]
+
+
+class UsageView(_StoredView):
+    """The usage of a run; `cost` is in the currency of the configured prices."""
+
+    model_calls: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost: float
+
+
+class AgentUsageView(_StoredView):
+    """The usage of one agent in a run; `seconds` are those of its model calls.
+
+    `cost` is in the currency of the configured prices, null when a model that it called has no price.
+    """
+
+    agent_name: str
+    model_calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost: float | None
+
+    @classmethod
+    def of(cls, usage: AgentUsage) -> "AgentUsageView":
+        """Return the view of an agent's usage."""
+        return cls(
+            agent_name=usage.agent_name,
+            model_calls=usage.model_calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            seconds=round(usage.seconds, 3),
+            cost=usage.cost if usage.is_priced else None,
+        )
+
+
+class ErrorView(BaseModel):
+    """Why a run failed."""
+
+    code: str
+    message: str
+
+
+class InterruptView(BaseModel):
+    """What a run waits for: the data of its `interrupt` event."""
+
+    interrupt_id: str
+    kind: Literal["plan_review", "tool_approval", "question"]
+    payload: dict[str, Any]
+    options: list[str]
+
+    @classmethod
+    def of(cls, event: RunInterrupted) -> "InterruptView":
+        """Return the view of the event."""
+        return cls(**event.data())
+
+
+class RunAccepted(BaseModel):
+    """An accepted run. It ends in exactly one status, also when the server is restarted."""
+
+    run_id: str
+    thread_id: str
+    status: RunState
+
+    @classmethod
+    def of(cls, run: RunRecord) -> "RunAccepted":
+        """Return the view of a run that was just accepted."""
+        return cls(run_id=run.run_id, thread_id=run.thread_name, status=run.status)
+
+
+class RunSummary(RunAccepted):
+    """The status and the usage of a run."""
+
+    usage: UsageView
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    error: ErrorView | None
+
+    @classmethod
+    def of(cls, run: RunRecord, **more: Any) -> Self:
+        """Return the view of a run."""
+        error = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None
+        return cls(
+            run_id=run.run_id,
+            thread_id=run.thread_name,
+            status=run.status,
+            usage=UsageView.model_validate(run.usage),
+            created_at=run.created_at,
+            started_at=run.started_at,
+            ended_at=run.ended_at,
+            error=error,
+            **more,
+        )
+
+
+class RunDetail(RunSummary):
+    """The status of a run, what it waits for, and the usage of each agent so far."""
+
+    interrupts: list[InterruptView]
+    by_agent: list[AgentUsageView]
+
+
+class RunPage(BaseModel):
+    """Runs, newest first; `next_before` is the `before` of the next page, null on the last one."""
+
+    runs: list[RunSummary]
+    next_before: float | None
+
+
+class ArtifactView(BaseModel):
+    """A file that the run made; `size` in bytes."""
+
+    artifact_id: str
+    name: str
+    media_type: str
+    size: int
+    url: str
+
+    @classmethod
+    def of(cls, artifact: Artifact) -> "ArtifactView":
+        """Return the view of an artifact."""
+        return cls(
+            artifact_id=artifact.artifact_id,
+            name=artifact.name,
+            media_type=artifact.media_type,
+            size=artifact.size,
+            url=f"/api/artifacts/{artifact.artifact_id}",
+        )
+
+
+class SourceView(_StoredView):
+    """A page that the run has read: found by a search (`result`) or fetched (`page`).
+
+    Reports cite it as `[number]`; `retrieved_at` in Unix seconds, `sha256` (hex) of the newest text. `also`
+    are other addresses of it: what redirected there, or where it redirected to.
+    """
+
+    number: int
+    url: str
+    title: str
+    kind: SourceKind
+    retrieved_at: float
+    sha256: str
+    also: list[str]
+
+
+class Sources(BaseModel):
+    """The pages that the run has read so far, by number."""
+
+    sources: list[SourceView]
+
+
+class ReportView(BaseModel):
+    """The answer of a run that has ended; `markdown` holds no HTML, and no image that loads by itself."""
+
+    run_id: str
+    thread_id: str
+    status: RunState
+    title: str
+    markdown: str
+    ended_at: float | None
+    usage: UsageView
+    artifacts: list[ArtifactView]
+
+
+class ThreadFile(BaseModel):
+    """A file; `uploaded` is true for a file of the user."""
+
+    path: str
+    size: int
+    uploaded: bool
+    url: str
+
+    @classmethod
+    def of(cls, thread_id: str, path: str, size: int, *, is_upload: bool) -> "ThreadFile":
+        """Return the view of a file."""
+        return cls(path=path, size=size, uploaded=is_upload, url=_url(thread_id, path))
+
+
+class ThreadFiles(BaseModel):
+    """The files by path; `has_more` is true when the list is cut."""
+
+    files: list[ThreadFile]
+    has_more: bool
+
+
+class StoredFile(BaseModel):
+    """A stored file; `sha256` is in hex, `replaced` is true when it replaced a file of its name."""
+
+    path: str
+    size: int
+    sha256: str
+    replaced: bool
+    url: str
+
+    @classmethod
+    def of(cls, thread_id: str, stored: StoredUpload) -> "StoredFile":
+        """Return the view of an upload."""
+        given = stored.upload
+        return cls(
+            path=given.path,
+            size=given.size,
+            sha256=given.sha256,
+            replaced=stored.replaced,
+            url=_url(thread_id, given.path),
+        )
+
+
+class StoredFiles(BaseModel):
+    """The files in the order in which they were sent."""
+
+    files: list[StoredFile]
+
+
+def _url(thread_id: str, path: str) -> str:
+    return f"/api/threads/{quote(thread_id, safe='')}/files/{quote(path)}"
+
+
+class ErrorResponse(BaseModel):
+    """The reason for a refused request: a text (a list of places for an invalid body) and a code."""
+
+    detail: str | list[dict[str, Any]]
+    code: str
+
+
+class FileMissing(BaseModel):
+    """A recording that does not exist, as LangManus answers it."""
+
+    detail: str = "File not found"
+
+
+class TeamMember(BaseModel):
+    """An agent of the team in the form that the LangManus client reads."""
+
+    name: str
+    desc: str
+    is_optional: bool
+
+
+class TeamMembers(BaseModel):
+    """The agents that a request can name."""
+
+    team_members: dict[str, TeamMember]
+
+
+class Health(BaseModel):
+    """The process is alive. `model` and `notices` are sent only to callers with access."""
+
+    status: Literal["ok"] = "ok"
+    model: str = ""
+    notices: list[str] = Field(default_factory=list[str])
+
+
+class PartReadiness(BaseModel):
+    """Whether one part is ready, and the reason if it is not."""
+
+    ready: bool
+    why: str = ""
+
+
+class Readiness(BaseModel):
+    """Whether runs can be answered, and the readiness of each part.
+
+    `ready` needs the store and the models that every run uses. `model` is about all models, `mcp` about each
+    MCP server by name.
+    """
+
+    ready: bool
+    store: PartReadiness
+    model: PartReadiness
+    search: PartReadiness
+    sandbox: PartReadiness
+    packages: PartReadiness
+    browser: PartReadiness
+    files: PartReadiness
+    mcp: dict[str, PartReadiness]
+
+
+PageLimit = Annotated[int, Query(ge=1, le=100, description="Most to return")]
+PageBefore = Annotated[
+    FiniteFloat | SkipJsonSchema[None], Query(description="`next_before` of the page before")
+]
+
+
+def next_before(page: Sequence[Thread | RunRecord], limit: int) -> float | None:
+    """Return the `before` of the next page; None when this is the last one."""
+    return page[-1].created_at if len(page) == limit else None
+
+
+SHOWN_RUNS = 50
+
+
+async def get_thread(store: Store, name: str, owner: str) -> Thread:
+    """Return an owner's thread by its name; raises `NotFound`, also for a thread of another owner."""
+    thread = await _find_thread(store, name, owner)
+    if thread is None:
+        raise NotFound("There is no such thread.")
+    return thread
+
+
+async def resolve_thread_id(store: Store, name: str, owner: str) -> str:
+    """Return the id of an owner's thread by its name, also of a thread that does not exist yet."""
+    thread = await _find_thread(store, name, owner)
+    return thread.thread_id if thread is not None else make_thread_id(owner, name)
+
+
+async def _find_thread(store: Store, name: str, owner: str) -> Thread | None:
+    # Threads that the service named, and those of older versions, are found by their id.
+    return await store.threads.get(name, owner) or await store.threads.get(make_thread_id(owner, name), owner)
+
+
+async def read_thread_views(store: Store, threads: Sequence[Thread]) -> list[ThreadView]:
+    """Return the views of threads; one query reads the statuses of all their runs."""
+    found = await store.runs.list_statuses([one.thread_id for one in threads])
+    return [ThreadView.of(one, _status(found[one.thread_id])) for one in threads]
+
+
+def _status(newest: Sequence[RunState]) -> ThreadStatus:
+    if any(status in ("queued", "running") for status in newest):
+        return "busy"
+    if "interrupted" in newest:
+        return "interrupted"
+    return "error" if newest[:1] == ["failed"] else "idle"
+
+
+async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> ThreadDetail:
+    """Return a conversation from the checkpoint of its graph."""
+    runs = await store.runs.list_by_thread(thread.thread_id, SHOWN_RUNS)
+    state = await thread_state(graph, thread.thread_id)
+    messages: list[BaseMessage] = state.values.get("messages") or []
+    plan = state.values.get("plan")
+    [view] = await read_thread_views(store, [thread])
+    return ThreadDetail(
+        **view.model_dump(),
+        messages=[_message_view(message) for message in messages],
+        plan=PlanStatus.model_validate(plan) if plan else None,
+        runs=[RunReference.model_validate(run) for run in runs],
+    )
+
+
+def _message_view(message: BaseMessage) -> MessageView:
+    """Return a message with its author; the graph stores the agents' messages as a human's."""
+    plain = as_chat_message(message)
+    name = find_author(message)
+    return MessageView(role="assistant" if name else plain.role, name=name, content=plain.content)
+
+
+PAGE_EVENTS = 200
+
+
+async def read_interrupts(store: Store, run: RunRecord) -> list[InterruptView]:
+    """Return the interrupts of the newest segment of an interrupted run; an empty list for any other run.
+
+    They are together near the end of the log, which is therefore read backwards.
+    """
+    if run.status != "interrupted":
+        return []
+    newest = await store.events.last(run.run_id)
+    end, size = newest.number if newest else 0, PAGE_EVENTS
+    found: list[InterruptView] = []
+    while end > 0:
+        begin = max(0, end - size)
+        for record in reversed(await store.events.read(run.run_id, begin, end - begin)):
+            if record.type == RunInterrupted.type:
+                event = read_event(record.type, record.data)
+                found += [InterruptView.of(event)] if isinstance(event, RunInterrupted) else []
+            elif found or record.type == RunStarted.type:
+                return found[::-1]
+        end, size = begin, 2 * size
+    return found[::-1]

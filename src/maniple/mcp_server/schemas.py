@@ -1,0 +1,263 @@
+"""The arguments and results of the tools, and the questions of a run as text and as forms."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, TypeVar
+
+from langchain_core.messages import HumanMessage
+from mcp.server.context import ServerRequestContext
+from mcp_types import (
+    ElicitRequestFormParams,
+    ElicitResult,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from maniple.api.downloads import ReportMissing, RunNotFinished, read_report_view
+from maniple.api.requests import ThreadId
+from maniple.api.responses import ErrorView, InterruptView, PlanStatus, UsageView, read_interrupts
+from maniple.api.state import Service
+from maniple.errors import ManipleError
+from maniple.events import PlanChanged, load_run_view
+from maniple.graph import RunOptions
+from maniple.run_page.markup import harmless
+from maniple.runs import RunRequest
+from maniple.store import RunRecord, Store
+from maniple.types import RunState
+
+QUESTION_CHARACTERS = 200_000
+"""`server.max_body_bytes` bounds a whole request over HTTP."""
+_SHOWN_FAULTS = 5
+SHOWN_SOURCES = 200
+ANSWER_FIELD = "answer"
+ANSWER_CHARACTERS = 200_000
+_APPROVAL = 'Answer "approve" to let it run; anything else is a no, and tells the team why.'
+_UNKNOWN = 'Answer "run it again" or "skip", or say what its result was.'
+_REVIEW = 'Answer "accept" to have it carried out, or say what is to be different.'
+
+
+class InvalidArguments(ManipleError):
+    """The arguments of a tool call do not fit its schema."""
+
+    code = "invalid_request"
+
+
+def _check_not_empty(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
+
+
+_Question = Annotated[
+    str,
+    Field(min_length=1, max_length=QUESTION_CHARACTERS, description="The task or question, in any language."),
+    AfterValidator(_check_not_empty),
+]
+
+
+class Arguments(BaseModel):
+    """The arguments of a tool."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
+
+
+class AskTeam(Arguments):
+    """The arguments of `ask_team`."""
+
+    question: _Question
+    thread_id: ThreadId | None = Field(
+        default=None,
+        description="Goes on with this conversation. Where its run waits for a word, the question is that.",
+    )
+    deep_thinking: bool = Field(default=False, description="Plan with the reasoning model.")
+    search_first: bool = Field(default=False, description="Search before planning.")
+    review_plan: bool = Field(default=False, description="Show the plan, and wait for a word on it.")
+    agent: str = Field(
+        default="", max_length=100, description="Who answers alone, without a plan; else the whole team."
+    )
+
+    def as_run(self, thread_id: str | None, owner: str) -> RunRequest:
+        """Return the requested run."""
+        options = RunOptions(
+            deep_thinking_mode=self.deep_thinking,
+            search_before_planning=self.search_first,
+            auto_accepted_plan=not self.review_plan,
+            agent=self.agent,
+        )
+        return RunRequest([HumanMessage(self.question)], thread_id, options, owner)
+
+
+class MakePlan(Arguments):
+    """The arguments of `plan`."""
+
+    question: _Question
+
+    def as_run(self, owner: str) -> RunRequest:
+        """Return a run that pauses when it has its plan."""
+        return RunRequest([HumanMessage(self.question)], None, RunOptions(auto_accepted_plan=False), owner)
+
+
+class GetRun(Arguments):
+    """The arguments of `get_run`."""
+
+    run_id: str = Field(pattern=r"^[A-Za-z0-9-]{1,200}$", description="As ask_team or plan told it.")
+
+
+def parse_arguments(takes: type[ArgumentsT], given: Mapping[str, Any]) -> ArgumentsT:
+    """Return the arguments of a tool; raises `InvalidArguments`, which does not repeat the input."""
+    try:
+        return takes.model_validate(given)
+    except ValidationError as error:
+        faults = error.errors(include_input=False, include_url=False)
+    messages = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}"[:300] for one in faults]
+    raise InvalidArguments("; ".join(messages[:_SHOWN_FAULTS]))
+
+
+class CitedSource(BaseModel):
+    """A page that the run has read; the answer cites it as `[number]`."""
+
+    number: int
+    url: str
+    title: str
+
+
+class RunResult(BaseModel):
+    """The status of a run and its results so far."""
+
+    run_id: str
+    thread_id: str = Field(description="Give it to ask_team to go on with this conversation.")
+    status: RunState
+    answer: str = Field(description="Markdown; empty while there is none.")
+    plan: PlanStatus | None = Field(description="With the status of each step; null without a plan.")
+    waits_for: list[InterruptView] = Field(description="What an interrupted run waits for.")
+    error: ErrorView | None
+    usage: UsageView
+    sources: list[CitedSource]
+
+    def texts(self) -> Iterator[str]:
+        """Yield the result as texts, the answer first and by itself."""
+        if self.answer:
+            yield self.answer
+        if self.error is not None:
+            yield f"The run {self.status}: {self.error.message}"
+        yield from (pause_text(one, self.thread_id) for one in self.waits_for)
+        if self.status in ("queued", "running"):
+            yield "The run is not over. get_run tells how it stands."
+        yield "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"status: {self.status}, run_id: {self.run_id}, thread_id: {self.thread_id}"
+        if self.plan is not None:
+            yield f"plan: {self.plan.title}"
+            for step in self.plan.steps:
+                yield f"  {step.id}. {step.agent_name}: {step.title} ({step.status})"
+        used = self.usage
+        yield (
+            f"used: {used.model_calls} model calls, {used.tool_calls} tool calls, "
+            f"{used.input_tokens} tokens read, {used.output_tokens} written, {used.seconds:.0f} s"
+        )
+        yield from (f"[{one.number}] {one.title} <{one.url}>" for one in self.sources)
+
+
+async def read_run_result(service: Service, run: RunRecord) -> RunResult:
+    """Return the result of a run from its stored records."""
+    store = service.store
+    failed = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None
+    return RunResult(
+        run_id=run.run_id,
+        thread_id=run.thread_name,
+        status=run.status,
+        answer=await _answer(store, run),
+        plan=await _newest_plan(store, run.run_id),
+        waits_for=await read_interrupts(store, run),
+        error=failed,
+        usage=UsageView.model_validate(run.usage),
+        sources=[
+            CitedSource(number=one.number, url=one.url, title=one.title)
+            for one in (await store.evidence(run.run_id).sources())[:SHOWN_SOURCES]
+        ],
+    )
+
+
+async def _answer(store: Store, run: RunRecord) -> str:
+    try:
+        report = await read_report_view(store, run)
+    except (RunNotFinished, ReportMissing):
+        return ""
+    return await asyncio.to_thread(harmless, report.markdown)
+
+
+async def _newest_plan(store: Store, run_id: str) -> PlanStatus | None:
+    view = await load_run_view(store.events, run_id, [PlanChanged])
+    return PlanStatus.model_validate(view.plan.data()) if view.plan is not None else None
+
+
+def pause_text(pause: InterruptView, thread_id: str) -> str:
+    """Return the question, and how to answer it without a form."""
+    how = f'Give the answer with ask_team, as the question, with thread_id "{thread_id}".'
+    return f"The run waits. {question_text(pause)}\n{how}"
+
+
+def question_text(pause: InterruptView) -> str:
+    """Return the question and the accepted answers. Invisible characters are escaped."""
+    return "".join(one if one.isprintable() or one in "\n\t" else _escaped(one) for one in _question(pause))
+
+
+def _question(pause: InterruptView) -> str:
+    payload = pause.payload
+    match pause.kind:
+        case "plan_review":
+            return "\n".join(["The plan is:", *_steps(payload.get("plan") or {}), *_error(payload), _REVIEW])
+        case "tool_approval":
+            arguments = json.dumps(payload.get("tool_input") or {}, ensure_ascii=False, indent=1)
+            tool = payload.get("tool_name", "A tool")
+            if payload.get("reason") == "unknown_result":
+                lost = "ran when the program stopped; nobody knows whether it did its work:"
+                return f"{tool} {lost}\n{arguments}\n{_UNKNOWN}"
+            return "\n".join([f"{tool} is to run with:", arguments, *_error(payload), _APPROVAL])
+        case "question":
+            words = payload.get("question")
+            text = words if isinstance(words, str) else json.dumps(payload, ensure_ascii=False)
+            return "\n".join([text, *(f"- {option}" for option in pause.options)])
+
+
+def build_form(pause: InterruptView) -> ElicitRequestFormParams:
+    """Return the form that asks the user."""
+    field = {"type": "string", "title": "Answer", "minLength": 1}
+    schema = {"type": "object", "properties": {ANSWER_FIELD: field}, "required": [ANSWER_FIELD]}
+    return ElicitRequestFormParams(message=question_text(pause), requested_schema=schema)
+
+
+def parse_answer(result: ElicitResult) -> str | None:
+    """Return the user's answer; None when the form was declined, closed or left empty."""
+    given = (result.content or {}).get(ANSWER_FIELD) if result.action == "accept" else None
+    text = given.strip() if isinstance(given, str) else ""
+    return text[:ANSWER_CHARACTERS] or None
+
+
+def can_ask(context: ServerRequestContext[Any, Any]) -> bool:
+    """Return whether the client can show a form now. Elicitation without a kind means forms."""
+    client = context.session.client_capabilities
+    elicitation = client.elicitation if client is not None else None
+    if elicitation is None or (elicitation.form is None and elicitation.url is not None):
+        return False
+    return context.session.can_send_request or context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
+def _steps(plan: Mapping[str, Any]) -> Iterator[str]:
+    yield str(plan.get("title", ""))
+    for number, step in enumerate(plan.get("steps") or (), start=1):
+        yield f"  {number}. {step.get('agent_name')}: {step.get('title')}: {step.get('description', '')}"
+
+
+def _error(payload: Mapping[str, Any]) -> Iterator[str]:
+    if error := payload.get("error"):
+        yield f"The last answer could not be used: {error}"
