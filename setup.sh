@@ -133,7 +133,7 @@ from_npm() {  # FOLDER PLACE WORDS
   fi
 }
 from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server for the tests (about 32 MB; half a minute)" &
-from_npm tests/browser/obstacles/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)" &
+from_npm tests/browser/overlays/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)" &
 
 # --- the package ------------------------------------------------------------------------------------------------
 said=

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from maniple.browser import Browser, open_browser
-from maniple.browser.executable import find_executable
+from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings
 from maniple.types import Unavailable
 from tests.browser.processes import children, command_of

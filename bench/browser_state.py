@@ -4,7 +4,7 @@ import statistics
 import time
 
 from maniple.browser import Page, open_browser
-from maniple.browser.listing import tokens_of
+from maniple.browser.listing import estimate_tokens
 from maniple.config import BrowserSettings
 from tests.crawler.web import Reply, open_site
 
@@ -23,7 +23,7 @@ async def measure() -> dict[str, float]:
         return {
             "state_ordinary_ms": ordinary,
             "state_3000_controls_ms": large,
-            "state_ordinary_tokens": tokens_of(text),
+            "state_ordinary_tokens": estimate_tokens(text),
         }
 
 

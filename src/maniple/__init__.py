@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maniple.agents.offers import Offer
     from maniple.app import open_team
-    from maniple.browser import Action, ActionResult, Aids, Browser, BrowserState, Page, open_browser
+    from maniple.browser import Action, ActionResult, Browser, BrowserState, Page, PageServices, open_browser
     from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable
     from maniple.config import Settings, load_settings
     from maniple.errors import BrowserError, ConfigError, ManipleError, ModelError, PlanError, ToolFailure
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Action": "maniple.browser",
     "ActionResult": "maniple.browser",
-    "Aids": "maniple.browser",
+    "PageServices": "maniple.browser",
     "Browser": "maniple.browser",
     "BrowserError": "maniple.errors",
     "BrowserState": "maniple.browser",
@@ -64,7 +64,6 @@ _HOMES = {
 __all__ = [
     "Action",
     "ActionResult",
-    "Aids",
     "Browser",
     "BrowserError",
     "BrowserState",
@@ -79,6 +78,7 @@ __all__ = [
     "ModelError",
     "Offer",
     "Page",
+    "PageServices",
     "PlanError",
     "Progress",
     "RunOptions",

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from maniple.browser.storage import Storage
+from maniple.browser import BrowserStorage
 from maniple.capabilities.browsing import browser_folder_of
 from maniple.sandbox import Workspace
 from tests.api.inside import QUESTION, Inside, inside
@@ -202,7 +202,7 @@ async def test_deleting_the_conversation_removes_its_files_and_what_is_known_of_
 
 async def test_deleting_the_conversation_removes_what_its_browser_kept(it: Inside):
     thread = await it.thread()
-    storage = Storage(browser_folder_of(it.service.settings))
+    storage = BrowserStorage(browser_folder_of(it.service.settings))
     storage.save(thread, {"cookies": [], "origins": []})
     storage.save("another", {"cookies": [], "origins": []})
     assert (await it.client.delete(f"/api/threads/{thread}")).status_code == 204

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from maniple.browser import ACTIONS, Aids, Browser, Found, open_browser
+from maniple.browser import ACTIONS, Browser, FoundPage, PageServices, open_browser
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError
 from tests.browser.driving import Driver
@@ -43,14 +43,14 @@ class Searching:
 
     url: str
 
-    async def __call__(self, query: str) -> list[Found]:
-        return [Found("The page", self.url, "about it")]
+    async def __call__(self, query: str) -> list[FoundPage]:
+        return [FoundPage("The page", self.url, "about it")]
 
 
 @pytest.mark.parametrize("kind", PLACES)
 async def test_every_action_does_what_it_says(kind: str, browser: Browser) -> None:
     async with served(PLACES[kind]) as site:
-        driver = Driver(await browser.page(kind, Aids(search=Searching(f"{site.url}/elsewhere"))))
+        driver = Driver(await browser.page(kind, PageServices(search=Searching(f"{site.url}/elsewhere"))))
         try:
             await walk(driver, site)
         finally:
@@ -126,10 +126,10 @@ async def test_every_action_answers_in_words_where_it_has_nothing_to_act_on(
 ) -> None:
     async with served(ODD[kind]) as site:
         url = "http://127.0.0.2:9" if kind == "dead server" else f"{site.url}/"
-        driver = Driver(await browser.page(kind, Aids()))
+        driver = Driver(await browser.page(kind, PageServices()))
         answers: dict[str, str] = {}
         try:
-            for action in ("go_to_url", *ACTIONS):
+            for action in ("go_to_url", *ACTIONS.names):
                 try:
                     answers[action] = (await driver.act(action, **ASKED, url=url)).text
                 except BrowserError as error:
@@ -137,7 +137,7 @@ async def test_every_action_answers_in_words_where_it_has_nothing_to_act_on(
             await driver.look()
         finally:
             await driver.page.aclose()
-    assert list(answers) == list(ACTIONS)
+    assert list(answers) == list(ACTIONS.names)
     beginnings = ("Browser action", "Element with index 0 not found", "Failed to scroll to text: ")
     unhappy = {action for action, words in answers.items() if words.startswith(beginnings)}
     assert {"click_element", "input_text", "get_dropdown_options", "select_dropdown_option"} <= unhappy

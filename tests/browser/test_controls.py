@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.browser import Aids, Browser, Found, open_browser
+from maniple.browser import Browser, FoundPage, PageServices, open_browser
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError, FileError, WorkspaceFull
 from tests.browser.driving import Driver
@@ -182,7 +182,7 @@ async def test_a_download_is_told_and_kept(
         return f"downloads/{name}"
 
     site.pages["/file"] = reply
-    driver = Driver(await browser.page("thread", Aids(keep_file=keep)))
+    driver = Driver(await browser.page("thread", PageServices(save_file=keep)))
     await shown(driver, site, "<a href=/file>Get</a>")
     clicked = await driver.on("click_element", "Get")
     assert clicked.text == f"Clicked element at index 0 - Downloaded file to downloads/{kept[0][0]}"
@@ -220,7 +220,7 @@ async def test_a_download_that_is_too_large_or_cannot_be_kept_is_said(browser: B
     attachment = (("Content-Disposition", "attachment"),)
     site.pages["/large"] = Reply(b"x" * 200_000, "application/zip", headers=attachment)
     site.pages["/small"] = Reply(b"x", "application/zip", headers=attachment)
-    driver = Driver(await browser.page("full", Aids(keep_file=full)))
+    driver = Driver(await browser.page("full", PageServices(save_file=full)))
     large = await driver.act("go_to_url", url=f"{site.url}/large")
     assert large.text.endswith("was not downloaded: it has more than 100000 bytes")
     small = await driver.act("go_to_url", url=f"{site.url}/small")
@@ -246,7 +246,7 @@ async def test_a_file_is_uploaded_by_its_path(
         file.write_text("notes")
         return file
 
-    driver = Driver(await browser.page("upload", Aids(open_file=find)))
+    driver = Driver(await browser.page("upload", PageServices(open_file=find)))
     await shown(driver, site, f"{html}<output id=out></output>")
     index = await driver.index("Choose")
     if "button" in html:
@@ -513,7 +513,7 @@ async def test_what_is_seen_is_extracted_with_frames_and_shadow_roots(browser: B
         return "an answer"
 
     site.pages["/inner"] = Reply("<p>Seen in the frame.")
-    driver = Driver(await browser.page("extract", Aids(extract=answer)))
+    driver = Driver(await browser.page("extract", PageServices(extract=answer)))
     await shown(
         driver,
         site,
@@ -534,15 +534,15 @@ async def test_what_is_seen_is_extracted_with_frames_and_shadow_roots(browser: B
 
 async def test_a_search_opens_the_first_result_that_can_be_opened(browser: Browser, site: Site) -> None:
     site.pages["/good"] = Reply("<p>Good one")
-    results: list[Found] = []
+    results: list[FoundPage] = []
 
-    async def search(query: str) -> Sequence[Found]:
+    async def search(query: str) -> Sequence[FoundPage]:
         return results
 
-    driver = Driver(await browser.page("search", Aids(search=search)))
+    driver = Driver(await browser.page("search", PageServices(search=search)))
     nothing = await driver.act("web_search", query="x")
     assert nothing.text == "No results were found for 'x'; search for other words."
-    results += [Found("Inner", "http://127.0.0.1:8000/"), Found("Good", f"{site.url}/good", "a page")]
+    results += [FoundPage("Inner", "http://127.0.0.1:8000/"), FoundPage("Good", f"{site.url}/good", "a page")]
     found = await driver.act("web_search", query="x")
     assert "1. Inner" in found.text
     assert "Not opened: " in found.text
@@ -582,7 +582,7 @@ async def test_what_covers_an_element_is_cleared_away_and_it_is_clicked_once(
 
 async def inject(driver: Driver, html: str) -> None:
     """Put something on the page behind the driver's back."""
-    session = driver.page._threads._places["thread"].session  # type: ignore[attr-defined]
+    session = driver.page._sessions._slots["thread"].session  # type: ignore[attr-defined]
     tab = await session._window.tabs.current()
     await tab.page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", html)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.browser import Aids, Browser, open_browser
+from maniple.browser import Browser, PageServices, open_browser
 from maniple.config import BrowserSettings
 from tests.browser.driving import Driver
 from tests.crawler.web import Reply, Send, Site
@@ -50,7 +50,7 @@ async def browser(anyio_backend: str, folder: Path) -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def driven(browser: Browser) -> AsyncIterator[Driver]:
-    page = await browser.page("thread", Aids(keep_file=_kept))
+    page = await browser.page("thread", PageServices(save_file=_kept))
     try:
         yield Driver(page)
     finally:

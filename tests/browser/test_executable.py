@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from maniple.browser import Unavailable, open_browser_if_any
-from maniple.browser.executable import find_executable
+from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError

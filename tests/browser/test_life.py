@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from maniple.browser import ACTIONS, ActionResult, Aids, Browser, Found, open_browser
-from maniple.browser.drivers.sight import OwnSight
+from maniple.browser import ACTIONS, ActionResult, Browser, FoundPage, PageServices, open_browser
+from maniple.browser.drivers.observation import IndexerObserver
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError
 from tests.browser.driving import Driver
@@ -31,8 +31,10 @@ async def shared(anyio_backend: str) -> AsyncIterator[Browser]:
 
 
 @asynccontextmanager
-async def driven(browser: Browser, thread: str, aids: Aids | None = None) -> AsyncIterator[Driver]:
-    page = await browser.page(thread, aids)
+async def driven(
+    browser: Browser, thread: str, services: PageServices | None = None
+) -> AsyncIterator[Driver]:
+    page = await browser.page(thread, services)
     try:
         yield Driver(page)
     finally:
@@ -98,8 +100,8 @@ async def test_a_browser_killed_in_the_middle_of_every_action_is_said_and_replac
         arrived.release()
         await asyncio.Event().wait()
 
-    async def search(query: str) -> list[Found]:
-        return [Found("held", f"{site.url}/hold")]
+    async def search(query: str) -> list[FoundPage]:
+        return [FoundPage("held", f"{site.url}/hold")]
 
     site.pages |= {
         "/": Reply(FORM.format("first") + STILL),
@@ -110,8 +112,8 @@ async def test_a_browser_killed_in_the_middle_of_every_action_is_said_and_replac
     asked = {"url": f"{site.url}/hold", "text": "M", "keys": "x", "goal": "x", "query": "x", "seconds": 60}
     async with AsyncExitStack() as stack:
         drivers = {
-            action: await stack.enter_async_context(driven(shared, action, Aids(search=search)))
-            for action in ACTIONS
+            action: await stack.enter_async_context(driven(shared, action, PageServices(search=search)))
+            for action in ACTIONS.names
         }
         bystander = await stack.enter_async_context(driven(shared, "bystander"))
         await bystander.act("go_to_url", url=f"{site.url}/other")
@@ -120,7 +122,7 @@ async def test_a_browser_killed_in_the_middle_of_every_action_is_said_and_replac
         for action, driver in drivers.items():
             indexes[action] = await driver.index("Size" if "dropdown" in action else "Name")
         still.set()
-        for _ in ACTIONS:
+        for _ in ACTIONS.names:
             await arrived.acquire()
         going = {
             action: asyncio.create_task(driver.act(action, **asked, index=indexes[action], tab_id=1))
@@ -132,7 +134,7 @@ async def test_a_browser_killed_in_the_middle_of_every_action_is_said_and_replac
         answers = {action: await words_of(task) for action, task in going.items()}
         said = {action for action, words in answers.items() if "ended. The next action starts a new" in words}
         # These two need no answer of the page.
-        assert said | {"switch_tab", "close_tab"} == set(ACTIONS), answers
+        assert said | {"switch_tab", "close_tab"} == set(ACTIONS.names), answers
         site.pages["/"] = Reply(FORM.format("first"))
         again = [driver.act("go_to_url", url=site.url) for driver in drivers.values()]
         assert {done.text for done in await asyncio.gather(*again)} == {f"Navigated to {site.url}"}
@@ -190,7 +192,7 @@ async def test_a_page_that_takes_too_long_to_look_at_can_be_left(
             monkeypatch.context() as patch,
             pytest.raises(BrowserError, match="very large or busy"),
         ):
-            patch.setattr(OwnSight, "look", slow)
+            patch.setattr(IndexerObserver, "observe", slow)
             await driver.look()
         await driver.act("go_to_url", url=f"{site.url}/b")
         assert "Small" in await driver.look()

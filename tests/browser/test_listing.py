@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maniple.browser.listing import Row, chosen, rendered, text_of, tokens_of
+from maniple.browser.listing import ListingRow, estimate_tokens, render_row, render_rows, select_rows
 
 ROWS = st.lists(
     st.builds(
-        Row,
+        ListingRow,
         line=st.integers(1, 20),
         text=st.text(max_size=40),
         seen=st.booleans(),
@@ -19,17 +19,17 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.integers(100, 1_000))
-def test_what_is_listed_stays_within_its_tokens(rows: list[Row], tokens: int) -> None:
-    shown = chosen(rows, tokens)
+def test_what_is_listed_stays_within_its_tokens(rows: list[ListingRow], tokens: int) -> None:
+    shown = select_rows(rows, tokens)
     kept = [row for row in shown if not row.left_out]
-    assert tokens_of(text_of(kept)) <= tokens
+    assert estimate_tokens(render_rows(kept)) <= tokens
     # No two marks beside each other.
     assert len(shown) <= 2 * len(kept) + 1
 
 
 @given(ROWS)
-def test_what_is_kept_keeps_its_order_and_what_is_not_is_counted(rows: list[Row]) -> None:
-    shown = chosen(rows, 300)
+def test_what_is_kept_keeps_its_order_and_what_is_not_is_counted(rows: list[ListingRow]) -> None:
+    shown = select_rows(rows, 300)
     kept = [row for row in shown if not row.left_out]
     assert kept == [row for row in rows if any(row is other for other in kept)]
     if len(kept) < len([row for row in rows if not row.left_out]):
@@ -37,12 +37,12 @@ def test_what_is_kept_keeps_its_order_and_what_is_not_is_counted(rows: list[Row]
 
 
 def test_a_control_reads_as_the_contract_says() -> None:
-    row = Row(1, "Send", role="button", index=33)
-    assert rendered(row) == "[33]<button>Send</button>"
-    assert rendered(Row(1, "Mail", role="input email", details=("required",), index=4, is_new=True)) == (
-        "*[4]<input email required>Mail</input>"
-    )
+    row = ListingRow(1, "Send", role="button", index=33)
+    assert render_row(row) == "[33]<button>Send</button>"
+    assert render_row(
+        ListingRow(1, "Mail", role="input email", details=("required",), index=4, is_new=True)
+    ) == ("*[4]<input email required>Mail</input>")
 
 
 def test_chinese_takes_a_token_a_character() -> None:
-    assert tokens_of("购买") == 2
+    assert estimate_tokens("购买") == 2

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from maniple.browser import Aids, Page
-from maniple.browser.drivers.sandbox import SandboxBrowser
-from maniple.browser.drivers.sandbox.answer import read_answer
+from maniple.browser import Page, PageServices
+from maniple.browser.drivers.sandbox.api import parse_response
+from maniple.browser.drivers.sandbox.browser import SandboxBrowser
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError, ConfigError
 from tests.crawler.web import Reply, Send, Site, open_site
@@ -288,7 +288,7 @@ ODD: dict[str, Any] = {
 
 @pytest.mark.parametrize("key", ODD)
 async def test_a_field_of_another_kind_is_left_out(key: str) -> None:
-    answer = read_answer(json.dumps({**STATE, key: ODD[key]}).encode())
+    answer = parse_response(json.dumps({**STATE, key: ODD[key]}).encode())
     assert answer.success
     assert [one.index for one in answer.controls] in ([1], [1, 2])
 
@@ -318,7 +318,7 @@ async def test_one_thread_has_it_at_a_time(browser: SandboxBrowser, sandbox: Sit
     first = await browser.page("first")
     await first.observe()
     with pytest.raises(BrowserError, match="another conversation is using it"):
-        await browser.page("second", Aids())
+        await browser.page("second", PageServices())
     await first.aclose()
     assert (await (await browser.page("second")).observe()).title == "Shop"
     with pytest.raises(BrowserError, match="was closed"):

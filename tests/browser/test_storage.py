@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from maniple.browser import open_browser
-from maniple.browser.storage import Storage
+from maniple.browser.drivers.session import BrowserStorage
 from maniple.config import BrowserSettings
 from maniple.errors import ConfigError
 from tests.browser.driving import Driver
@@ -41,7 +41,7 @@ async def test_a_thread_is_known_again_after_a_restart_and_no_other_is(site: Sit
 
 
 async def test_a_thread_that_is_forgotten_leaves_nothing(site: Site, tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
+    storage = BrowserStorage(tmp_path)
     await visited(tmp_path, site, "a", forget=True)
     assert storage.load("a") is None
     storage.save("b", {"cookies": [], "origins": []})
@@ -52,7 +52,7 @@ async def test_a_thread_that_is_forgotten_leaves_nothing(site: Site, tmp_path: P
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "1", '{"cookies": 1, "origins": []}', "\x00"])
 def test_a_file_that_is_damaged_is_as_good_as_none(content: str, tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
+    storage = BrowserStorage(tmp_path)
     storage.save("a", {"cookies": [], "origins": []})
     assert storage.load("a") is not None
     written(tmp_path).write_text(content)
@@ -60,7 +60,7 @@ def test_a_file_that_is_damaged_is_as_good_as_none(content: str, tmp_path: Path)
 
 
 async def test_a_state_that_chromium_does_not_take_is_left_out(site: Site, tmp_path: Path) -> None:
-    Storage(tmp_path).save("a", {"cookies": [{}], "origins": []})
+    BrowserStorage(tmp_path).save("a", {"cookies": [{}], "origins": []})
     assert await visited(tmp_path, site, "a") == "visit 1,"
 
 
@@ -70,7 +70,7 @@ def written(folder: Path) -> Path:
 
 
 def test_a_state_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
+    storage = BrowserStorage(tmp_path)
     storage.save("a", {"cookies": ["x" * 6_000_000], "origins": []})
     assert storage.load("a") is None
 

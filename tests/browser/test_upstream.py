@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from pydantic import SecretStr
 
-from maniple.browser.upstream import dial
+from maniple.browser.drivers.chromium import dialer_for
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard, open_socks_proxy
 from maniple.errors import ConfigError
@@ -33,7 +33,7 @@ async def http_proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
 async def test_a_proxy_of_the_operator_is_used_with_the_checked_address(guard: AddressGuard) -> None:
     async with http_proxy(b"HTTP/1.1 200 OK\r\n\r\nhello") as (url, asked):
         settings = BrowserSettings(proxy_server=url, proxy_username="u", proxy_password=SecretStr("p"))
-        async with open_socks_proxy(guard.resolve, dial(settings)) as port, connected(port) as streams:
+        async with open_socks_proxy(guard.resolve, dialer_for(settings)) as port, connected(port) as streams:
             assert await ask(streams, NAME, b"\x09127.0.0.2", 8080) == 0
             assert await streams[0].read() == b"hello"
     head = (
@@ -46,11 +46,11 @@ async def test_a_proxy_of_the_operator_is_used_with_the_checked_address(guard: A
 async def test_a_proxy_that_refuses_is_no_way(answer: bytes, guard: AddressGuard) -> None:
     async with http_proxy(answer) as (url, _):
         settings = BrowserSettings(proxy_server=url)
-        async with open_socks_proxy(guard.resolve, dial(settings)) as port, connected(port) as streams:
+        async with open_socks_proxy(guard.resolve, dialer_for(settings)) as port, connected(port) as streams:
             assert await ask(streams, NAME, b"\x09127.0.0.2", 8080) == 4
 
 
 @pytest.mark.parametrize("server", ["socks5://127.0.0.1:1", "127.0.0.1:3128", "http://"])
 def test_what_is_no_http_proxy_is_a_mistake_in_the_settings(server: str) -> None:
     with pytest.raises(ConfigError, match=r"browser\.proxy_server"):
-        dial(BrowserSettings(proxy_server=server))
+        dialer_for(BrowserSettings(proxy_server=server))

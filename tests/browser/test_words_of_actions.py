@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from maniple.browser import Action
+from maniple.browser.actions import parse_action
 from maniple.errors import BrowserError
 
 
@@ -24,7 +24,7 @@ from maniple.errors import BrowserError
     ],
 )
 def test_what_an_action_does_not_use_is_nothing_to_it(given: dict[str, Any]) -> None:
-    assert Action.of(given).action == given["action"]
+    assert parse_action(given).action == given["action"]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_what_an_action_does_not_use_is_nothing_to_it(given: dict[str, Any]) -> 
 )
 def test_what_it_does_use_has_to_be_right(given: dict[str, Any], why: str) -> None:
     with pytest.raises(BrowserError, match=why):
-        Action.of(given)
+        parse_action(given)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_what_it_does_use_has_to_be_right(given: dict[str, Any], why: str) -> No
     ],
 )
 def test_an_address_without_a_scheme_is_what_people_mean_by_it(told: str, meant: str) -> None:
-    assert Action.of({"action": "go_to_url", "url": told}).url == meant
+    assert parse_action({"action": "go_to_url", "url": told}).url == meant

@@ -11,8 +11,8 @@ import pytest
 
 from maniple.browser import Browser, Unavailable, open_browser_if_any
 from maniple.browser.drivers.chromium import Chromium
-from maniple.browser.drivers.printing import Printer
-from maniple.browser.executable import find_executable
+from maniple.browser.drivers.playwright import PdfPrinter
+from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
@@ -119,7 +119,7 @@ async def test_a_print_that_is_cancelled_leaves_nothing_behind():
     ) as told:
         mine = await told.new_context()
         told.opened.clear()
-        printer = Printer(told, 20)
+        printer = PdfPrinter(told, 20)
         begun = asyncio.create_task(printer.print(page(TEA)))
         await told.opened.wait()
         begun.cancel()
@@ -137,7 +137,7 @@ async def test_a_browser_that_takes_too_long_is_told_as_such():
 
 
 async def test_waiting_for_others_is_not_told_as_printing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("maniple.browser.drivers.printing._AT_ONCE", 0)
+    monkeypatch.setattr("maniple.browser.drivers.playwright._AT_ONCE", 0)
     async with open_browser_if_any(BrowserSettings(timeout_seconds=0.01)) as browser:
         assert not isinstance(browser, Unavailable)
         with pytest.raises(NotPrinted, match="Others are being printed"):

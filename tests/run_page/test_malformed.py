@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playwright.async_api import Browser, async_playwright
 
-from maniple.browser.executable import find_executable
+from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings
 from maniple.run_page.story import _HANDLERS
 from maniple.store import Artifact, RunUsage, ToolCallRecord

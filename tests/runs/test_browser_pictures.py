@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from PIL import Image
 
-from maniple.browser import Aids
+from maniple.browser import PageServices
 from maniple.runs import RunRequest, open_engine
 from maniple.runs.artifact_collector import MAX_SAVED_BYTES, MAX_SAVED_FILES, ArtifactSaver
 from maniple.store import open_store
@@ -34,9 +34,9 @@ class Patient(Shop):
         super().__init__(picture=picture())
         self.followed = asyncio.Event()
 
-    async def page(self, thread: str, aids: Aids | None = None) -> ShopPage:
+    async def page(self, thread: str, services: PageServices | None = None) -> ShopPage:
         await self.followed.wait()
-        return await super().page(thread, aids)
+        return await super().page(thread, services)
 
 
 async def run(folder, recording: str, *, followed: bool = True):

@@ -6,19 +6,19 @@ import re
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_function
 
-from maniple.agents.browsing.policy import POLICIES
+from maniple.agents.browsing.view import POLICIES
 from maniple.browser import ACTIONS
 from maniple.errors import BrowserError
-from maniple.tools.browser_use import browser_use_tool
-from maniple.tools.browser_window import MOST_THREADS, Window, fingerprint
+from maniple.tools.browser import browser_use_tool
+from maniple.tools.thread_browser import MAX_THREADS, ThreadBrowser, page_fingerprint
 from tests.agents.browsing.shop import HOME, Shop
 
 pytestmark = pytest.mark.anyio
 
 
-def window() -> tuple[Window, Shop]:
+def window() -> tuple[ThreadBrowser, Shop]:
     shop = Shop()
-    return Window(shop), shop  # type: ignore[arg-type]
+    return ThreadBrowser(shop), shop  # type: ignore[arg-type]
 
 
 async def run(tool, **arguments):
@@ -30,12 +30,12 @@ def test_the_schema_is_that_of_openmanus():
     assert function["name"] == "browser_use"
     assert function["parameters"]["required"] == ["action"]
     properties = function["parameters"]["properties"]
-    assert properties["action"]["enum"] == list(ACTIONS)
+    assert properties["action"]["enum"] == list(ACTIONS.names)
     assert set(properties) == {
         *("action", "url", "index", "text", "scroll_amount", "tab_id", "query", "goal", "keys", "seconds")
     }
     assert properties["index"]["type"] == "integer"
-    for action in ACTIONS:
+    for action in ACTIONS.names:
         assert action in function["description"]
 
 
@@ -44,9 +44,9 @@ async def test_a_result_says_what_was_done_and_on_which_page():
     tool = browser_use_tool(it)
     first = await run(tool, action="go_to_url", url=HOME)
     assert (first.content, first.artifact) == (f"Navigated to {HOME}", {"changed": True, "page": ""})
-    seen = await it.look(screenshot=False)
+    seen = await it.observe(screenshot=False)
     second = await run(tool, action="wait", seconds=0)
-    assert second.artifact == {"changed": False, "page": fingerprint(seen)}
+    assert second.artifact == {"changed": False, "page": page_fingerprint(seen)}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_mode_speaks_of_the_actions_that_it_offers_and_of_no_others(mode):
     offered = POLICIES[mode].actions
     function = convert_to_openai_function(browser_use_tool(window()[0], offered))
     said = set(re.findall(r"\w+", json.dumps(function)))
-    assert said & set(ACTIONS) == set(offered)
+    assert said & set(ACTIONS.names) == set(offered)
     assert ("goal" in function["parameters"]["properties"]) is ("extract_content" in offered)
 
 
@@ -84,20 +84,20 @@ async def test_an_action_that_is_not_offered_is_refused():
 async def test_looks_are_told_apart_by_what_they_show():
     it, shop = window()
     await run(browser_use_tool(it), action="go_to_url", url=HOME)
-    first, second = await it.look(screenshot=False), await it.look(screenshot=False)
+    first, second = await it.observe(screenshot=False), await it.observe(screenshot=False)
     assert first.snapshot_id != second.snapshot_id
-    assert fingerprint(first) == fingerprint(second)
+    assert page_fingerprint(first) == page_fingerprint(second)
     shop.words = "\nsold out"
-    assert fingerprint(await it.look(screenshot=False)) != fingerprint(first)
+    assert page_fingerprint(await it.observe(screenshot=False)) != page_fingerprint(first)
 
 
 async def test_looks_of_so_many_threads_are_remembered(monkeypatch):
     it, _ = window()
-    threads = iter([str(n) for n in range(MOST_THREADS + 1) for _ in range(3)])
-    monkeypatch.setattr("maniple.tools.browser_window.thread_key", lambda: next(threads))
-    for _ in range(MOST_THREADS + 1):
-        await it.look(screenshot=False)
-    monkeypatch.setattr("maniple.tools.browser_window.thread_key", lambda: "0")
-    assert it.seen() is None
-    monkeypatch.setattr("maniple.tools.browser_window.thread_key", lambda: "1")
-    assert it.seen() is not None
+    threads = iter([str(n) for n in range(MAX_THREADS + 1) for _ in range(3)])
+    monkeypatch.setattr("maniple.tools.thread_browser.thread_key", lambda: next(threads))
+    for _ in range(MAX_THREADS + 1):
+        await it.observe(screenshot=False)
+    monkeypatch.setattr("maniple.tools.thread_browser.thread_key", lambda: "0")
+    assert it.last_state() is None
+    monkeypatch.setattr("maniple.tools.thread_browser.thread_key", lambda: "1")
+    assert it.last_state() is not None

@@ -6,8 +6,7 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.config.run_settings import TOOLS
 from maniple.sandbox import Workspaces
-from maniple.tools.browser import browser_tool
-from maniple.tools.browser_use import browser_use_tool
+from maniple.tools.browser import browser_tool, browser_use_tool
 from maniple.tools.code import code_tools
 from maniple.tools.files import file_search_tool, file_tools
 from maniple.tools.interaction import ask_tools, terminate_tool

@@ -1,9 +1,22 @@
 """A real browser: for pages that need one, and for agents that work in it."""
 
-from maniple.browser.actions import ACTIONS, Action, ActionName, ActionResult
+from maniple.browser.actions import ACTIONS, Action, ActionName, ActionResult, action
+from maniple.browser.drivers import actions as _actions  # noqa: F401 - registers the built-in actions
+from maniple.browser.drivers.session import BrowserStorage
 from maniple.browser.launch import open_browser, open_browser_if_any
-from maniple.browser.page import Aids, Browser, Found, Link, Page, PageSource, PageText
-from maniple.browser.state import BrowserState, Element, ScrollInfo, Tab
+from maniple.browser.page import (
+    Browser,
+    BrowserState,
+    Element,
+    FoundPage,
+    Link,
+    Page,
+    PageServices,
+    PageSource,
+    PageText,
+    ScrollInfo,
+    Tab,
+)
 from maniple.types import Unavailable
 
 __all__ = [
@@ -11,18 +24,20 @@ __all__ = [
     "Action",
     "ActionName",
     "ActionResult",
-    "Aids",
     "Browser",
     "BrowserState",
+    "BrowserStorage",
     "Element",
-    "Found",
+    "FoundPage",
     "Link",
     "Page",
+    "PageServices",
     "PageSource",
     "PageText",
     "ScrollInfo",
     "Tab",
     "Unavailable",
+    "action",
     "open_browser",
     "open_browser_if_any",
 ]

@@ -1,17 +1,32 @@
-"""From settings to a browser."""
+"""Opening the browser that the settings name."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from maniple.browser.backends import Places, open_backend
+from platformdirs import user_cache_path
+
+from maniple.browser.drivers.chromium import Chromium, ContextSource, RemoteChromium
+from maniple.browser.drivers.observation import IndexerObserver
+from maniple.browser.drivers.playwright import PlaywrightBrowser
+from maniple.browser.drivers.session import BrowserStorage
+from maniple.browser.drivers.window import WindowResources
 from maniple.browser.page import Browser
-from maniple.browser.storage import Storage
 from maniple.config import BrowserSettings
 from maniple.config.fetch_settings import FetchSettings
 from maniple.egress import AddressGuard, EgressResolver
 from maniple.errors import BrowserError, ConfigError
-from maniple.types import Unavailable
+from maniple.reading.fork_server import ForkServer
+from maniple.types import Unavailable, installing
+
+# The shell comes first: it needs half the memory of the full browser and sends no requests to Google.
+_HEADLESS_NAMES = ("chromium-headless-shell",)
+_FULL_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 
 @asynccontextmanager
@@ -22,16 +37,18 @@ async def open_browser(
     downloads: Path | None = None,
     storage: Path | None = None,
 ) -> AsyncIterator[Browser]:
-    """A browser for programs; no process starts before the first page.
+    """Open a browser for a program; no process starts before the first page.
 
-    `resolve` says where connections go to, and that they go nowhere when it raises, whatever the settings
-    name; without it they go to public addresses alone, and to the networks of `settings.allow_private`.
-    `downloads` is the folder for files that pages give and `Aids.keep_file` does not take; without it they
-    go with the browser. `storage` is the folder for what `browser.keep_storage` keeps of each thread.
+    Args:
+        resolve: returns the address for a host and port, or raises `FetchError` to refuse the connection.
+            Default: public addresses and the networks of `settings.allow_private`.
+        downloads: the folder for downloads that `PageServices.save_file` does not take. Default: a temporary
+            folder that is deleted with the browser.
+        storage: the folder for cookies and local storage if `browser.keep_storage` is set.
 
     Raises:
-        BrowserError: there is no browser; in words that say how to get one.
-        ConfigError: an address or a network in the settings is none, or storage is to be kept nowhere.
+        BrowserError: there is no browser; the text says how to install or configure one.
+        ConfigError: an address or a network in the settings is invalid, or the storage folder is missing.
     """
     async with open_browser_if_any(settings, resolve, downloads=downloads, storage=storage) as browser:
         if isinstance(browser, Unavailable):
@@ -47,24 +64,134 @@ async def open_browser_if_any(
     downloads: Path | None = None,
     storage: Path | None = None,
 ) -> AsyncIterator[Browser | Unavailable]:
-    """The browser as of `open_browser`, or why there is none."""
+    """Open a browser as `open_browser` does, or give the reason why there is none."""
     if not settings.enabled:
         yield Unavailable("The browser is turned off.", "set `browser.enabled: true`.")
         return
-    places = Places(downloads, _storage(settings, storage))
-    async with open_backend(settings, _way(settings, resolve), places) as browser:
+    resolve = resolve or AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve
+    saved = _storage_in(storage, settings)
+    if settings.backend == "sandbox":
+        opening = _open_sandbox(settings, resolve)
+    else:
+        opening = _open_with_playwright(settings, resolve, downloads, saved)
+    async with opening as browser:
         yield browser
 
 
-def _way(settings: BrowserSettings, resolve: EgressResolver | None) -> EgressResolver:
-    if resolve is not None:
-        return resolve
-    return AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve
+@asynccontextmanager
+async def _open_sandbox(
+    settings: BrowserSettings, resolve: EgressResolver
+) -> AsyncIterator[Browser | Unavailable]:
+    from maniple.browser.drivers.sandbox.browser import SandboxBrowser
+
+    if settings.sandbox_url is None:
+        yield Unavailable("The sandbox's browser has no address.", "set `browser.sandbox_url`.")
+        return
+    async with aclosing(SandboxBrowser(settings.sandbox_url, settings, resolve)) as browser:
+        yield browser
 
 
-def _storage(settings: BrowserSettings, folder: Path | None) -> Storage | None:
+@asynccontextmanager
+async def _open_with_playwright(
+    settings: BrowserSettings, resolve: EgressResolver, downloads: Path | None, storage: BrowserStorage | None
+) -> AsyncIterator[Browser | Unavailable]:
+    async with AsyncExitStack() as stack:
+        folder = downloads or await _temporary_folder(stack)
+        fork_server = ForkServer()
+        stack.callback(fork_server.close)
+        resources = WindowResources(settings, resolve, IndexerObserver(), fork_server, folder)
+        backend = await asyncio.to_thread(_backend_of, resources)
+        if isinstance(backend, Unavailable):
+            yield backend
+            return
+        yield await stack.enter_async_context(aclosing(PlaywrightBrowser(*backend, storage)))
+
+
+_Backend = tuple[WindowResources, ContextSource, Callable[[], ContextSource] | None]
+"""The resources, the source of shared contexts, and what opens a thread's own source."""
+
+
+def _backend_of(resources: WindowResources) -> _Backend | Unavailable:
+    """Return the parts of the backend that the settings name. Blocks on disk.
+
+    Raises:
+        ConfigError: an address in the settings is invalid.
+    """
+    settings, resolve = resources.settings, resources.resolve
+    if settings.backend == "cdp":
+        if settings.cdp_url is None:
+            return Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
+        return resources, RemoteChromium(settings.cdp_url, settings.timeout_seconds), None
+    if settings.backend == "browser-use" and importlib.util.find_spec("browser_use") is None:
+        return Unavailable("browser-use is not installed.", f"run {installing('browser-use')}.")
+    executable = find_executable(settings)
+    if isinstance(executable, Unavailable):
+        return executable
+
+    def open_own() -> ContextSource:
+        return Chromium(settings, executable, resolve)
+
+    if settings.backend == "local":
+        return resources, open_own(), open_own if settings.process_per_thread else None
+    return _browser_use_backend(resources, executable)
+
+
+def _browser_use_backend(resources: WindowResources, executable: Path) -> _Backend:
+    from maniple.browser.drivers.browser_use.driver import (
+        BrowserUseChromium,
+        BrowserUseObserver,
+        browser_use_actions,
+    )
+
+    settings, resolve = resources.settings, resources.resolve
+    observer = BrowserUseObserver()
+
+    def open_own() -> ContextSource:
+        return BrowserUseChromium(settings, executable, resolve, observer)
+
+    resources = replace(resources, observer=observer, overrides=browser_use_actions(observer))
+    return resources, Chromium(settings, executable, resolve), open_own
+
+
+async def _temporary_folder(stack: AsyncExitStack) -> Path:
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-"))  # readable by its owner alone
+    stack.push_async_callback(asyncio.to_thread, shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _storage_in(folder: Path | None, settings: BrowserSettings) -> BrowserStorage | None:
     if not settings.keep_storage:
         return None
     if folder is None:
         raise ConfigError("browser.keep_storage needs a folder: open_browser(settings, storage=folder).")
-    return Storage(folder)
+    return BrowserStorage(folder)
+
+
+def find_executable(settings: BrowserSettings, search_path: str | None = None) -> Path | Unavailable:
+    """Return the configured Chromium, else Playwright's own, else one on the path.
+
+    `search_path` replaces the environment's PATH.
+    """
+    if settings.executable is not None:
+        if settings.executable.is_file():
+            return settings.executable
+        return Unavailable(
+            f"`browser.executable` names {settings.executable}, which is no file.", "correct it."
+        )
+    if managed := next(_playwright_executables(settings.headless), None):
+        return managed
+    for name in (_HEADLESS_NAMES if settings.headless else ()) + _FULL_NAMES:
+        if found := shutil.which(name, path=search_path):
+            return Path(found)
+    package = "chromium-headless-shell" if settings.headless else "chromium"
+    return Unavailable(
+        "There is no Chromium.",
+        f"apt-get install -y --no-install-recommends {package} (or `playwright install chromium`).",
+    )
+
+
+def _playwright_executables(headless: bool) -> Iterator[Path]:
+    folder = user_cache_path("ms-playwright", appauthor=False)
+    if headless:
+        yield from sorted(folder.glob("chromium_headless_shell-*/*/*headless*shell"), reverse=True)
+    yield from sorted(folder.glob("chromium-*/chrome-*/chrome"), reverse=True)

@@ -10,22 +10,20 @@ from typing import ClassVar
 
 from langchain_core.tools import BaseTool
 
-from maniple.agents.browsing import Browsing, beside_other_tools, build_loop
+from maniple.agents.browsing import BrowsingResources, browser_middleware, build_loop
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.profiles import result_guards
 from maniple.browser import Browser, open_browser_if_any
-from maniple.browser.storage import Storage
+from maniple.browser.drivers.session import BrowserStorage
 from maniple.capabilities.base import Capability, CapabilityContext
 from maniple.capabilities.services import TeamBrowser, TeamSearch
 from maniple.config import Settings
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
 from maniple.store.configured import storage_folder
-from maniple.tools.browser import browser_tool, browsing_tool
-from maniple.tools.browser_aids import browser_aids
-from maniple.tools.browser_use import browser_use_tool
-from maniple.tools.browser_window import Window
+from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
+from maniple.tools.thread_browser import ThreadBrowser, browser_services
 
 _FOLDER = "browser"
 
@@ -35,7 +33,7 @@ class BrowserCapability(Capability):
 
     name: ClassVar = "browser"
     roles: ClassVar = ("browser",)
-    provides: ClassVar = (TeamBrowser, Browsing)
+    provides: ClassVar = (TeamBrowser, BrowsingResources)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
@@ -46,40 +44,40 @@ class BrowserCapability(Capability):
         )
         context.stack.push_async_callback(asyncio.to_thread, uploads.cleanup)
         search = context.service(TeamSearch)
-        aids = browser_aids(
+        services = browser_services(
             search.provider if search else None,
             context.service(Workspaces),
             Path(uploads.name),
-            most_bytes=settings.browser.max_download_bytes,
+            max_bytes=settings.browser.max_download_bytes,
         )
         searches = [tool for tool in context.tools_of("researcher") if tool.name == "tavily_search"]
-        browsing = Browsing(Window(browser, aids), settings.browser.browsing, searches)
+        browsing = BrowsingResources(ThreadBrowser(browser, services), settings.browser.browsing, searches)
         offer = browsing_offer(browsing, browser_tool(browser), context.service(Redactor))
         return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})
 
 
-def browsing_offer(browsing: Browsing, tool: BaseTool, redactor: Redactor | None = None) -> Offer:
+def browsing_offer(browsing: BrowsingResources, tool: BaseTool, redactor: Redactor | None = None) -> Offer:
     """Return what a browser gives to the team: the worker's `tool`, and what is around `browser_use`."""
     return Offer(
         {"browser": [tool]},
-        middleware=[partial(_beside_other_tools, browsing)],
+        middleware=[partial(_browser_middleware, browsing)],
         bind_tools={"browser": partial(_bound_to_model, browsing, redactor)},
         direct_workers=("browser",),
-        services={Browsing: browsing},
+        services={BrowsingResources: browsing},
     )
 
 
-def browser_use_of(browsing: Browsing | None) -> Sequence[BaseTool]:
+def browser_use_of(browsing: BrowsingResources | None) -> Sequence[BaseTool]:
     """Return the tool by which an agent acts in the browser itself; nothing without a browser."""
-    return [] if browsing is None else [browser_use_tool(browsing.window)]
+    return [] if browsing is None else [browser_use_tool(browsing.browser)]
 
 
-def _beside_other_tools(browsing: Browsing, worker: WorkerContext) -> Sequence[Middleware]:
-    return beside_other_tools(browsing, worker.model) if worker.has_tool("browser_use") else []
+def _browser_middleware(browsing: BrowsingResources, worker: WorkerContext) -> Sequence[Middleware]:
+    return browser_middleware(browsing, worker.model) if worker.has_tool("browser_use") else []
 
 
 def _bound_to_model(
-    browsing: Browsing, redactor: Redactor | None, tool: BaseTool, worker: WorkerContext
+    browsing: BrowsingResources, redactor: Redactor | None, tool: BaseTool, worker: WorkerContext
 ) -> BaseTool:
     """Return the tool `browser`, which does its work in a loop with the worker's own model."""
     loop = build_loop(
@@ -102,4 +100,4 @@ async def forget_in_browser(browser: Browser | None, settings: Settings, thread_
     if browser is not None:
         await browser.forget(thread_id)
     folder = await asyncio.to_thread(browser_folder_of, settings)
-    await asyncio.to_thread(Storage(folder).remove, thread_id)
+    await asyncio.to_thread(BrowserStorage(folder).remove, thread_id)

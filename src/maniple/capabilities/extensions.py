@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from maniple.agents.browsing import Browsing
+from maniple.agents.browsing import BrowsingResources
 from maniple.agents.offers import Offer
 from maniple.capabilities.base import Capability, CapabilityContext
 from maniple.capabilities.browsing import browser_use_of
@@ -41,7 +41,7 @@ class OwnToolsCapability(Capability):
     name: ClassVar = "own tools"
 
     async def open(self, context: CapabilityContext) -> Offer:
-        present = [*_built_in_tools(context), *browser_use_of(context.service(Browsing))]
+        present = [*_built_in_tools(context), *browser_use_of(context.service(BrowsingResources))]
         return Offer(extra_tools=await asyncio.to_thread(own_tools, context.settings, present))
 
 
@@ -62,7 +62,7 @@ class GeneralCapability(Capability):
     async def open(self, context: CapabilityContext) -> Offer:
         if GENERAL not in context.settings.team.members:
             return Offer()
-        present = [*_built_in_tools(context), *browser_use_of(context.service(Browsing))]
+        present = [*_built_in_tools(context), *browser_use_of(context.service(BrowsingResources))]
         own = {tool.name: tool for tool in present if tool.name != "browser"}
         return Offer({GENERAL: [*own.values(), terminate_tool()]})
 

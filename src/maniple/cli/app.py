@@ -306,9 +306,9 @@ def add_start_page(url: str, task: str) -> str:
     """Return the task with the page to start at; raises `BadParameter` if `url` is no web address."""
     if not url:
         return task
-    from maniple.browser.addresses import completed
+    from maniple.browser.arguments import complete_url
 
-    address = completed(url)
+    address = complete_url(url)
     if not _is_web_address(address):
         raise typer.BadParameter("is not the address of a web page.", param_hint="--url")
     return f"{task}\nBegin at {address}"  # the first line is the title of the run

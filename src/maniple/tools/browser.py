@@ -1,23 +1,103 @@
-"""`browser`: work in a real browser, under the name and the result that LangManus's clients know."""
+"""The tools of the browser.
+
+`browser_use` performs single actions, for agents that work in the browser. `browser` performs a whole task;
+its name and its result are those that LangManus's clients know.
+"""
 
 import json
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from maniple.browser import Browser, PageText
+from maniple.browser import ACTIONS, ActionName, Browser, BrowserState, PageText
+from maniple.browser.actions import MASK
+from maniple.browser.arguments import parse_keys
 from maniple.errors import BrowserError
 from maniple.tools.evidence import source_line
+from maniple.tools.registry import RedactedArgsTool
 from maniple.tools.run_context import thread_key
+from maniple.tools.thread_browser import ThreadBrowser, page_fingerprint
 from maniple.tools.web import find_address
 
+BROWSER_USE = "browser_use"
+_DESCRIPTION = """Work in a real browser, one action at a time; then look at what came of it.
+Elements are named by the number in brackets of the page as you were shown it last: [33] is index 33. A \
+number that is not there now cannot be used."""
+_TYPED = ("text", "keys")
 _MAX_CHARACTERS = 12_000
 _MAX_LINKS = 30
 
 
-class Outcome(Protocol):
-    """What came of an instruction, and the path of a recording or None."""
+def browser_use_tool(browser: ThreadBrowser, actions: Sequence[ActionName] | None = None) -> BaseTool:
+    """Return the tool `browser_use` with the offered actions; default: all.
+
+    The page checks the arguments and raises `BrowserError` with a text for the model. The message's artifact
+    is `{changed, page}`: whether the page may have changed, and the fingerprint of the page acted on.
+
+    The tool is idempotent for the ledger: an index belongs to a state that ends with its process, so that a
+    click that is repeated after a crash finds no element.
+    """
+    offered = ACTIONS.names if actions is None else actions
+
+    async def browser_use(**given: Any) -> tuple[str, dict[str, Any]]:
+        name, state = given.get("action"), browser.last_state()
+        if name in ACTIONS.names and name not in offered:
+            raise BrowserError(f"The action '{name}' is not offered here. There are {', '.join(offered)}.")
+        result = await browser.act(given)
+        page = page_fingerprint(state) if state is not None else ""
+        return result.text, {"changed": result.changed, "page": page}
+
+    return RedactedArgsTool.from_function(
+        coroutine=browser_use,
+        told=lambda given: mask_secrets(given, browser.last_state()),
+        name=BROWSER_USE,
+        description="\n".join([_DESCRIPTION, *(f"- {line}" for line in ACTIONS.prompt_lines(offered))]),
+        args_schema=ACTIONS.schema(offered),
+        infer_schema=False,
+        # The page explains what is wrong with arguments; the schema is not added to its text.
+        handle_validation_error=True,
+        response_format="content_and_artifact",
+        metadata={"idempotent": True, "mode": "ordered"},
+    )
+
+
+def mask_secrets(given: Mapping[str, Any], state: BrowserState | None) -> dict[str, Any]:
+    """Return the arguments of an action for events: its index as a number, and text for passwords masked.
+
+    If the field is unknown, a text is masked as soon as `state`, the last one, may have a password field:
+    `send_keys` types into whatever has the focus, and an index may be invalid.
+    """
+    index = _index_of(given)
+    shown = {**given, "index": index} if index is not None and given.get("index") is not None else {**given}
+    if _may_be_secret(given, index, state):
+        shown |= {key: MASK for key in _TYPED if shown.get(key)}
+    return shown
+
+
+def _index_of(given: Mapping[str, Any]) -> int | None:
+    try:
+        return getattr(ACTIONS.parse(given), "index", None)
+    except BrowserError:
+        return None
+
+
+def _may_be_secret(given: Mapping[str, Any], index: int | None, state: BrowserState | None) -> bool:
+    secret = {one.index for one in state.elements if "password" in one.role} if state else None
+    definition = ACTIONS.get(given.get("action"))
+    types_into = definition.types_into if definition else "focus"
+    if types_into is None:
+        return False
+    if types_into == "element" and secret is not None and index is not None:
+        return index in secret
+    keys = given.get("keys")
+    if definition and types_into == "focus" and isinstance(keys, str) and parse_keys(keys) is not None:
+        return False
+    return secret is None or bool(secret)
+
+
+class BrowsingOutcome(Protocol):
+    """The result of an instruction, and the path of a recording or None."""
 
     @property
     def text(self) -> str: ...
@@ -26,19 +106,19 @@ class Outcome(Protocol):
     def recording(self) -> str | None: ...
 
 
-Browse = Callable[[str], Awaitable[Outcome]]
+BrowseFunction = Callable[[str], Awaitable[BrowsingOutcome]]
 
 
-def browsing_tool(browse: Browse) -> BaseTool:
-    """A call is a whole piece of work in the browser, done by an agent of its own.
+def browsing_tool(browse: BrowseFunction) -> BaseTool:
+    """Return the tool `browser` whose call is a whole task, performed by an agent of its own.
 
-    It gives a JSON object `{result_content, generated_gif_path}`. Of what could not be done the content
-    begins with `STEP FAILED:`. The work keeps its own limits and records; done again, it knows its place.
+    The result is a JSON object `{result_content, generated_gif_path}`; after a failure the content begins
+    with `STEP FAILED:`. The task stores its own state, so that a repeated call continues it.
     """
 
     async def work(instruction: str) -> str:
-        done = await browse(instruction)
-        return _told(done.text, done.recording)
+        outcome = await browse(instruction)
+        return _result(outcome.text, outcome.recording)
 
     return StructuredTool.from_function(
         coroutine=work,
@@ -50,22 +130,18 @@ def browsing_tool(browse: Browse) -> BaseTool:
     )
 
 
-def _told(content: str, recording: str | None) -> str:
-    return json.dumps({"result_content": content, "generated_gif_path": recording}, ensure_ascii=False)
-
-
 def browser_tool(browser: Browser) -> BaseTool:
-    """For small models: a call opens the first address in the instruction, and clicks and types nothing.
+    """Return the tool `browser` for small models: it reads the first address in the instruction.
 
-    It gives a JSON object `{result_content, generated_gif_path}`, the second null: nothing is recorded.
-    Raises `BrowserError` or `FetchError` when there is no address or the page cannot be opened.
+    The result is a JSON object `{result_content, generated_gif_path}`; the path is null. The tool raises
+    `BrowserError` or `FetchError` when there is no address or the page cannot be opened.
     """
 
     async def browse(instruction: str) -> str:
-        asked = _address(instruction)
+        asked = _address_in(instruction)
         page = await browser.read(asked, thread=thread_key())
         source = await source_line(page.url, page.title, page.text, asked=asked)
-        return _told(_shown(page, source), None)
+        return _result(_format_page(page, source), None)
 
     return StructuredTool.from_function(
         coroutine=browse,
@@ -76,7 +152,11 @@ def browser_tool(browser: Browser) -> BaseTool:
     )
 
 
-def _address(instruction: str) -> str:
+def _result(content: str, recording: str | None) -> str:
+    return json.dumps({"result_content": content, "generated_gif_path": recording}, ensure_ascii=False)
+
+
+def _address_in(instruction: str) -> str:
     address = find_address(instruction)
     if address is None:
         raise BrowserError(
@@ -85,7 +165,7 @@ def _address(instruction: str) -> str:
     return address
 
 
-def _shown(page: PageText, source: str) -> str:
+def _format_page(page: PageText, source: str) -> str:
     text = page.text.strip() or "(The page shows no text.)"
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}\n[Cut: the first {_MAX_CHARACTERS:,} of {len(text):,} characters.]"

@@ -11,16 +11,16 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from maniple.agents.browsing import Browsing
+from maniple.agents.browsing import BrowsingResources
 from maniple.agents.offers import Offer, merge_offers
-from maniple.browser import Action, ActionResult, Aids, BrowserState, Element, ScrollInfo, Tab
+from maniple.browser import Action, ActionResult, BrowserState, Element, PageServices, ScrollInfo, Tab
+from maniple.browser.actions import parse_action
 from maniple.capabilities.browsing import browsing_offer
 from maniple.config import BrowsingSettings, TeamSettings
 from maniple.errors import BrowserError
-from maniple.tools.browser import browser_tool
-from maniple.tools.browser_use import browser_use_tool
-from maniple.tools.browser_window import Window
+from maniple.tools.browser import browser_tool, browser_use_tool
 from maniple.tools.interaction import terminate_tool
+from maniple.tools.thread_browser import ThreadBrowser
 from tests.openai_server import OpenAIServer, call, reply
 from tests.team import Scripted, plan, scripted_team, step
 
@@ -50,7 +50,7 @@ class ShopPage:
     done: list[dict[str, Any]] = field(default_factory=list)
     looks: int = 0
     shown: str = ""
-    aids: Aids = field(default_factory=Aids)
+    services: PageServices = field(default_factory=PageServices)
 
     async def observe(self, *, screenshot: bool = True) -> BrowserState:
         if self.shop.hangs_at == "look":
@@ -78,7 +78,7 @@ class ShopPage:
         )
 
     async def act(self, given: Mapping[str, Any] | Action) -> ActionResult:
-        action = Action.of(given)
+        action = parse_action(given)
         self.done.append(action.model_dump(exclude_defaults=True))
         if action.action == self.shop.hangs_at:
             self.shop.stuck.set()
@@ -89,8 +89,8 @@ class ShopPage:
                 return ActionResult(f"Navigated to {action.url}")
             case "click_element":
                 return self._clicked(action.index or 0)
-            case "extract_content" if self.aids.extract:
-                found = await self.aids.extract(action.goal or "", "# Page\n\nApples cost 3.50 EUR.")
+            case "extract_content" if self.services.extract:
+                found = await self.services.extract(action.goal or "", "# Page\n\nApples cost 3.50 EUR.")
                 return ActionResult(f"Extracted from page:\n{found}\n", changed=False)
             case "wait":
                 return ActionResult(f"Waited for {action.seconds:g} seconds", changed=False)
@@ -122,9 +122,9 @@ class Shop:
     stuck: asyncio.Event = field(default_factory=asyncio.Event)
     pages: dict[str, ShopPage] = field(default_factory=dict)
 
-    async def page(self, thread: str, aids: Aids | None = None) -> ShopPage:
+    async def page(self, thread: str, services: PageServices | None = None) -> ShopPage:
         page = self.pages.setdefault(thread, ShopPage(self))
-        page.aids = aids or Aids()
+        page.services = services or PageServices()
         return page
 
     @property
@@ -164,8 +164,8 @@ async def shopping(
 ) -> AsyncIterator[tuple[Scripted, Shop]]:
     """A team whose browser is the shop."""
     shop = shop or Shop()
-    window = Window(shop)  # type: ignore[arg-type]
-    how = Browsing(window, BrowsingSettings.model_validate(browsing or {}))
+    window = ThreadBrowser(shop)  # type: ignore[arg-type]
+    how = BrowsingResources(window, BrowsingSettings.model_validate(browsing or {}))
     general = Offer({"manus": [browser_use_tool(window), look_around, terminate_tool()]})
     toolbox = merge_offers([browsing_offer(how, browser_tool(shop)), general])  # type: ignore[arg-type]
     saver = checkpointer or InMemorySaver()

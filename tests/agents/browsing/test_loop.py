@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from maniple.agents.browsing.course import TOLD_CHARACTERS
+from maniple.agents.browsing.trace import EVENT_CHARACTERS
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RunOptions
 from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shopping, told, use
@@ -166,7 +166,7 @@ async def test_what_goes_elsewhere_is_told_as_it_is():
 async def test_a_long_thought_is_told_in_part():
     async with shopping(told({**done(), "chunks": ["word " * 10_000]})) as (team, _):
         frames = await team.run()
-    assert all(len(one["thought"]) <= TOLD_CHARACTERS for one in data(frames, "browser_step"))
+    assert all(len(one["thought"]) <= EVENT_CHARACTERS for one in data(frames, "browser_step"))
 
 
 async def test_who_says_words_instead_of_a_call_is_asked_for_one():

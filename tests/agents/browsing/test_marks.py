@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from maniple.agents.browsing.film import mark_of
+from maniple.agents.browsing.recording import visible_mark
 from tests.agents.browsing.shop import HOME, done, shopping, told, use
 from tests.team import data
 
@@ -65,4 +65,4 @@ async def test_the_second_action_of_an_answer_is_marked_where_the_answer_was_dec
     ids=["inside", "in part", "a point", "below", "beside"],
 )
 def test_a_mark_is_what_of_the_element_is_in_the_window(box, mark):
-    assert mark_of(box) == (mark and dict(zip(("x", "y", "width", "height"), mark, strict=True)))
+    assert visible_mark(box) == (mark and dict(zip(("x", "y", "width", "height"), mark, strict=True)))

@@ -18,8 +18,8 @@ from maniple.errors import ModelError
 from maniple.graph import RECURSION_LIMIT, RunOptions
 from maniple.types import BROWSER_STEP
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
+from tests.agents.browsing.test_recording import picture
 from tests.agents.ledger import Book
-from tests.browser.test_recording import picture
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ import json
 import pytest
 from langgraph.types import Command
 
-from maniple.agents.browsing.phases import is_complex
+from maniple.agents.browsing.loop import is_complex
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
 from tests.agents.browsing.test_pausing import BEGIN, life
 from tests.agents.ledger import Book

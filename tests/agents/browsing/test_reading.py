@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from maniple.agents.browsing.reading import MOST_CHUNKS, ModelReader
+from maniple.agents.browsing.middleware import MAX_CHUNKS, ModelPageReader
 from tests.agents.browsing.shop import HOME, alone, done, shopping, told, use
 from tests.agents.endpoints import model_at
 from tests.openai_server import reply, serving
@@ -51,15 +51,15 @@ async def test_extractions_outlive_the_shortening_of_the_conversation():
 async def test_a_page_that_says_nothing_about_a_goal_gives_nothing(nothing):
     with serving({"other": [reply(nothing or "<think>hm</think>")]}) as server:
         async with model_at(server) as model:
-            assert await ModelReader(model).extract("x", "# Page") == ""
+            assert await ModelPageReader(model).extract("x", "# Page") == ""
 
 
 async def test_a_long_page_is_read_in_parts_that_fit_the_window():
     page = "\n\n".join(f"Paragraph {n} speaks of apples and of much else." for n in range(3_000))
     with serving({"other": [reply("found")]}) as server:
         async with model_at(server, window=4_000) as model:
-            found = await ModelReader(model).extract("apples", page)
-    assert 2 <= len(server.requests) <= MOST_CHUNKS + 1
+            found = await ModelPageReader(model).extract("apples", page)
+    assert 2 <= len(server.requests) <= MAX_CHUNKS + 1
     assert found.split("\n\n") == ["found"] * len(server.requests)
     assert all(len(str(one["messages"])) < 4_000 * 4 for one in server.requests)
 
@@ -70,5 +70,7 @@ async def test_a_long_page_is_read_in_parts_that_fit_the_window():
 async def test_of_the_ways_around_an_obstacle_the_model_picks_one_that_there_is(said, chosen):
     with serving({"other": [reply(said)]}) as server:
         async with model_at(server) as model:
-            assert await ModelReader(model).choose("Cookies?", ("accept", "reject"), b"\xff\xd8") == chosen
+            assert (
+                await ModelPageReader(model).choose("Cookies?", ("accept", "reject"), b"\xff\xd8") == chosen
+            )
     assert "0: accept\n1: reject" in str(server.requests[0]["messages"][1]["content"][0]["text"])

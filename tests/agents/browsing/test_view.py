@@ -99,7 +99,7 @@ async def test_a_browser_that_cannot_be_looked_at_is_told_in_words():
 
 
 async def test_looking_takes_only_its_time(monkeypatch):
-    monkeypatch.setattr(view, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(view, "OBSERVE_SECONDS", 0.05)
     async with shopping(told(done()), shop=Shop(hangs_at="look")) as (team, _):
         await team.run()
     assert "it did not answer within 0.05 seconds" in words(views(team.server)[0])

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from maniple.browser import Browser
-from maniple.browser.executable import find_executable
-from maniple.browser.launch import open_browser
+from maniple.browser.launch import find_executable, open_browser
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from maniple.types import Unavailable

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from maniple.browser import Aids, Browser, BrowserState, Found, Page
+from maniple.browser import Browser, BrowserState, FoundPage, Page, PageServices
 from maniple.errors import BrowserError, FetchError
 from tests.crawler.web import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2"])]
 
 
-async def _search(query: str) -> list[Found]:
+async def _search(query: str) -> list[FoundPage]:
     return SEARCHES[query]
 
 
@@ -20,8 +20,8 @@ async def _extract(goal: str, text: str) -> str:
 
 
 THREAD = "a thread"
-SEARCHES: dict[str, list[Found]] = {"nothing": []}
-AIDS = Aids(search=_search, extract=_extract)
+SEARCHES: dict[str, list[FoundPage]] = {"nothing": []}
+AIDS = PageServices(search=_search, extract=_extract)
 
 
 @pytest.fixture
@@ -193,7 +193,10 @@ async def test_what_is_on_the_page_is_extracted_by_goal(page: Page, site: Site) 
 
 
 async def test_a_search_opens_its_first_result(page: Page, site: Site) -> None:
-    SEARCHES["something"] = [Found("Next", f"{site.url}/next", "about it"), Found("Form", f"{site.url}/form")]
+    SEARCHES["something"] = [
+        FoundPage("Next", f"{site.url}/next", "about it"),
+        FoundPage("Form", f"{site.url}/form"),
+    ]
     result = await page.act({"action": "web_search", "query": "something"})
     assert "about it" in result.text
     assert (await page.observe()).title == "Next"

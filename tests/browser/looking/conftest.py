@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import BrowserContext, async_playwright
 
-from maniple.browser.drivers.frames import prepare, recorder
-from maniple.browser.executable import find_executable
+from maniple.browser.drivers.observation import recorder_script, register_indexer
+from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings
 from maniple.types import Unavailable
 from tests.browser.looking.site import Site
@@ -22,10 +22,10 @@ async def context(anyio_backend: str) -> AsyncIterator[BrowserContext]:
     if isinstance(executable, Unavailable):
         pytest.fail(f"The tests need a browser. {executable}")
     async with async_playwright() as playwright:
-        await prepare(playwright)
+        await register_indexer(playwright)
         browser = await playwright.chromium.launch(executable_path=executable, chromium_sandbox=False)
         context = await browser.new_context(viewport={"width": 1280, "height": 800})
-        await context.add_init_script(recorder())
+        await context.add_init_script(recorder_script())
         yield context
         await browser.close()
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from playwright.async_api import ElementHandle, Page, Route
 
-from maniple.browser.drivers.looking import Look, find, look
-from maniple.browser.state import Element
+from maniple.browser.drivers.observation import PageObservation, find_element, observe_page
+from maniple.browser.page import Element
 
 HOME = "http://site.test/"
 TOKENS = 4_000
@@ -17,22 +17,22 @@ class Site:
 
     tab: Page
     pages: dict[str, str] = field(default_factory=dict)
-    seen: Look | None = None
+    seen: PageObservation | None = None
 
-    async def show(self, html: str, **frames: str) -> Look:
+    async def show(self, html: str, **frames: str) -> PageObservation:
         """Open a page; a name in `frames` is the host `http://NAME.test/`."""
         self.pages = {"site": html, **frames}
         self.seen = None
         await self.tab.goto(HOME)
         return await self.look()
 
-    async def look(self, tokens: int = TOKENS) -> Look:
-        self.seen = await look(self.tab, self.seen, tokens=tokens)
+    async def look(self, tokens: int = TOKENS) -> PageObservation:
+        self.seen = await observe_page(self.tab, self.seen, tokens=tokens)
         return self.seen
 
     async def find(self, name: str) -> ElementHandle:
         assert self.seen is not None
-        return await find(self.seen, named(self.seen, name).index)
+        return await find_element(self.seen, named(self.seen, name).index)
 
     async def answer(self, route: Route) -> None:
         host = route.request.url.split("/")[2].partition(".")[0]
@@ -40,12 +40,12 @@ class Site:
         await route.fulfill(body=f"<!doctype html><meta charset=utf-8>{body}", content_type="text/html")
 
 
-def named(look: Look, name: str) -> Element:
+def named(look: PageObservation, name: str) -> Element:
     """The one control that has this name."""
     (element,) = [element for element in look.elements if element.name == name]
     return element
 
 
-def shown(look: Look) -> list[str]:
+def shown(look: PageObservation) -> list[str]:
     """The controls as a model reads them, without their indexes."""
     return [f"{element.role}: {element.name}" for element in look.elements]

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from maniple.browser.listing import tokens_of
+from maniple.browser.listing import estimate_tokens
 from tests.browser.looking.site import Site
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +20,7 @@ async def test_a_feed_of_thousands_is_folded_and_says_how_to_see_more(site: Site
     assert posts + left_out(look.text) == 3_000
     assert 20 <= posts < 100
     assert look.text.endswith("more like this; scroll down or use scroll_to_text")
-    assert tokens_of(look.text) < 4_000
+    assert estimate_tokens(look.text) < 4_000
 
 
 async def test_after_scrolling_what_is_above_is_folded_too(site: Site) -> None:
@@ -41,7 +41,7 @@ async def test_the_window_comes_first_where_not_all_can_be_shown(site: Site) -> 
     await site.show(rows)
     await site.tab.evaluate("scrollTo(0, 2_000)")
     look = await site.look(tokens=700)
-    assert tokens_of(look.text) <= 700
+    assert estimate_tokens(look.text) <= 700
     in_window = [element for element in look.elements if element.box]
     assert len(in_window) >= 15
     assert all(int(element.name.split()[1]) > 40 for element in look.elements)
@@ -50,7 +50,7 @@ async def test_the_window_comes_first_where_not_all_can_be_shown(site: Site) -> 
 async def test_three_thousand_controls_in_one_window_stay_within_the_tokens(site: Site) -> None:
     style = "<style>button{width:24px;height:12px;font-size:5px;padding:0}</style>"
     look = await site.show(style + "".join(f"<button>{at}</button>" for at in range(3_000)))
-    assert tokens_of(look.text) <= 4_000
+    assert estimate_tokens(look.text) <= 4_000
     assert len(look.elements) + left_out(look.text) == 3_000
 
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from maniple.browser.listing import tokens_of
+from maniple.browser.listing import estimate_tokens
 from tests.browser.looking.site import Site, named, shown
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ async def test_a_hundred_thousand_elements_are_looked_at_in_bounded_work(site: S
     assert time.monotonic() - begin < SECONDS
     assert shown(look) == ["button: Pay"]
     assert "too large to be shown as a whole" in look.text
-    assert tokens_of(look.text) <= 4_000
+    assert estimate_tokens(look.text) <= 4_000
 
 
 async def test_a_tree_that_is_nested_a_thousandfold_is_looked_at(site: Site) -> None:

@@ -1,9 +1,11 @@
 """The way to see a page that breaks the indexer."""
 
+from typing import Any
+
 import pytest
 
-from maniple.browser.drivers import frames
-from maniple.browser.drivers.looking import find
+from maniple.browser.drivers import observation
+from maniple.browser.drivers.observation import find_element
 from maniple.errors import BrowserError
 from tests.browser.looking.site import Site, named
 
@@ -19,10 +21,12 @@ PAGE = """
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a page that holds what the indexer has not been thought out for."""
-    asked = frames.asked
-    monkeypatch.setattr(
-        frames, "asked", lambda what, **more: asked(what, **more | {"margin": None, "clip": 1})
-    )
+    selector = observation.indexer_selector
+
+    def broken_selector(what: str, **more: Any) -> str:
+        return selector(what, **more | {"margin": None, "clip": 1})
+
+    monkeypatch.setattr(observation, "indexer_selector", broken_selector)
 
 
 @pytest.mark.usefixtures("broken")
@@ -48,4 +52,4 @@ async def test_what_has_changed_in_an_outline_is_not_given(site: Site, script: s
     look = await site.show(PAGE)
     await site.tab.evaluate(script)
     with pytest.raises(BrowserError, match=r"Element with index 1 not found: .* look at the current state"):
-        await find(look, 1)
+        await find_element(look, 1)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from maniple.browser.drivers.looking import Look, find
+from maniple.browser.drivers.observation import PageObservation, find_element
 from maniple.errors import BrowserError
 from tests.browser.looking.site import Site, named
 from tests.sizes import rest_is_slow
@@ -92,7 +92,7 @@ async def test_the_reason_says_what_to_do(site: Site, script: str, reason: str) 
     with pytest.raises(
         BrowserError, match=f"^Element with index 0 not found: .*{reason}.*look at the current state"
     ):
-        await find(look, 0)
+        await find_element(look, 0)
 
 
 async def test_an_index_of_a_page_that_was_left_is_refused(site: Site) -> None:
@@ -101,7 +101,7 @@ async def test_an_index_of_a_page_that_was_left_is_refused(site: Site) -> None:
     with pytest.raises(
         BrowserError, match="Element with index 0 not found: the page has been loaded anew or left"
     ):
-        await find(look, 0)
+        await find_element(look, 0)
 
 
 async def test_an_index_of_an_earlier_look_is_refused_in_a_later_one(site: Site) -> None:
@@ -109,29 +109,29 @@ async def test_an_index_of_an_earlier_look_is_refused_in_a_later_one(site: Site)
     await site.tab.evaluate("x.outerHTML = '<a href=#>Back</a>'")
     look = await site.look()
     with pytest.raises(BrowserError, match="Element with index 0 not found: it was shown by an earlier look"):
-        await find(look, 0)
+        await find_element(look, 0)
     with pytest.raises(BrowserError, match="Element with index 7 not found: no such index was shown"):
-        await find(look, 7)
+        await find_element(look, 7)
 
 
 async def test_what_a_state_changes_is_still_the_same_element(site: Site) -> None:
     look = await site.show("<input id=t aria-label=Town><label><input id=c type=checkbox> News</label>")
     await site.tab.evaluate("t.value = 'Oslo', t.setAttribute('value', 'Oslo'), c.checked = true")
-    assert await find(look, named(look, "Town").index)
-    assert await find(look, named(look, "News").index)
+    assert await find_element(look, named(look, "Town").index)
+    assert await find_element(look, named(look, "News").index)
 
 
-def _targets(look: Look) -> list[tuple[int, str]]:
+def _targets(look: PageObservation) -> list[tuple[int, str]]:
     """Each control's index and what a click on it meant when it was shown: "Ada Delete", "Open Ada#Ada"."""
     meant = [words for name in NAMES for words in (f"{name} Delete", f"Open {name}#{name}")]
     return [(element.index, words) for element, words in zip(look.elements, meant, strict=True)]
 
 
-async def _clicked(site: Site, look: Look, index: int) -> list[str]:
+async def _clicked(site: Site, look: PageObservation, index: int) -> list[str]:
     """What a click on `index` hit, as the page says at that moment."""
     await site.tab.evaluate("window.clicked = []")
     try:
-        await (await find(look, index)).click(timeout=2_000)
+        await (await find_element(look, index)).click(timeout=2_000)
     except BrowserError as error:
         assert str(error).startswith(f"Element with index {index} not found")
     return await site.tab.evaluate("clicked")

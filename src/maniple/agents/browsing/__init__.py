@@ -1,16 +1,15 @@
 """Agents that work in the browser."""
 
-from maniple.agents.browsing.build import Browsing, beside_other_tools, build_loop
-from maniple.agents.browsing.loop import Browsed, BrowsingLoop
-from maniple.agents.browsing.steps import ReActStep
-from maniple.agents.browsing.worker import BrowserWorker
+from maniple.agents.browsing.build import BrowsingResources, browser_middleware, build_loop
+from maniple.agents.browsing.loop import BrowserWorker, BrowsingLoop, BrowsingResult
+from maniple.agents.browsing.trace import ReActStep
 
 __all__ = [
-    "Browsed",
     "BrowserWorker",
-    "Browsing",
     "BrowsingLoop",
+    "BrowsingResources",
+    "BrowsingResult",
     "ReActStep",
-    "beside_other_tools",
+    "browser_middleware",
     "build_loop",
 ]

@@ -1,4 +1,4 @@
-"""Put a call of the browser together for one model."""
+"""Assembly of the agents that work in the browser."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,51 +8,51 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from maniple.agents.browsing.branches import Branches
-from maniple.agents.browsing.conclusion import Conclusion
-from maniple.agents.browsing.json_steps import JsonSteps
-from maniple.agents.browsing.limits import BrowsingLimits
-from maniple.agents.browsing.loop import BrowsingLoop
-from maniple.agents.browsing.one_action import OneAction
-from maniple.agents.browsing.phases import PhasePlanner
-from maniple.agents.browsing.policy import POLICIES, policy_of
-from maniple.agents.browsing.reading import Reading
-from maniple.agents.browsing.stepping import Stepping
-from maniple.agents.browsing.view import View
+from maniple.agents.browsing.loop import BrowsingLoop, PhasePlanner
+from maniple.agents.browsing.middleware import (
+    BrowsingLimits,
+    ConclusionCheck,
+    JsonStepAnswers,
+    ReaderMiddleware,
+    StaleActionGuard,
+    TreeOfThoughts,
+)
+from maniple.agents.browsing.trace import TraceMiddleware
+from maniple.agents.browsing.view import POLICIES, PageViewMiddleware, policy_of
 from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.react import ExtraMiddleware, build_react_graph
 from maniple.config import BrowsingSettings
-from maniple.tools.browser_use import browser_use_tool
-from maniple.tools.browser_window import Window
+from maniple.tools.browser import browser_use_tool
 from maniple.tools.interaction import inquiry_tools, terminate_tool
+from maniple.tools.thread_browser import ThreadBrowser
 
 
 @dataclass(frozen=True, slots=True)
-class Browsing:
-    """What the agents that work in the browser need of the house."""
+class BrowsingResources:
+    """What the agents that work in the browser need."""
 
-    window: Window
+    browser: ThreadBrowser
     settings: BrowsingSettings = field(default_factory=BrowsingSettings)
     searches: Sequence[BaseTool] = ()
-    """The search that modes offer beside the browser."""
+    """The search tools that some modes offer beside the browser."""
 
 
 def build_loop(
-    browsing: Browsing,
+    browsing: BrowsingResources,
     model: BaseChatModel,
     *,
     middleware: Sequence[AgentMiddleware[Any, Any]] = (),
     max_questions: int = 0,
     tool_seconds: float = 600,
 ) -> BrowsingLoop:
-    """Build what carries out an instruction in the mode and by the strategy that are set.
+    """Build the loop for the mode and the strategy in the settings.
 
-    `middleware` is around what each call does.
+    `middleware` wraps each tool call.
     """
-    window, settings = browsing.window, browsing.settings
+    browser, settings = browsing.browser, browsing.settings
     policy, questions = policy_of(settings), inquiry_tools(max_questions)
     tools = [
-        browser_use_tool(window, policy.actions),
+        browser_use_tool(browser, policy.actions),
         *(browsing.searches if policy.searches else ()),
         *questions,
         terminate_tool(),
@@ -60,24 +60,24 @@ def build_loop(
     additions = ExtraMiddleware(
         around_answers=[
             BrowsingLimits(settings.max_iterations, settings.max_failures),
-            Stepping(),
-            View(window, policy, settings.vision),
-            # Asks about the page that the answer was given on.
-            Conclusion(),
-            *([Branches()] if settings.strategy == "tot" else []),
+            TraceMiddleware(),
+            PageViewMiddleware(browser, policy, settings.vision),
+            # Inside the view: it asks again about the same page.
+            ConclusionCheck(),
+            *([TreeOfThoughts()] if settings.strategy == "tot" else []),
         ],
-        text_tools=JsonSteps(),
-        around_calls=[*middleware, Reading(model), OneAction()],
+        text_tools=JsonStepAnswers(),
+        around_calls=[*middleware, ReaderMiddleware(model), StaleActionGuard()],
     )
-    # One more: the loop's own limit has its own words, and counts over all phases.
+    # One more than the loop's own limit, which counts over all phases and reports the reason.
     limits = StepLimits(settings.max_iterations + 1, tool_seconds=tool_seconds)
     agent = build_react_graph("browsing", model, tools, limits=limits, additions=additions)
-    planner = PhasePlanner(model, policy.most_phases)
+    planner = PhasePlanner(model, policy.max_phases)
     return BrowsingLoop(agent, planner, settings, asks=bool(questions))
 
 
-def beside_other_tools(browsing: Browsing, model: BaseChatModel) -> list[AgentMiddleware[Any, Any]]:
-    """Return what an agent has that works in the browser among other things."""
+def browser_middleware(browsing: BrowsingResources, model: BaseChatModel) -> list[AgentMiddleware[Any, Any]]:
+    """Return the middleware of an agent that uses the browser beside other tools."""
     settings = browsing.settings
-    view = View(browsing.window, POLICIES["auto"], settings.vision, turns=settings.shown_turns)
-    return [view, Reading(model), OneAction()]
+    view = PageViewMiddleware(browsing.browser, POLICIES["auto"], settings.vision, turns=settings.shown_turns)
+    return [view, ReaderMiddleware(model), StaleActionGuard()]

@@ -1,39 +1,179 @@
-"""One call of the browser: its plan, phase by phase, each a loop of thinking, acting and observing.
+"""A call of the browser: a plan of phases, and for each phase a loop of thinking, acting and observing.
 
-The plan is a graph inside the graph that calls: what was planned, done and asked outlives pause and crash.
+The plan is a graph inside the calling graph: plan, results and questions outlive a pause and a crash.
 """
 
 import asyncio
+import json
 import operator
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypedDict
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Literal, TypedDict
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
+from pydantic import BaseModel, Field
 
-from maniple.agents.browsing.course import COURSE, Course
-from maniple.agents.browsing.limits import MOST_REACHED
-from maniple.agents.browsing.phases import Phase, PhasePlanner
-from maniple.agents.browsing.policy import policy_of
-from maniple.agents.browsing.recordings import keep_part, keep_recording
-from maniple.agents.middleware.fencing import remove_fences
+from maniple.agents.browsing.middleware import FAILED, ITERATIONS_EXHAUSTED
+from maniple.agents.browsing.recording import store_partial_recording, store_recording
+from maniple.agents.browsing.trace import CURRENT_TRACE, BrowserTrace
+from maniple.agents.browsing.view import policy_of
+from maniple.agents.compact import call_tool
+from maniple.agents.middleware.fencing import fence_untrusted, remove_fences
 from maniple.agents.react import extract_answer, step_context
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import StepFailed, StepResult, Task, current_task, format_response, set_in_context
+from maniple.agents.task import (
+    StepFailed,
+    StepResult,
+    Task,
+    current_task,
+    format_response,
+    set_current_task,
+    set_in_context,
+    truncate_middle,
+)
 from maniple.config import BrowsingSettings
+from maniple.llms import Shape, ShapeError, ask_for
 from maniple.prompts import render
 
-FAILED = "STEP FAILED:"
+PhaseStatus = Literal["not_started", "completed", "failed"]
+GOAL_CHARACTERS = 500
+_RESULT_CHARACTERS = 2_000
+_LONG_CHARACTERS = 600
+"""A task of more characters is complex."""
+_MIN_COMPLEX_PIECES = 3
+"""A task of so many pieces of work is complex."""
+_SHORT_FORM = re.compile(
+    r"\b(?:(?:[^\W\d_]\.){2,}|(?:dr|mrs?|ms|prof|st|nr|vs|etc|approx|incl|bzw|usw|mme|sr|sra)\.)", re.I
+)
+"""Abbreviations whose full stop does not end a sentence, such as "Dr." and "e.g."."""
+_PIECE = re.compile(
+    r"[.;!?]\s+(?=\S)|[。；！？]|\n\s*(?:[-*•]|\d+[.)])\s+|,\s+(?:and\s+)?(?:next|last(?:ly)?)\b"
+    r"|\b(?:then|afterwards|after that|finally|danach|dann|anschließend|puis|ensuite|luego|después)\b"
+    r"|然后|接着|最后|その後|次に",
+    re.I,
+)
+_PLAN_PROMPT = (
+    "You plan a task for an agent that works in a browser. Break it into {most} phases at most, in order; "
+    "each has one goal, said in one sentence with how one sees that it is reached. Fewer are better: a "
+    "phase is several actions. The last one ends with the whole answer. Answer with JSON only."
+)
+_ADAPT = (
+    "A phase of your plan failed. What is done stays done. Give new phases, {most} at most, that reach the "
+    "same task from where the browser is now, by another way. Answer with JSON only."
+)
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "phases": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"goal": {"type": "string"}}, "required": ["goal"]},
+        }
+    },
+    "required": ["phases"],
+}
+
+
+class _Goal(BaseModel):
+    goal: str
+
+
+class _Plan(BaseModel):
+    phases: list[_Goal] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a task, and its result."""
+
+    goal: str
+    status: PhaseStatus = "not_started"
+    result: str = ""
+
+    def finish(self, result: str, *, done: bool) -> "Phase":
+        """Return the finished phase."""
+        return replace(self, status="completed" if done else "failed", result=result)
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> "Phase":
+        """Parse the result of `to_state`."""
+        return cls(**state)
+
+    def to_state(self) -> dict[str, str]:
+        """Return JSON data for a checkpoint."""
+        return asdict(self)
+
+
+def is_complex(task: str) -> bool:
+    """Return whether a task has several pieces of work, by sentences, list items and words like "then"."""
+    text = _SHORT_FORM.sub("", task).strip().rstrip(".。!！?？")
+    return len(task) > _LONG_CHARACTERS or len(_PIECE.findall(text)) + 1 >= _MIN_COMPLEX_PIECES
+
+
+class PhasePlanner:
+    """Plans tasks, and adapts plans."""
+
+    def __init__(self, model: BaseChatModel, max_phases: int) -> None:
+        self._model = model
+        self._max_phases = max_phases
+
+    async def plan(self, task: str) -> list[Phase]:
+        """Return the phases of a task; a simple task is one phase, as is one that the model did not plan."""
+        whole = [Phase(task)]
+        if self._max_phases < 2 or not is_complex(task):
+            return whole
+        return (
+            await self._request_phases(
+                [SystemMessage(_PLAN_PROMPT.format(most=self._max_phases)), HumanMessage(task)]
+            )
+            or whole
+        )
+
+    async def adapt(self, task: str, phases: Sequence[Phase]) -> list[Phase]:
+        """Return the completed phases and new ones after a failure; [] if the model gave none."""
+        done = [one for one in phases if one.status == "completed"]
+        listed = "\n".join(_line(number, one) for number, one in enumerate(phases, 1))
+        messages: list[BaseMessage] = [
+            SystemMessage(_PLAN_PROMPT.format(most=self._max_phases)),
+            HumanMessage(
+                f"Task: {task}\n\nThe plan so far:\n{listed}\n\n{_ADAPT.format(most=self._max_phases)}"
+            ),
+        ]
+        new = await self._request_phases(messages)
+        return [*done, *new] if new else []
+
+    async def _request_phases(self, messages: list[BaseMessage]) -> list[Phase]:
+        def check(plan: _Plan) -> _Plan:
+            if not any(one.goal.strip() for one in plan.phases):
+                raise ValueError("there is no phase in it")
+            return plan
+
+        try:
+            plan, _ = await ask_for(self._model, messages, Shape("phases", _SCHEMA, _Plan), check=check)
+        except ShapeError:
+            return []
+        goals = [one.goal.strip()[:GOAL_CHARACTERS] for one in plan.phases if one.goal.strip()]
+        return [Phase(goal) for goal in goals[: self._max_phases]]
+
+
+def _line(number: int, phase: Phase) -> str:
+    result = f"\n{fence_untrusted(truncate_middle(phase.result, _RESULT_CHARACTERS))}" if phase.result else ""
+    return f"{number}. [{phase.status}] {phase.goal}{result}"
+
+
 RECURSION_LIMIT = 10_000
-"""The limits are the loop's own."""
+"""LangGraph's limit; the loop has limits of its own."""
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-_REACHED: ContextVar[list[Phase]] = ContextVar("maniple_browser_phases")
-"""The plan as it is now, for whoever ends the call in the middle."""
+_CURRENT_PHASES: ContextVar[list[Phase]] = ContextVar("maniple_browser_phases")
+"""The current plan, for a call that ends in the middle."""
 
 
 class _State(TypedDict):
@@ -47,17 +187,20 @@ class _State(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Browsed:
-    """What came of a call: the answer, or `STEP FAILED:` and why, and the path of its recording."""
+class BrowsingResult:
+    """The result of a call: the answer, or `STEP FAILED:` with the reason, and the path of its recording."""
 
     text: str
     recording: str | None = None
 
 
 class BrowsingLoop:
-    """Carries out instructions in the browser of the thread that is worked for.
+    """Carries out instructions in the browser of the current thread.
 
-    `agent` is the loop of one phase, `planner` who divides complex instructions.
+    Args:
+        agent: the loop of one phase.
+        planner: divides complex instructions into phases.
+        asks: whether the agent can ask the user.
     """
 
     def __init__(
@@ -75,15 +218,15 @@ class BrowsingLoop:
         graph.add_edge("plan", "work")
         self._graph: Graph = graph.compile(name="browsing").with_config(recursion_limit=RECURSION_LIMIT)
 
-    async def browse(self, instruction: str) -> Browsed:
-        """Carry out an instruction; what cannot be done is told in the text.
+    async def browse(self, instruction: str) -> BrowsingResult:
+        """Carry out an instruction; the text reports a failure.
 
         Raises `BudgetExhausted` and `ModelError`; a question to the user interrupts the graph.
         """
-        course = Course(self._is_filmed)
+        trace = BrowserTrace(self._is_recorded)
         limit = asyncio.timeout(self._settings.max_seconds)
         reached: list[Phase] = []
-        with set_in_context(COURSE, course), set_in_context(_REACHED, reached):
+        with set_in_context(CURRENT_TRACE, trace), set_in_context(_CURRENT_PHASES, reached):
             try:
                 async with limit:
                     done = await self._graph.ainvoke(
@@ -102,25 +245,25 @@ class BrowsingLoop:
                 if not limit.expired():
                     raise
                 reason = f"The time limit of {self._settings.max_seconds:g} s was reached"
-                phases = _cut_short(reached or [Phase(instruction)], _with_what_is_kept(reason, course))
+                phases = _fail_current(reached or [Phase(instruction)], _with_extracted(reason, trace))
             except (Exception, asyncio.CancelledError) as error:
-                await _cut_off(course, error)
+                await _end_early(trace, error)
                 raise
-            text = remove_fences(_told(phases))
-            await course.end("failed" if text.startswith(FAILED) else "completed")
-            return Browsed(text, await keep_recording(course.film.frames))
+            text = remove_fences(_answer_of(phases))
+            await trace.end("failed" if text.startswith(FAILED) else "completed")
+            return BrowsingResult(text, await store_recording(trace.recording.frames))
 
     async def _plan(self, state: _State) -> Mapping[str, Any]:
         phases = await self._planner.plan(state["instruction"])
         return {"phases": [one.to_state() for one in phases]}
 
     async def _work(self, state: _State) -> Command[Any]:
-        """Do the first phase that is open."""
+        """Work on the first open phase."""
         phases = [Phase.of(one) for one in state["phases"]]
-        _REACHED.get()[:] = phases
+        _CURRENT_PHASES.get()[:] = phases
         at = next(at for at, one in enumerate(phases) if one.status == "not_started")
-        course = COURSE.get() or Course()
-        course.begin(
+        trace = CURRENT_TRACE.get() or BrowserTrace()
+        trace.begin(
             phases[at].goal if len(phases) > 1 else "", state["answers"], state["steps"], state["kept"]
         )
         task = _task_of(state["instruction"], phases, at)
@@ -131,13 +274,13 @@ class BrowsingLoop:
                 result = await self._agent.ainvoke({"messages": messages, "given": len(messages)})
             phases[at] = _ended(phases[at], extract_answer(result["messages"]))
         except StepFailed as failure:
-            is_over = str(failure).startswith(MOST_REACHED)
-            phases[at] = phases[at].ended(str(failure), done=False)
+            is_over = str(failure).startswith(ITERATIONS_EXHAUSTED)
+            phases[at] = phases[at].finish(str(failure), done=False)
         update = {
             "phases": [one.to_state() for one in phases],
-            "answers": course.answers,
-            "steps": course.number,
-            "kept": course.kept,
+            "answers": trace.answers,
+            "steps": trace.number,
+            "kept": trace.extracted,
             "is_over": is_over,
         }
         return Command(goto=self._after(phases, at, state, is_over=is_over), update=update)
@@ -149,7 +292,7 @@ class BrowsingLoop:
         return "adapt" if may_adapt and not is_over else END
 
     async def _adapt(self, state: _State) -> Command[Any]:
-        """Plan anew from where the browser is; what is completed stays."""
+        """Plan again from the current page; completed phases stay."""
         phases = await self._planner.adapt(state["instruction"], [Phase.of(one) for one in state["phases"]])
         if not phases:
             return Command(goto=END)
@@ -174,23 +317,23 @@ class BrowsingLoop:
             HumanMessage(task.instruction()),
         ]
 
-    def _is_filmed(self) -> bool:
-        """Say whether pictures are kept for people now."""
+    def _is_recorded(self) -> bool:
+        """Return whether pictures are stored now."""
         scope, wanted = run_scope(), self._settings.recording
         if scope.keep_file is None or wanted == "never":
             return False
         return wanted == "always" or scope.is_watched()
 
 
-async def _cut_off(course: Course, error: BaseException) -> None:
-    """Tell that a call ends by an error, where it is none of a pause, and keep its recording so far."""
+async def _end_early(trace: BrowserTrace, error: BaseException) -> None:
+    """Send the end of a call by an error, unless that is a pause, and store its recording so far."""
     if not isinstance(error, GraphBubbleUp):
-        await course.end("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
-    await keep_part(course.film.frames)
+        await trace.end("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
+    await store_partial_recording(trace.recording.frames)
 
 
 def _task_of(instruction: str, phases: Sequence[Phase], at: int) -> Task:
-    """Return the phase as a task of whoever called, with what the phases before it brought."""
+    """Return a phase as a task, with the results of the phases before it."""
     try:
         task = current_task()
     except LookupError:  # called outside of a step
@@ -217,14 +360,14 @@ def _task_of(instruction: str, phases: Sequence[Phase], at: int) -> Task:
 
 def _ended(phase: Phase, answer: str) -> Phase:
     if not answer.strip():
-        return phase.ended("the agent gave no answer", done=False)
+        return phase.finish("the agent gave no answer", done=False)
     if answer.startswith(FAILED):
-        return phase.ended(answer.removeprefix(FAILED).strip() or "the agent gave no reason", done=False)
-    return phase.ended(answer, done=True)
+        return phase.finish(answer.removeprefix(FAILED).strip() or "the agent gave no reason", done=False)
+    return phase.finish(answer, done=True)
 
 
-def _told(phases: Sequence[Phase]) -> str:
-    """Return the answer of the last phase; of a failure why, and what the phases before it brought."""
+def _answer_of(phases: Sequence[Phase]) -> str:
+    """Return the answer of the last phase; after a failure, the reason and the results before it."""
     failed = next((one for one in phases if one.status == "failed"), None)
     if failed is None:
         return phases[-1].result
@@ -232,12 +375,38 @@ def _told(phases: Sequence[Phase]) -> str:
     return "\n".join([f"{FAILED} {failed.result}", *(["Done before:", *done] if done else [])])
 
 
-def _cut_short(phases: Sequence[Phase], reason: str) -> list[Phase]:
-    """Return what is completed, and the phase that was under way as failed."""
+def _fail_current(phases: Sequence[Phase], reason: str) -> list[Phase]:
+    """Return the completed phases, and the current one as failed."""
     done = [one for one in phases if one.status == "completed"]
     under_way = next((one for one in phases if one.status != "completed"), phases[-1])
-    return [*done, under_way.ended(reason, done=False)]
+    return [*done, under_way.finish(reason, done=False)]
 
 
-def _with_what_is_kept(reason: str, course: Course) -> str:
-    return "\n".join([f"{reason}.", *(["Until then:", *course.kept] if course.kept else [])])
+def _with_extracted(reason: str, trace: BrowserTrace) -> str:
+    return "\n".join([f"{reason}.", *(["Until then:", *trace.extracted] if trace.extracted else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserWorker:
+    """A worker that passes its step to the tool `browser`; clients see the call, its steps and its result.
+
+    An agent that only wrote the instruction and repeated the answer would cost two model calls.
+    """
+
+    tool: BaseTool
+
+    async def work(self, task: Task) -> str:
+        with set_current_task(task):
+            answer, _ = await call_tool(self.tool, 0, instruction=_instruction(task))
+        with suppress(ValueError, KeyError, TypeError):
+            answer = str(json.loads(answer)["result_content"])
+        reason, _, found = answer.partition("\n")
+        # Contents found before the failure come from pages, and other agents must read them as data.
+        return f"{reason}\n{fence_untrusted(found)}" if reason.startswith(FAILED) and found else answer
+
+
+def _instruction(task: Task) -> str:
+    if task.conversation:
+        return task.conversation[-1].text
+    note = f"\nNote: {task.note}" if task.note else ""
+    return f"{task.description}{note}"

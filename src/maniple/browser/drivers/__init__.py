@@ -1,1 +1,1 @@
-"""The only place that knows Playwright."""
+"""The only package that uses Playwright and browser-use."""

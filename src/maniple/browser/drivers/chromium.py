@@ -1,23 +1,29 @@
-"""A Chromium that is started here."""
+"""Connections with a Chromium: one that is started here, or one at a DevTools address."""
 
+import asyncio
+import importlib
 import os
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
-from maniple.browser.drivers.connection import Connection
-from maniple.browser.upstream import dial
+from maniple.browser.arguments import require_endpoint
+from maniple.browser.drivers.failures import first_line, has_ended
+from maniple.browser.drivers.observation import register_indexer
 from maniple.config import BrowserSettings
-from maniple.egress import ConnectionLimits, EgressResolver, open_socks_proxy
-from maniple.errors import BrowserError
+from maniple.egress import ConnectionLimits, EgressDialer, EgressResolver, Streams, open_socks_proxy
+from maniple.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Connected
-    from playwright.async_api import Playwright
+    from playwright.async_api import BrowserContext, Playwright
 
-# Playwright's own arguments keep Chromium from calling home; these leave it no way around the proxy:
-# not for loopback, not by names of its own resolving, not by UDP.
-_NO_WAY_AROUND = (
+# Playwright's own arguments keep Chromium from calling home; these keep it from bypassing the proxy for
+# loopback, by resolving names itself, and by UDP.
+_PROXY_ONLY = (
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -27,12 +33,99 @@ _NO_WAY_AROUND = (
 )
 
 _MEGABYTE = 1_000_000
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+_SCHEMES = ("http", "https", "ws", "wss")
+# A service worker would outlive the page that started it.
+_CONTEXT_OPTIONS: Any = {"service_workers": "block"}
+
+Connect = Callable[["Playwright", AsyncExitStack], Awaitable["Connected"]]
+"""Makes a connection, and pushes on the stack what must end with it. Raises `BrowserError`."""
 
 
-class Chromium(Connection):
-    """`Contexts` of a Chromium process that nothing but its own proxy connects to the world.
+class ContextSource(Protocol):
+    """Opens browser contexts."""
 
-    With a `port` other programs on this machine can drive it, too.
+    async def new_context(self, **options: Any) -> "BrowserContext":
+        """Open an empty context; `options` are Playwright's.
+
+        Raises:
+            BrowserError: there is no browser, and none can be started.
+            playwright.async_api.Error: it ended, twice.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """End what was started."""
+        ...
+
+
+class BrowserConnection:
+    """A `ContextSource`: connects at the first use, and again after the browser ended."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._lock = asyncio.Lock()
+        self._resources = AsyncExitStack()
+        self._start: asyncio.Task[Connected] | None = None
+        self._failed: asyncio.Task[Connected] | None = None
+        self._closed = False
+
+    async def new_context(self, **options: Any) -> "BrowserContext":
+        """See `ContextSource.new_context`."""
+        from playwright.async_api import Error
+
+        start = await self._started()
+        try:
+            return await start.result().new_context(**_CONTEXT_OPTIONS, **options)
+        except Error as error:
+            # The browser or Playwright's process may have ended a moment ago, before the event came.
+            if not has_ended(error):
+                raise
+            self._failed = start
+        return await (await self._started()).result().new_context(**_CONTEXT_OPTIONS, **options)
+
+    async def aclose(self) -> None:
+        """End the connection, and what was started for it."""
+        self._closed = True
+        async with self._lock:
+            if self._start is not None:
+                # An interrupted start would leave processes behind.
+                await asyncio.wait([self._start])
+            await self._resources.aclose()
+
+    async def _started(self) -> "asyncio.Task[Connected]":
+        async with self._lock:
+            if self._closed:
+                raise BrowserError("The browser has been closed; start a new run.")
+            start = self._start
+            if start is None or start is self._failed or _is_over(start):
+                await self._resources.aclose()
+                self._start = start = asyncio.create_task(self._connected())
+        # Others may wait for the same start: a cancelled call must not cancel it.
+        await asyncio.shield(start)
+        return start
+
+    async def _connected(self) -> "Connected":
+        playwright = await asyncio.to_thread(importlib.import_module, "playwright.async_api")
+        async with AsyncExitStack() as stack:
+            driver = await stack.enter_async_context(playwright.async_playwright())
+            await register_indexer(driver)
+            browser = await self._connect(driver, stack)
+            stack.push_async_callback(browser.close)
+            self._resources = stack.pop_all()
+        return browser
+
+
+def _is_over(start: "asyncio.Task[Connected]") -> bool:
+    if not start.done():
+        return False
+    return start.cancelled() or start.exception() is not None or not start.result().is_connected()
+
+
+class Chromium(BrowserConnection):
+    """A Chromium process that reaches the network only through a proxy of ours.
+
+    With `port`, other programs on this machine can drive it as well.
 
     Raises:
         ConfigError: `browser.proxy_server` is not the address of an HTTP proxy.
@@ -45,7 +138,7 @@ class Chromium(Connection):
         self._settings = settings
         self._executable = executable
         self._resolve = resolve
-        self._dial = dial(settings)
+        self._dial = dialer_for(settings)
         self._port = port
 
     async def _launch(self, playwright: "Playwright", stack: AsyncExitStack) -> "Connected":
@@ -54,34 +147,121 @@ class Chromium(Connection):
         proxy = await stack.enter_async_context(
             open_socks_proxy(self._resolve, self._dial, _limits(self._settings))
         )
-        own_door = () if self._port is None else (f"--remote-debugging-port={self._port}",)
+        devtools = () if self._port is None else (f"--remote-debugging-port={self._port}",)
         try:
             return await playwright.chromium.launch(
                 executable_path=self._executable,
                 headless=self._settings.headless,
-                # Root cannot have Chromium's sandbox.
+                # Chromium's sandbox does not start as root.
                 chromium_sandbox=os.geteuid() != 0,
-                args=[f"--proxy-server=socks5://127.0.0.1:{proxy}", *_NO_WAY_AROUND, *own_door],
-                # No secrets for a process that runs pages; a window needs to find its screen.
+                args=[f"--proxy-server=socks5://127.0.0.1:{proxy}", *_PROXY_ONLY, *devtools],
+                # No secrets for a process that runs pages; with a window it needs the screen's variables.
                 env={"LANG": "C.UTF-8"} if self._settings.headless else None,
-                # Who started us decides what a signal means; we are told by being closed.
+                # The program decides what a signal means, and closes this object.
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
             )
         except Error as error:
-            raise BrowserError(_launch_sentence(self._executable, str(error))) from error
+            raise BrowserError(_explain_launch_failure(self._executable, str(error))) from error
 
 
 def _limits(settings: BrowserSettings) -> ConnectionLimits:
-    # A file may be as large as the settings say, and comes with a head.
+    # A download may be as large as the settings allow, plus its HTTP header.
     return ConnectionLimits(
         bytes_each_way=max(ConnectionLimits().bytes_each_way, settings.max_download_bytes + _MEGABYTE)
     )
 
 
-def _launch_sentence(executable: Path, message: str) -> str:
+def _explain_launch_failure(executable: Path, message: str) -> str:
     if "No usable sandbox" in message:
         return "Chromium cannot start its sandbox here; the operator must allow this user user namespaces."
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return f"Chromium ({executable}) did not start: {lines[0] if lines else 'no reason was given'}"
+
+
+class RemoteChromium(BrowserConnection):
+    """Contexts of our own in the Chromium at `url`, the setting `browser.cdp_url`.
+
+    Contexts of others stay untouched. Its pages reach whatever it can reach, because no proxy is in between.
+
+    Raises:
+        ConfigError: `url` is no valid address.
+    """
+
+    def __init__(self, url: str, timeout_seconds: float) -> None:
+        super().__init__(self._attach)
+        self._url = require_endpoint("browser.cdp_url", url, _SCHEMES)
+        self._timeout_seconds = timeout_seconds
+
+    async def _attach(self, playwright: "Playwright", stack: AsyncExitStack) -> "Connected":
+        from playwright.async_api import Error
+
+        try:
+            return await playwright.chromium.connect_over_cdp(
+                self._url,
+                timeout=self._timeout_seconds * 1000,
+                # Then downloads and uploads pass through the disk.
+                is_local=urlsplit(self._url).hostname in _THIS_MACHINE,
+                # Do not change the settings of its other contexts.
+                no_defaults=True,
+            )
+        except Error as error:
+            raise BrowserError(
+                f"The Chromium at {_redact_url(self._url)} {_explain_connect_failure(str(error))}"
+            ) from error
+
+
+def _explain_connect_failure(message: str) -> str:
+    if "ECONNREFUSED" in message or "ENOTFOUND" in message or "EHOSTUNREACH" in message:
+        return "cannot be reached. Start it with --remote-debugging-port, or correct browser.cdp_url."
+    if "Timeout" in message:
+        return "does not answer. Is browser.cdp_url the address of a Chromium's DevTools?"
+    if "Unexpected status" in message or "404" in message or "JSON" in message:
+        return "is none: what answers there is no DevTools. Correct browser.cdp_url."
+    return f"cannot be used ({first_line(message)}). Is browser.cdp_url the address of a current Chromium?"
+
+
+def _redact_url(url: str) -> str:
+    # The address of a hosted browser contains its key.
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def dialer_for(settings: BrowserSettings) -> EgressDialer:
+    """Return how to connect to a checked address: directly, or through `browser.proxy_server`.
+
+    Raises:
+        ConfigError: `browser.proxy_server` is not the address of an HTTP proxy.
+    """
+    if settings.proxy_server is None:
+        return asyncio.open_connection
+    proxy = urlsplit(settings.proxy_server)
+    if proxy.scheme != "http" or not proxy.hostname:
+        raise ConfigError("browser.proxy_server must be an HTTP proxy, such as http://proxy.example:3128.")
+    host, port = proxy.hostname, proxy.port or 80
+
+    async def through_proxy(address: str, target_port: int, /) -> Streams:
+        reader, writer = await asyncio.open_connection(host, port)
+        try:
+            writer.write(_connect_request(settings, address, target_port))
+            answer = await reader.readuntil(b"\r\n\r\n")
+        except (OSError, EOFError, asyncio.LimitOverrunError) as error:
+            writer.close()
+            raise ConnectionError("the proxy gave no answer") from error
+        if answer.split()[1:2] != [b"200"]:
+            writer.close()
+            raise ConnectionError("the proxy refused the connection")
+        return reader, writer
+
+    return through_proxy
+
+
+def _connect_request(settings: BrowserSettings, address: str, port: int) -> bytes:
+    target = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
+    if settings.proxy_username:
+        password = settings.proxy_password.get_secret_value() if settings.proxy_password else ""
+        token = b64encode(f"{settings.proxy_username}:{password}".encode()).decode()
+        lines.append(f"Proxy-Authorization: Basic {token}")
+    return "\r\n".join([*lines, "", ""]).encode()

@@ -1,43 +1,43 @@
-"""What Playwright's errors mean, in words that a model can act on."""
+"""What Playwright's errors mean, as texts that a model can act on."""
 
 import re
 
-# In what Playwright says of a page, a context, a browser or its own process that is no longer there.
+# Playwright's messages about a page, a context, a browser or its own process that ended.
 _ENDED = re.compile(
     r"has been closed|was closed|Connection closed|Target closed|browser has disconnected", re.I
 )
 _COVERED = re.compile(r"^\s*-?\s*(<.*>.*) intercepts pointer events", re.MULTILINE)
-# Whole lines of Playwright's, for what it tells of the page may have any words.
-_GIVEN = re.compile(r"^[ -]*performing click action$", re.MULTILINE)
+# Whole lines of the log, because quotations from the page may contain any text.
+_DELIVERED = re.compile(r"^[ -]*performing click action$", re.MULTILINE)
 _RETRIED = re.compile(r"^[ -]*retrying click action", re.MULTILINE)
 _COVER_CHARACTERS = 120
 
 
 def has_ended(error: Exception) -> bool:
-    """Whether the page, its context or the whole browser ended."""
+    """Return whether the page, its context or the whole browser ended."""
     return bool(_ENDED.search(str(error)))
 
 
 def has_crashed(error: Exception) -> bool:
-    """Whether the process of the page ended, and nothing else."""
+    """Return whether only the process of the page ended."""
     return "crashed" in str(error)
 
 
-def code_of(error: Exception | str) -> str:
-    """Return Chromium's name for what went wrong with an address, such as `ERR_CONNECTION_REFUSED`, or ""."""
-    # It comes before the address in the message, which may hold any words.
+def network_error_code(error: Exception | str) -> str:
+    """Return Chromium's code of a network error, such as `ERR_CONNECTION_REFUSED`; "" for other errors."""
+    # The code comes before the address, which may contain any text.
     found = re.search(r"net::(ERR_\w+)", str(error))
     return found[1] if found else ""
 
 
 def is_download(error: Exception) -> bool:
-    """Whether an address led to a file instead of a page."""
-    return code_of(error) == "ERR_ABORTED" or "Download is starting" in str(error)
+    """Return whether an address led to a download instead of a page."""
+    return network_error_code(error) == "ERR_ABORTED" or "Download is starting" in str(error)
 
 
-def unopened(url: str, error: Exception | str) -> str:
-    """Return why the page at `url` could not be opened."""
-    code = code_of(error)
+def explain_unopened(url: str, error: Exception | str) -> str:
+    """Return the text that says why the page at `url` could not be opened."""
+    code = network_error_code(error)
     if code.startswith("ERR_SOCKS"):
         return f"{url} cannot be reached, or leads to an address that is not public; use another page."
     if code.startswith("ERR_CERT"):
@@ -47,24 +47,24 @@ def unopened(url: str, error: Exception | str) -> str:
     return f"The browser could not open {url} ({code or first_line(error)}); use another source."
 
 
-def cover_of(error: Exception) -> str | None:
-    """Return the tag that took the click instead of the element, None when nothing lay over it."""
+def covering_tag(error: Exception) -> str | None:
+    """Return the tag that covers the element and took the click; None when nothing covers it."""
     found = _COVERED.search(str(error))
     return found[1][:_COVER_CHARACTERS] if found else None
 
 
-def was_given(error: Exception) -> bool:
-    """Whether the page was given the click, and only did not come back from it in time."""
-    last = max((found.start() for found in _GIVEN.finditer(str(error))), default=-1)
+def is_delivered(error: Exception) -> bool:
+    """Return whether the page got the click, and only did not finish handling it in time."""
+    last = max((found.start() for found in _DELIVERED.finditer(str(error))), default=-1)
     return last >= 0 and "Timeout" in str(error) and not _RETRIED.search(str(error), last)
 
 
-def untouched(error: Exception, seconds: float) -> str:
-    """Return why an element did not take what was done to it within so many seconds."""
+def explain_untouched(error: Exception, seconds: float) -> str:
+    """Return why an element did not take an action within so many seconds."""
     message = str(error)
-    if "not attached" in message:  # whatever lay over it before
+    if "not attached" in message:  # even if it was covered before
         return "it is no longer on the page; look at the page again"
-    if cover := cover_of(error):
+    if cover := covering_tag(error):
         return f"{cover} lies over it; close or scroll away what covers it first"
     for sign, why in _REASONS:
         if sign in message:
@@ -84,17 +84,17 @@ _REASONS = (
 
 
 def first_line(error: Exception | str) -> str:
-    """Return the first line of what Playwright says, without the name of its method."""
+    """Return the first line of a message of Playwright, without the method's name."""
     line = str(error).strip().partition("\n")[0][:300]
     return re.sub(r"^\w+\.\w+: ", "", line) or "no reason was given"
 
 
-STUCK = "the page does not answer. Open another address, or this one once more"
+PAGE_STUCK = "the page does not answer. Open another address, or this one once more"
 
 
-class EndedError(Exception):
-    """The browser ended; never leaves the drivers."""
+class BrowserEndedError(Exception):
+    """The browser ended. Does not leave the drivers."""
 
 
-class Unable(Exception):
-    """Why an action cannot be done, for the sentence that says so; never leaves the drivers."""
+class ActionFailedError(Exception):
+    """Why an action failed, as part of the sentence that reports it. Does not leave the drivers."""

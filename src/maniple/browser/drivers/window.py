@@ -1,151 +1,169 @@
-"""A thread's window: an open context with its tabs and all that comes up in them."""
+"""A thread's browser window: an open context with its tabs, and what an action begins and ends with."""
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from maniple.browser.actions import Action, ActionName, ActionResult
-from maniple.browser.drivers.connection import Contexts
-from maniple.browser.drivers.dialogs import Dialogs
-from maniple.browser.drivers.downloads import Downloads
-from maniple.browser.drivers.looking import Look
-from maniple.browser.drivers.notices import Notices
-from maniple.browser.drivers.tabs import Tab, Tabs
-from maniple.browser.drivers.traffic import Traffic
-from maniple.browser.page import Aids
-from maniple.browser.storage import Storage
+from maniple.browser.actions import ActionFunction, ActionName, ActionResult
+from maniple.browser.drivers.chromium import ContextSource
+from maniple.browser.drivers.failures import explain_unopened
+from maniple.browser.drivers.observation import PageObservation, PageObserver
+from maniple.browser.drivers.page_events import PageDialogs, PageDownloads, PageNotices, PageTraffic
+from maniple.browser.drivers.tabs import OpenTab, OpenTabs
+from maniple.browser.listing import to_one_line
+from maniple.browser.page import PageServices
 from maniple.config import BrowserSettings
 from maniple.egress import EgressResolver
 from maniple.errors import BrowserError
 from maniple.reading.fork_server import ForkServer
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, ElementHandle, Page
+    from playwright.async_api import BrowserContext, ElementHandle
 
 _CLOSE_SECONDS = 5.0
-_ANSWER_SECONDS = 5.0
-
-
-class Sight(Protocol):
-    """How pages are looked at."""
-
-    def recorder(self) -> str:
-        """JavaScript that runs in each page before its own."""
-        ...
-
-    async def look(self, tab: "Page", earlier: Look | None, *, tokens: int) -> Look:
-        """Look at a page; `earlier` is the thread's look before, of whatever page.
-
-        Raises:
-            BrowserError: the page does not answer.
-        """
-        ...
-
-    async def find(self, look: Look, index: int) -> "ElementHandle":
-        """The element that a look showed under `index`.
-
-        Raises:
-            BrowserError: there is none, or it is no longer what was shown.
-        """
-        ...
-
-    async def screenshot(self, tab: "Page", look: Look, *, marks: bool) -> bytes:
-        """The window as JPEG, with the indexes in it or without."""
-        ...
-
-
-class Act(Protocol):
-    """One of the actions."""
-
-    async def __call__(self, window: "Window", action: Action, aids: Aids, /) -> ActionResult:
-        """Do it.
-
-        Raises:
-            ToolFailure: it could not be done; part of a sentence, or a whole one.
-            playwright.async_api.Error: the same, in Playwright's words.
-        """
-        ...
+_RESPONSE_SECONDS = 5.0
+# A navigation that is broken off may be a download, whose event comes a moment later.
+_DOWNLOAD_SECONDS = 0.5
+_LOAD_MILLISECONDS = 5_000
+_NEW_TAB_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fittings:
-    """What all windows have in common."""
+class WindowResources:
+    """What all windows share."""
 
     settings: BrowserSettings
     resolve: EgressResolver
-    sight: Sight
-    acts: Mapping[ActionName, Act]
+    observer: PageObserver
     fork_server: ForkServer
-    """Reads pages into Markdown."""
+    """Converts pages to Markdown."""
     downloads: Path
-    """A folder for files that nobody else keeps."""
-    storage: Storage | None = None
-    """Where cookies and local storage are kept, if they are."""
+    """The folder for files that `PageServices.save_file` does not take."""
+    overrides: Mapping[ActionName, ActionFunction] = field(default_factory=dict)
+    """Functions of a backend that replace the registered ones."""
 
 
-class Window:
+@dataclass(frozen=True, slots=True)
+class ActionStart:
+    """The state of a window before an action."""
+
+    tab: OpenTab
+    last_tab: int
+    announced: int
+    begun: int
+    broken_off: int
+
+
+class BrowserWindow:
     """An open context. Made by `open_window`; its parts are for the actions."""
 
-    def __init__(self, context: "BrowserContext", fittings: Fittings) -> None:
-        settings = fittings.settings
+    def __init__(self, context: "BrowserContext", resources: WindowResources) -> None:
+        settings = resources.settings
         self.context = context
-        self.fittings = fittings
+        self.resources = resources
         self.settings = settings
-        self.notices = Notices()
-        self.traffic = Traffic(context)
-        self.dialogs = Dialogs(context, settings.dialogs, self.notices)
-        self.downloads = Downloads(
-            context, fittings.downloads, settings.max_download_bytes, settings.timeout_seconds
+        self.notices = PageNotices()
+        self.traffic = PageTraffic(context)
+        self.dialogs = PageDialogs(context, settings.dialogs, self.notices)
+        self.downloads = PageDownloads(
+            context, resources.downloads, settings.max_download_bytes, settings.timeout_seconds
         )
-        self.tabs = Tabs(context, self.notices, self.downloads.watch)
+        self.tabs = OpenTabs(context, self.notices, self.downloads.watch)
         self.dialogs.devtools = self.tabs.devtools
-        self.seen: Look | None = None
-        """The last look, whichever tab it was of."""
-        self.seen_tab: Tab | None = None
+        self.observation: PageObservation | None = None
+        """The last observation, of any tab."""
+        self.observed_tab: OpenTab | None = None
         self.ended = asyncio.Event()
-        """Set when it is closed, or its browser is gone."""
+        """Set when the window is closed or its browser ended."""
         context.on("close", self._closed)
 
     @property
     def action_milliseconds(self) -> float:
-        """How long an element may take to be acted on."""
+        """The time limit for an action on one element."""
         return self.settings.action_seconds * 1000
 
     async def find(self, index: int) -> "ElementHandle":
-        """The element of that index in the current tab, as it was shown last; raises `BrowserError`."""
-        if self.seen is None:
+        """Return the element at `index` of the last observation, if it is of the current tab.
+
+        Raises:
+            BrowserError: there is no such element, or it has changed since.
+        """
+        if self.observation is None:
             raise BrowserError(f"Element with index {index} not found: the page was not looked at yet.")
-        if self.seen_tab is not await self.tabs.current():
+        if self.observed_tab is not await self.tabs.current():
             raise BrowserError(
                 f"Element with index {index} not found: another tab is shown now; look at the current state."
             )
-        return await self.fittings.sight.find(self.seen, index)
+        return await self.resources.observer.find(self.observation, index)
 
-    async def check(self, tab: Tab) -> bool:
-        """Whether the page of `tab` answers within five seconds; one that does not is replaced."""
+    async def is_responsive(self, tab: OpenTab) -> bool:
+        """Return whether the page of `tab` answers within five seconds; mark the tab as broken if not."""
         from playwright.async_api import Error
 
         with suppress(Error, TimeoutError):
-            async with asyncio.timeout(_ANSWER_SECONDS):
+            async with asyncio.timeout(_RESPONSE_SECONDS):
                 await tab.page.evaluate("0")
                 return True
         tab.is_broken = True
         return False
 
-    async def clear(self, tab: Tab, aids: Aids, at: tuple[float, float] | None = None) -> bool:
-        """Get out of the way what covers the page of `tab`, or its point `at`; whether anything was done."""
+    async def clear_overlays(
+        self, tab: OpenTab, services: PageServices, at: tuple[float, float] | None = None
+    ) -> bool:
+        """Clear what covers the page of `tab`, or its point `at`; return whether anything was cleared."""
         if not self.settings.obstacles:
             return False
-        told = await tab.clearing.clear(aids.choose, at=at)
-        for notice in told:
+        notices = await tab.clearer.clear(services.choose, at=at)
+        for notice in notices:
             self.notices.add(notice)
-        return bool(told)
+        return bool(notices)
+
+    def start_action(self, tab: OpenTab) -> ActionStart:
+        """Record the state before an action in `tab`."""
+        self.traffic.failure = None
+        self.downloads.begun.clear()
+        tabs, traffic = self.tabs, self.traffic
+        return ActionStart(tab, tabs.last_id, tabs.announced, traffic.begun, traffic.broken_off)
+
+    async def finish_action(
+        self, start: ActionStart, services: PageServices, text: str, *, catch_up: bool = True
+    ) -> ActionResult:
+        """Wait for what the action began, follow a new tab and save downloads; `text` begins the result.
+
+        Args:
+            catch_up: wait for events that the page has already sent.
+        """
+        if catch_up:
+            await start.tab.catch_up()
+        await self._settle(start)
+        texts = [text]
+        downloads: list[Path] = []
+        await self.downloads.finish()
+        for outcome in await self.downloads.save(services):
+            texts.append(outcome.text)
+            downloads += [outcome.path] if outcome.path else []
+        if opened := await self._follow_new_tab(start):
+            texts.append(opened)
+        elif start.tab.page.is_closed():
+            texts.append("The tab was closed")
+        if self.traffic.failure is not None and not downloads:
+            texts.append(explain_unopened(*self.traffic.failure))
+        return ActionResult(" - ".join(texts), downloads=tuple(downloads))
+
+    async def wait_for_download(self) -> bool:
+        """Return whether a download begins within half a second."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DOWNLOAD_SECONDS):
+                await self.downloads.begun.wait()
+        return self.downloads.begun.is_set()
 
     async def aclose(self) -> None:
-        """Close the context; what cannot be closed has gone with its browser."""
+        """Close the context. An error while closing means that the browser has ended, and is ignored."""
         from playwright.async_api import Error
 
         self.ended.set()
@@ -154,20 +172,46 @@ class Window:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.context.close()
 
+    async def _settle(self, start: ActionStart) -> None:
+        traffic, tabs = self.traffic, self.tabs
+        if traffic.begun > start.begun:
+            await traffic.settle(start.tab.page, start.begun, self.settings.timeout_seconds)
+        if tabs.announced > start.announced:
+            await tabs.wait_for_new(start.last_tab, _NEW_TAB_SECONDS)
+        if traffic.broken_off > start.broken_off:
+            await self.wait_for_download()
+
+    async def _follow_new_tab(self, start: ActionStart) -> str:
+        from playwright.async_api import Error
+
+        opened = [tab for tab in self.tabs.newer_than(start.last_tab) if not tab.page.is_closed()]
+        if not opened:
+            return ""
+        tab = opened[-1]
+        self.tabs.switch(tab.tab_id)
+        with suppress(Error):  # it is slow, or closed again: the next observation shows which
+            await tab.page.wait_for_load_state("domcontentloaded", timeout=_LOAD_MILLISECONDS)
+        return f"Opened new tab {tab.tab_id} with {to_one_line(tab.page.url, 300)}"
+
     def _closed(self, _: "BrowserContext") -> None:
         self.ended.set()
 
 
 async def open_window(
-    contexts: Contexts, fittings: Fittings, state: Mapping[str, Any] | None = None
-) -> Window:
-    """Open a window and fit it out; raises Playwright's errors and `BrowserError`.
+    contexts: ContextSource, resources: WindowResources, state: Mapping[str, Any] | None = None
+) -> BrowserWindow:
+    """Open a window.
 
-    `state` is what `BrowserContext.storage_state` gave; one that Chromium does not take is left out.
+    Args:
+        state: the result of `BrowserContext.storage_state`; ignored if Chromium does not accept it.
+
+    Raises:
+        BrowserError: there is no browser.
+        playwright.async_api.Error: it ended.
     """
     from playwright.async_api import Error
 
-    settings = fittings.settings
+    settings = resources.settings
     size = {"width": settings.viewport_width, "height": settings.viewport_height}
     options: dict[str, Any] = {"viewport": size, "accept_downloads": True}
     try:
@@ -176,6 +220,16 @@ async def open_window(
         if state is None:
             raise
         context = await contexts.new_context(**options)
-    window = Window(context, fittings)
-    await context.add_init_script(fittings.sight.recorder())
+    window = BrowserWindow(context, resources)
+    await context.add_init_script(resources.observer.recorder())
     return window
+
+
+async def page_script(name: str) -> str:
+    """Return the JavaScript function in `scripts/{name}.js`."""
+    return await asyncio.to_thread(_read_script, name)
+
+
+@cache
+def _read_script(name: str) -> str:
+    return (files("maniple.browser.drivers") / "scripts" / f"{name}.js").read_text(encoding="utf-8")

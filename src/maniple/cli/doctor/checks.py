@@ -16,7 +16,7 @@ from rich.text import Text
 
 from maniple.agents import build_roles
 from maniple.browser import open_browser_if_any
-from maniple.browser.executable import find_executable
+from maniple.browser.launch import find_executable
 from maniple.capabilities.extensions import load_capabilities, own_tools, skills_offer
 from maniple.capabilities.mcp import open_one_by_one
 from maniple.cli.mcp import silence_server_logs

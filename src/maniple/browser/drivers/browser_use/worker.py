@@ -1,9 +1,9 @@
-"""The process that browser-use runs in: it looks, clicks and types as it is told, one line of JSON at a time.
+"""The process that browser-use runs in: it observes, clicks and types; a request is one line of JSON.
 
-A program of its own, of the standard library and browser-use alone. In the server's process that would
-read `.env` into the environment, patch asyncio, and hold up everybody while it counts a large page (seconds).
-Used are its view of a page and its ways to click and to type; what else it does by itself (dialogs,
-downloads, tabs, permissions) is left to Playwright, which drives the same Chromium.
+A program of its own that uses the standard library and browser-use alone. In the server's process,
+browser-use would read `.env` into the environment, patch asyncio and block the loop for seconds on a large
+page. Only its view of a page, its clicks and its typing are used; dialogs, downloads, tabs and permissions
+are left to Playwright, which drives the same Chromium.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from browser_use.browser.watchdogs.default_action_watchdog import (  # type: ign
 from browser_use.dom.service import DomService  # type: ignore[import-not-found]
 from browser_use.dom.views import NodeType  # type: ignore[import-not-found]
 
-_MOST_ROWS = 4_000
-_CHARACTERS = 500
+_MAX_ROWS = 4_000
+_MAX_CHARACTERS = 500
 _KNOWN_BY = ("type", "role", "name", "id", "href", "aria-label", "title", "alt", "placeholder")
 _NAMED_BY = ("aria-label", "placeholder", "title", "alt", "name", "id")
-# What an element is to a person, and a mark on it for Playwright to find, in one step of the page.
+# Describes an element, and marks it for Playwright to find, in one step of the page.
 _SEEN = """function(keys, mark) {
     if (mark) this.setAttribute(mark, "");
     return JSON.stringify([this.isConnected, this.localName, keys.map(key => this.getAttribute(key)),
@@ -35,11 +35,11 @@ _SEEN = """function(keys, mark) {
 
 
 class ChangedError(Exception):
-    """An element is no longer what was shown."""
+    """An element has changed since it was shown."""
 
 
 class Worker:
-    """Does what it is asked to in the Chromium at `url`, whose windows have so many CSS pixels."""
+    """Serves requests about the Chromium at `url`, whose windows have so many CSS pixels."""
 
     def __init__(self, url: str, width: int, height: int) -> None:
         self._session = BrowserSession(
@@ -50,7 +50,7 @@ class Worker:
                 chromium_sandbox=False,
                 enable_default_extensions=False,
                 highlight_elements=False,
-                # It would give them a size of its own.
+                # Without it browser-use sets a size of its own.
                 viewport={"width": width, "height": height},
             )
         )
@@ -58,26 +58,28 @@ class Worker:
         self._look = ""
 
     async def connect(self) -> None:
-        """Connect, without the helpers that it starts with a browser of its own."""
+        """Connect without the helpers that browser-use starts with its own browser."""
         await self._session.connect(self._session.cdp_url)
         DefaultActionWatchdog.model_rebuild()
-        self._hands = DefaultActionWatchdog(event_bus=self._session.event_bus, browser_session=self._session)
+        self._watchdog = DefaultActionWatchdog(
+            event_bus=self._session.event_bus, browser_session=self._session
+        )
 
     async def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Do what a line asks for."""
+        """Return the answer to a request."""
         match asked["what"]:
             case "look":
                 return await self._looked(asked["target"], asked["look"])
             case "click":
                 node = await self._element(asked)
                 return {
-                    "refused": (await self._hands._click_element_node_impl(node) or {}).get(
+                    "refused": (await self._watchdog._click_element_node_impl(node) or {}).get(
                         "validation_error"
                     )
                 }
             case "type":
                 node = await self._element(asked)
-                await self._hands._input_text_element_node_impl(
+                await self._watchdog._input_text_element_node_impl(
                     node, asked["text"], clear=True, is_sensitive=True
                 )
                 return {}
@@ -91,7 +93,7 @@ class Worker:
         tree = (await ask.Page.getFrameTree(session_id=session_id))["frameTree"]
         sizes = await ask.Page.getLayoutMetrics(session_id=session_id)
         window, whole = sizes["cssVisualViewport"], sizes["cssContentSize"]
-        # What paints over what takes it time that grows with the square of the page: 23 s for 3,000 controls.
+        # Paint order filtering is quadratic: 23 s for 3,000 controls.
         service = DomService(self._session, cross_origin_iframes=True, paint_order_filtering=False)
         state, _, _ = await service.get_serialized_dom_tree()
         self._shown, self._look = [], look
@@ -109,7 +111,7 @@ class Worker:
     def _rows(self, root: Any, window: tuple[float, float]) -> Iterator[dict[str, Any]]:
         rows = 0
         waiting = [(root, False)]
-        while waiting and rows < _MOST_ROWS:
+        while waiting and rows < _MAX_ROWS:
             node, is_named = waiting.pop()
             own = node.original_node
             is_control = node.is_interactive and own.node_type == NodeType.ELEMENT_NODE
@@ -124,7 +126,7 @@ class Worker:
                 and own.node_value.strip()
             ):
                 rows += 1
-                yield {"text": own.node_value[:_CHARACTERS], "seen": _is_in(own.parent_node, window)}
+                yield {"text": own.node_value[:_MAX_CHARACTERS], "seen": _is_in(own.parent_node, window)}
 
     def _control(self, node: Any, window: tuple[float, float]) -> dict[str, Any]:
         attributes = node.attributes or {}
@@ -135,15 +137,15 @@ class Worker:
             "tag": node.tag_name,
             "type": attributes.get("type", ""),
             "role": attributes.get("role", ""),
-            "name": (accessible or _text_of(node) or _first(attributes))[:_CHARACTERS],
+            "name": (accessible or _text_of(node) or _first(attributes))[:_MAX_CHARACTERS],
             "value": ""
             if attributes.get("type") == "password"
-            else attributes.get("value", "")[:_CHARACTERS],
+            else attributes.get("value", "")[:_MAX_CHARACTERS],
             "seen": _is_in(node, window),
         }
 
     async def _element(self, asked: dict[str, Any], mark: str = "") -> Any:
-        """The element shown at a place, if it still is what it was."""
+        """Return the element of a request if it has not changed since."""
         if asked["look"] != self._look or not 0 <= asked["place"] < len(self._shown):
             raise ChangedError
         node = self._shown[asked["place"]]
@@ -159,7 +161,7 @@ class Worker:
                 "arguments": [{"value": list(_KNOWN_BY)}, {"value": mark}],
             }
             seen = await ask.Runtime.callFunctionOn(params=call, session_id=session_id)
-        except RuntimeError as error:  # it has gone
+        except RuntimeError as error:  # it is gone
             raise ChangedError from error
         attributes = node.attributes or {}
         known = [True, node.tag_name, [attributes.get(key) for key in _KNOWN_BY], _text_of(node)]
@@ -188,25 +190,25 @@ def _is_in(node: Any, window: tuple[float, float]) -> bool:
 
 
 async def _serve(worker: Worker, out: Any) -> None:
-    def tell(line: dict[str, Any]) -> None:
+    def send(line: dict[str, Any]) -> None:
         out.write(json.dumps(line) + "\n")
         out.flush()
 
     await worker.connect()
-    tell({"id": 0})
+    send({"id": 0})
     while line := await asyncio.to_thread(sys.stdin.readline):
         asked = json.loads(line)
         try:
-            tell({"id": asked["id"], **await worker.answer(asked)})
+            send({"id": asked["id"], **await worker.answer(asked)})
         except ChangedError:
-            tell({"id": asked["id"], "changed": True})
-        except Exception as error:  # noqa: BLE001 - browser-use raises whatever it meets; it is told and goes on
-            tell({"id": asked["id"], "failed": f"{error}"[:_CHARACTERS]})
+            send({"id": asked["id"], "changed": True})
+        except Exception as error:  # noqa: BLE001 - browser-use raises many types; all are reported
+            send({"id": asked["id"], "failed": f"{error}"[:_MAX_CHARACTERS]})
 
 
 if __name__ == "__main__":
-    # What browser-use prints must not come between the answers.
+    # Output of browser-use must not come between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     asyncio.run(_serve(Worker(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])), answers))
-    os._exit(0)  # its own threads and sockets would linger
+    os._exit(0)  # do not wait for its threads and sockets

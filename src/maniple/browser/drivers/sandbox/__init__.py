@@ -1,5 +1,1 @@
-"""A browser inside a sandbox, over the HTTP API that OpenManus's sandbox tool speaks."""
-
-from maniple.browser.drivers.sandbox.browser import SandboxBrowser
-
-__all__ = ["SandboxBrowser"]
+"""The backend `sandbox`: the browser of a sandbox over HTTP. Loaded only when the settings name it."""

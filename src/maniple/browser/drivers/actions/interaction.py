@@ -1,0 +1,460 @@
+"""Actions on what a page shows: clicking, filling in fields, scrolling and pressing keys."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from maniple.browser.actions import (
+    MASK,
+    Action,
+    ActionResult,
+    ElementIndex,
+    Keys,
+    ScrollPixels,
+    Text,
+    action,
+    success_text,
+)
+from maniple.browser.arguments import parse_keys
+from maniple.browser.drivers.failures import (
+    PAGE_STUCK,
+    ActionFailedError,
+    covering_tag,
+    explain_untouched,
+    first_line,
+    has_crashed,
+    has_ended,
+    is_delivered,
+)
+from maniple.browser.drivers.tabs import OpenTab
+from maniple.browser.drivers.window import BrowserWindow, page_script
+from maniple.browser.listing import to_one_line
+from maniple.browser.page import PageServices
+from maniple.errors import BrowserError
+
+if TYPE_CHECKING:
+    from playwright.async_api import ElementHandle, Frame
+
+_CLICK_ATTEMPTS = 3
+# Short, because an element that is waited for may have become another one by the time of the click.
+_FIRST_CLICK_MILLISECONDS = 150.0
+_CLICK_MILLISECONDS = 500.0
+
+_MAX_TEXT_CHARACTERS = 100_000
+# Types of fields that take a value as a whole, with an example of its format.
+_VALUE_FORMATS = {
+    "date": "2026-11-22",
+    "time": "18:30",
+    "datetime-local": "2026-11-22T18:30",
+    "month": "2026-11",
+    "week": "2026-W47",
+    "color": "#1e90ff",
+    "range": "a number",
+    "number": "a number",
+}
+_CLICKED_TYPES = frozenset({"checkbox", "radio", "button", "submit", "reset", "image"})
+_KIND = """element => {
+    const tag = element.localName;
+    const type = tag === "input" ? element.type : "";
+    return {tag, type, editable: element.isContentEditable || tag === "textarea" || tag === "input"};
+}"""
+_HAS_FOCUS = "element => element.getRootNode().activeElement === element"
+_FIELD = "input:not([type=hidden]), textarea, [contenteditable]:not([contenteditable=false])"
+
+_MAX_FRAMES = 30
+_MAX_FRAME_DEPTH = 5
+
+_MAX_KEYS_CHARACTERS = 10_000
+_IS_PASSWORD_FOCUSED = """() => {
+    let element = document.hasFocus() ? document.activeElement : null;
+    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    return element?.localName === "input" && element.type === "password";
+}"""
+
+
+class ClickAction(Action):
+    index: ElementIndex
+
+
+class InputAction(Action):
+    may_be_empty = frozenset({"text"})
+
+    index: ElementIndex
+    text: Text
+    """"" empties the field."""
+
+
+class ScrollAction(Action):
+    scroll_amount: ScrollPixels | None = None
+    """CSS pixels; default: the height of the window."""
+
+
+class ScrollToTextAction(Action):
+    text: Text
+
+
+class KeysAction(Action):
+    keys: Keys
+
+
+@action(
+    "click_element",
+    ClickAction,
+    kind="move",
+    line="element",
+    prompt="click_element (index)",
+    done="Clicked element at index {index}",
+)
+async def click_element(window: BrowserWindow, action: ClickAction, services: PageServices) -> ActionResult:
+    """Click an element. An overlay that covers it is cleared once."""
+    start = window.start_action(await window.tabs.current())
+    handle = await window.find(action.index)
+    # An element in view that takes the click now is the one that was shown; all others are waited for first.
+    if not (
+        await _is_in_view(window, handle)
+        and await _clicked_in_time(window, start.tab, handle, _FIRST_CLICK_MILLISECONDS)
+    ):
+        await _click_when_ready(window, start.tab, action.index, services)
+    return await window.finish_action(start, services, success_text(action))
+
+
+async def _click_when_ready(window: BrowserWindow, tab: OpenTab, index: int, services: PageServices) -> None:
+    for _ in range(_CLICK_ATTEMPTS - 1):
+        handle = await _ready_handle(window, tab, index, services)
+        if await _clicked_in_time(window, tab, handle, _CLICK_MILLISECONDS):
+            return
+    await click_handle(window, tab, await _ready_handle(window, tab, index, services), _CLICK_MILLISECONDS)
+
+
+async def click_handle(
+    window: BrowserWindow, tab: OpenTab, handle: "ElementHandle", milliseconds: float | None = None
+) -> None:
+    """Click an element within a time; default: the time limit of an action.
+
+    Raises:
+        ActionFailedError: the element did not take the click.
+        playwright.async_api.Error: the page crashed or the browser ended.
+    """
+    from playwright.async_api import Error
+
+    try:
+        await handle.click(timeout=milliseconds or window.action_milliseconds, no_wait_after=True)
+    except Error as error:
+        if not await _was_clicked(window, tab, error):
+            raise await explain_failure(window, tab, error) from error
+
+
+async def _clicked_in_time(
+    window: BrowserWindow, tab: OpenTab, handle: "ElementHandle", milliseconds: float
+) -> bool:
+    """Click; return whether the time was enough."""
+    from playwright.async_api import TimeoutError as TooSlow
+
+    try:
+        await click_handle(window, tab, handle, milliseconds)
+    except ActionFailedError as error:
+        if not isinstance(error.__cause__, TooSlow) or tab.is_broken:
+            raise
+        return False
+    return True
+
+
+async def _is_in_view(window: BrowserWindow, handle: "ElementHandle") -> bool:
+    box = await handle.bounding_box()
+    return (
+        box is not None
+        and min(box["x"], box["y"]) >= 0
+        and box["x"] + box["width"] <= window.settings.viewport_width
+        and box["y"] + box["height"] <= window.settings.viewport_height
+    )
+
+
+async def _ready_handle(
+    window: BrowserWindow, tab: OpenTab, index: int, services: PageServices
+) -> "ElementHandle":
+    """Wait until a click would reach the element; return it if it is still the one that was shown."""
+    from playwright.async_api import Error
+
+    handle = await window.find(index)
+    box = await handle.bounding_box()
+    try:
+        await _try_click(window, handle)
+    except Error as error:
+        if not covering_tag(error) or not await _uncover(window, tab, handle, services):
+            raise await explain_failure(window, tab, error) from error
+        handle = await window.find(index)
+        await _require_clickable(window, tab, handle)
+    if await handle.bounding_box() != box:
+        # It was scrolled into view, at which virtual lists reuse their rows for other items.
+        await _require_clickable(window, tab, handle)
+    return await window.find(index)
+
+
+async def _try_click(window: BrowserWindow, handle: "ElementHandle") -> None:
+    await handle.click(trial=True, timeout=window.action_milliseconds)
+
+
+async def _require_clickable(window: BrowserWindow, tab: OpenTab, handle: "ElementHandle") -> None:
+    from playwright.async_api import Error
+
+    try:
+        await _try_click(window, handle)
+    except Error as error:
+        raise await explain_failure(window, tab, error) from error
+
+
+async def _uncover(
+    window: BrowserWindow, tab: OpenTab, handle: "ElementHandle", services: PageServices
+) -> bool:
+    box = await handle.bounding_box()
+    if box is None:
+        return False
+    at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    return await window.clear_overlays(tab, services, at=at)
+
+
+async def _was_clicked(window: BrowserWindow, tab: OpenTab, error: Exception) -> bool:
+    """Return whether the click itself closed the tab, or its effects kept the page from answering in time."""
+    if has_ended(error):
+        return tab.page.is_closed()
+    if not is_delivered(error):
+        return False
+    if not window.dialogs.have_come and not await window.is_responsive(tab):
+        raise ActionFailedError(PAGE_STUCK) from error
+    return True
+
+
+async def explain_failure(window: BrowserWindow, tab: OpenTab, error: Exception) -> Exception:
+    """Return the exception to raise for an element that did not take an action."""
+    if has_ended(error) or has_crashed(error):
+        return error
+    if "Timeout" in str(error) and not await window.is_responsive(tab):
+        return ActionFailedError(PAGE_STUCK)
+    return ActionFailedError(explain_untouched(error, window.settings.action_seconds))
+
+
+@action(
+    "input_text",
+    InputAction,
+    kind="input",
+    line="element",
+    prompt='input_text (index, text): replaces what is there, "" empties it',
+    done="Input '{text}' into element at index {index}",
+    types_into="element",
+)
+async def input_text(window: BrowserWindow, action: InputAction, services: PageServices) -> ActionResult:
+    """Replace the text of a field; for a file field or a button that asked for a file, it is a path."""
+    text = action.text[:_MAX_TEXT_CHARACTERS]
+    start = window.start_action(await window.tabs.current())
+    handle = await window.find(action.index)
+    kind = await handle.evaluate(_KIND)
+    if kind["type"] == "file" or (start.tab.chooser is not None and not kind["editable"]):
+        await _give_file(start.tab, handle if kind["type"] == "file" else None, text, services)
+        return await window.finish_action(start, services, success_text(action))
+    await _fill(window, start.tab, handle, kind, text)
+    if kind["type"] == "password":
+        result = success_text(action.model_copy(update={"text": MASK}))
+    else:
+        result = success_text(action) + await _changed_value(handle, text)
+    return await window.finish_action(start, services, result, catch_up=False)
+
+
+async def _fill(
+    window: BrowserWindow, tab: OpenTab, handle: "ElementHandle", kind: dict[str, Any], text: str
+) -> None:
+    from playwright.async_api import Error
+
+    if kind["tag"] == "select":
+        raise ActionFailedError("it is a dropdown; use select_dropdown_option")
+    if kind["type"] in _CLICKED_TYPES:
+        raise ActionFailedError(f"it is a {kind['type']}; use click_element")
+    field = handle if kind["editable"] else await handle.query_selector(_FIELD)
+    if field is None:
+        raise ActionFailedError("it is no field; click it, then use send_keys if it takes keys")
+    value_format = _VALUE_FORMATS.get(kind["type"])
+    # The last character is typed by its key: some pages listen for nothing else.
+    last_key = text[-1:] if value_format is None and text[-1:].isprintable() else ""
+    try:
+        await _put(window, tab, field, text, last_key)
+        is_taken = value_format is None or _is_accepted(text, await field.input_value())
+    except Error as error:
+        if value_format is None or "Timeout" in str(error):
+            raise await explain_failure(window, tab, error) from error
+        is_taken = False
+    if not is_taken:
+        raise ActionFailedError(
+            f"a field of type {kind['type']} does not take '{text}'; write it as {value_format}"
+        )
+
+
+async def _put(window: BrowserWindow, tab: OpenTab, field: "ElementHandle", text: str, last_key: str) -> None:
+    await field.fill(text.removesuffix(last_key), timeout=window.action_milliseconds)
+    if not last_key:
+        return
+    if await field.evaluate(_HAS_FOCUS):
+        await tab.page.keyboard.type(last_key)
+    else:  # the page moved the focus to another field, or replaced this one
+        await field.fill(text, timeout=window.action_milliseconds)
+
+
+async def _changed_value(handle: "ElementHandle", text: str) -> str:
+    """Return what to add to the result when the field changed the text; "" when it did not."""
+    from playwright.async_api import Error
+
+    with suppress(Error):  # it is gone, or has no value
+        value = await handle.input_value()
+        if " ".join(value.split()) != " ".join(text.split()):
+            return f" - the field holds '{to_one_line(value, 200)}' now"
+    return ""
+
+
+def _is_accepted(text: str, value: str) -> bool:
+    # After a value that it does not understand, a date field is empty and a colour field black.
+    return bool(value) == bool(text) and (value != "#000000" or text.lower() in ("black", value))
+
+
+async def _give_file(tab: OpenTab, field: "ElementHandle | None", path: str, services: PageServices) -> None:
+    from playwright.async_api import Error
+
+    if services.open_file is None:
+        raise ActionFailedError("no file can be given to pages here")
+    file = await services.open_file(path)
+    chooser, tab.chooser = tab.chooser, None
+    try:
+        if field is not None:
+            await field.set_input_files(file)
+        elif chooser is not None:
+            await chooser.set_files(file)
+    except Error as error:
+        if has_ended(error) or has_crashed(error):
+            raise
+        raise ActionFailedError(first_line(error)) from error
+
+
+@action(
+    "scroll_down",
+    ScrollAction,
+    kind="move",
+    line="scrolling",
+    prompt="scroll_down (scroll_amount in pixels; without it one window)",
+)
+async def scroll_down(window: BrowserWindow, action: ScrollAction, services: PageServices) -> ActionResult:
+    """Scroll down."""
+    return await _scroll(window, action, services, 1)
+
+
+@action("scroll_up", ScrollAction, kind="move", line="scrolling", prompt="scroll_up (likewise)")
+async def scroll_up(window: BrowserWindow, action: ScrollAction, services: PageServices) -> ActionResult:
+    """Scroll up."""
+    return await _scroll(window, action, services, -1)
+
+
+async def _scroll(
+    window: BrowserWindow, action: ScrollAction, services: PageServices, direction: int
+) -> ActionResult:
+    start = window.start_action(await window.tabs.current())
+    page = start.tab.page
+    pixels = window.settings.viewport_height if action.scroll_amount is None else action.scroll_amount
+    moved = await _scrolled_pixels(page.main_frame, direction * pixels)
+    result = f"Scrolled {'down' if direction > 0 else 'up'} by {pixels} pixels"
+    if moved is None:
+        # Maps and canvases follow the wheel.
+        await page.mouse.move(window.settings.viewport_width / 2, window.settings.viewport_height / 2)
+        await page.mouse.wheel(0, direction * pixels)
+        result += " - Nothing on this page scrolls; the wheel was turned over its middle"
+    elif moved < pixels - 1:
+        result += f" - Only {moved}: the {'end' if direction > 0 else 'beginning'} is reached"
+    return await window.finish_action(start, services, result)
+
+
+async def _scrolled_pixels(frame: "Frame", pixels: int) -> int | None:
+    """Scroll by `pixels`; return by how many the page moved, None when no part of it scrolls."""
+    for _ in range(_MAX_FRAME_DEPTH):
+        moved = await frame.evaluate(await page_script("scroll"), pixels)
+        if moved != "frame":
+            return moved if isinstance(moved, int) else None
+        inner = await _middle_frame(frame)
+        if inner is None:
+            return None
+        frame = inner
+    return None
+
+
+async def _middle_frame(frame: "Frame") -> "Frame | None":
+    handle = await frame.evaluate_handle("() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)")
+    element = handle.as_element()
+    return await element.content_frame() if element else None
+
+
+@action(
+    "scroll_to_text",
+    ScrollToTextAction,
+    kind="move",
+    line="scrolling",
+    prompt="scroll_to_text (text)",
+    done="Scrolled to text: '{text}'",
+)
+async def scroll_to_text(
+    window: BrowserWindow, action: ScrollToTextAction, services: PageServices
+) -> ActionResult:
+    """Scroll to the first visible occurrence of a text."""
+    from playwright.async_api import Error
+
+    start = window.start_action(await window.tabs.current())
+    try:
+        is_found = await _scroll_into_view(window, start.tab, action.text)
+    except Error as error:
+        if has_ended(error) or has_crashed(error):
+            raise
+        raise BrowserError(f"Failed to scroll to text: {first_line(error)}") from error
+    if not is_found:
+        raise BrowserError(
+            f"Failed to scroll to text: '{action.text}' is not on this page as far as it is loaded; "
+            "scroll down for more, or look for other words"
+        )
+    return await window.finish_action(start, services, success_text(action))
+
+
+async def _scroll_into_view(window: BrowserWindow, tab: OpenTab, text: str) -> bool:
+    for frame in tab.page.frames[:_MAX_FRAMES]:
+        matches: Any = frame.get_by_text(text).filter(visible=True)
+        if await matches.count():
+            await matches.first.scroll_into_view_if_needed(timeout=window.action_milliseconds)
+            return True
+    return False
+
+
+@action(
+    "send_keys",
+    KeysAction,
+    kind="input",
+    line="keyboard",
+    prompt="send_keys (keys), such as Enter, Escape, Control+A, or plain text",
+    done="Sent keys: {keys}",
+    types_into="focus",
+)
+async def send_keys(window: BrowserWindow, action: KeysAction, services: PageServices) -> ActionResult:
+    """Press a chord or named keys, or type a text where the focus is."""
+    keys = action.keys[:_MAX_KEYS_CHARACTERS]
+    start = window.start_action(await window.tabs.current())
+    keyboard = start.tab.page.keyboard
+    result = success_text(action)
+    if (presses := parse_keys(keys)) is not None:
+        for press in presses:
+            await keyboard.press(press)
+    else:
+        if await _is_password_focused(start.tab):
+            result = success_text(action.model_copy(update={"keys": MASK}))
+        await keyboard.type(keys)
+    return await window.finish_action(start, services, result)
+
+
+async def _is_password_focused(tab: OpenTab) -> bool:
+    from playwright.async_api import Error
+
+    for frame in tab.page.frames:
+        try:
+            if await frame.evaluate(_IS_PASSWORD_FOCUSED):
+                return True
+        except Error:  # the frame is gone
+            continue
+    return False

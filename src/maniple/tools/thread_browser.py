@@ -1,0 +1,167 @@
+"""The browser as agents use it: the tabs of the current thread, and the services that its pages need."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from maniple.browser import Action, ActionResult, Browser, BrowserState, FoundPage, Page, PageServices
+from maniple.errors import FileError
+from maniple.sandbox import Workspace, Workspaces
+from maniple.sandbox.workspaces import clean_file_name
+from maniple.search import SearchProvider
+from maniple.tools.evidence import source_line
+from maniple.tools.run_context import thread_key
+
+MAX_THREADS = 256
+"""The last state of so many threads is stored; it is fetched again for others."""
+DOWNLOADS = "downloads"
+_MAX_RESULTS = 10
+_CHUNK_BYTES = 1024 * 1024
+_MAX_SAME_NAME = 1_000
+
+
+class PageModel(Protocol):
+    """A model that helps with the content of pages."""
+
+    async def extract(self, goal: str, markdown: str) -> str:
+        """Return what of a page answers the goal; "" for nothing."""
+        ...
+
+    async def choose(self, text: str, ways: tuple[str, ...], picture: bytes | None) -> int | None:
+        """Return the position of the way to dismiss an overlay with this text; None for no way."""
+        ...
+
+
+PAGE_MODEL: ContextVar[PageModel | None] = ContextVar("maniple_reader", default=None)
+"""The model of the agent that acts: agents of a thread share its tabs, but not their models."""
+
+
+class ThreadBrowser:
+    """Gives each call the page of its own thread."""
+
+    def __init__(self, browser: Browser, services: PageServices | None = None) -> None:
+        self._browser = browser
+        self._services = replace(services or PageServices(), extract=self._extract, choose=self._choose)
+        self._states: OrderedDict[str, BrowserState] = OrderedDict()
+
+    async def observe(self, *, screenshot: bool) -> BrowserState:
+        """Observe the current tab; raises `BrowserError`."""
+        self._states.pop(thread_key(), None)
+        state = await (await self._page()).observe(screenshot=screenshot)
+        self._states[thread_key()] = state
+        if len(self._states) > MAX_THREADS:
+            self._states.popitem(last=False)
+        return state
+
+    async def act(self, action: Mapping[str, Any] | Action) -> ActionResult:
+        """Perform an action; raises `BrowserError` with a text for the model."""
+        return await (await self._page()).act(action)
+
+    def last_state(self) -> BrowserState | None:
+        """Return the last state of this thread, which may have changed since."""
+        return self._states.get(thread_key())
+
+    async def _page(self) -> Page:
+        return await self._browser.page(thread_key(), self._services)
+
+    async def _extract(self, goal: str, markdown: str) -> str:
+        """Record the page among the run's sources, and return what of it answers the goal."""
+        model, state = PAGE_MODEL.get(), self.last_state()
+        found = await model.extract(goal, markdown) if model is not None else markdown
+        if not found or state is None:
+            return found
+        return f"{await source_line(state.url, state.title, markdown)}\n\n{found}"
+
+    async def _choose(self, text: str, ways: Sequence[str], picture: bytes | None) -> int | None:
+        model = PAGE_MODEL.get()
+        return await model.choose(text, tuple(ways), picture) if model is not None else None
+
+
+def page_fingerprint(state: BrowserState) -> str:
+    """Return a hash of address, scroll position and content, whichever elements are new."""
+    seen = (state.url, state.scroll_info.pixels_above, state.interactive_elements.replace("*[", "["))
+    return hashlib.blake2s(repr(seen).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def browser_services(
+    search: SearchProvider | None, workspaces: Workspaces | None, upload_folder: Path, *, max_bytes: int
+) -> PageServices:
+    """Return the search, and downloads and uploads in the thread's workspace, as far as these exist.
+
+    A file of at most `max_bytes` is copied to `upload_folder` before its upload: code of the thread may
+    replace its own file at any time, even by a link.
+    """
+    return PageServices(
+        search=None if search is None else _Search(search),
+        save_file=None if workspaces is None else _DownloadSaver(workspaces),
+        open_file=None if workspaces is None else _UploadCopier(workspaces, upload_folder, max_bytes),
+    )
+
+
+class _Search:
+    def __init__(self, provider: SearchProvider) -> None:
+        self._provider = provider
+
+    async def __call__(self, query: str) -> Sequence[FoundPage]:
+        hits = await self._provider.search(query, limit=_MAX_RESULTS)
+        return [FoundPage(hit.title, hit.url, hit.content) for hit in hits if hit.url.startswith("http")]
+
+
+class _DownloadSaver:
+    def __init__(self, workspaces: Workspaces) -> None:
+        self._workspaces = workspaces
+
+    async def __call__(self, name: str, temporary: Path) -> str:
+        """Copy a download to an unused name in `downloads/`; return its path."""
+        workspace = await asyncio.to_thread(self._workspaces.open, thread_key())
+        return await asyncio.to_thread(_save, workspace, clean_file_name(name), temporary)
+
+
+class _UploadCopier:
+    def __init__(self, workspaces: Workspaces, folder: Path, max_bytes: int) -> None:
+        self._workspaces = workspaces
+        self._folder = folder
+        self._max_bytes = max_bytes
+
+    async def __call__(self, path: str) -> Path:
+        """Return a copy of a file of the workspace; raises `FileError`."""
+        workspace = await asyncio.to_thread(self._workspaces.open, thread_key())
+        return await asyncio.to_thread(self._copy, workspace, path)
+
+    def _copy(self, workspace: Workspace, path: str) -> Path:
+        with workspace.open(path) as source:
+            size = os.fstat(source.fileno()).st_size
+            if size > self._max_bytes:
+                raise FileError(f"{path!r} has {size} bytes; at most {self._max_bytes} can be uploaded.")
+            copy = Path(tempfile.mkdtemp(dir=self._folder)) / Path(path).name
+            with copy.open("wb") as target:
+                shutil.copyfileobj(source, target, _CHUNK_BYTES)
+        return copy
+
+
+def _save(workspace: Workspace, name: str, temporary: Path) -> str:
+    path = next((one for one in _candidate_paths(name) if workspace.is_missing(one)), None)
+    if path is None:
+        raise FileError(f"There are {_MAX_SAME_NAME} downloads called {name!r}; delete some of them.")
+    with temporary.open("rb") as file:
+        chunks = iter(lambda: file.read(_CHUNK_BYTES), b"")
+        workspace.write_pieces(path, chunks, temporary.stat().st_size)
+    return path
+
+
+def _candidate_paths(name: str) -> Iterator[str]:
+    stem, dot, suffix = name.rpartition(".")
+    yield f"{DOWNLOADS}/{name}"
+    for number in count(2):
+        if number > _MAX_SAME_NAME:
+            return
+        yield f"{DOWNLOADS}/{stem or name}-{number}{dot if stem else ''}{suffix if stem else ''}"
