@@ -44,7 +44,7 @@ async def test_the_last_key_revoked_is_told_with_the_ways_on(tmp_path: Path) -> 
     assert status == 2 and told.startswith("1 key ") and "keys revoke" in told
     told = (await keys("revoke", ids[1]))[1]
     assert "maniple keys add NAME" in told and "maniple keys forget" in told
-    words = "Deleted 2 revoked keys. Clients on this machine need no key now.\n"
+    words = "Deleted 2 revoked keys. Clients on this machine need no key.\n"
     assert await keys("forget") == (0, words)
     assert (await keys("list"))[1] == "There are no API keys. Create one with maniple keys add NAME.\n"
 

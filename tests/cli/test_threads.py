@@ -63,7 +63,7 @@ async def test_conversations_are_listed_and_changed_between(server: OpenAIServer
         await terminal.enter("And now?", r"I am three\.")
         await terminal.enter("/threads", rf"▸  2  {first[:8]}")
         await terminal.enter("/resume 77", "There is no conversation '77'")
-        await terminal.enter("/cancel 1", r'nothing to cancel: "Who else\?" is completed')
+        await terminal.enter("/cancel 1", r'nothing to cancel: "Who else\?" is not running')
         await terminal.enter("/resume", r"› Who else\?\s+I am two\.")
         assert await terminal.leave() == 0
     assert (tmp_path / "one.md").read_text() == "I am *one*.\n"

@@ -163,9 +163,8 @@ async def _forget(settings: "Settings") -> int:
         left = await count_valid_keys(store.keys)
     if left:
         raise WrongUsage(f"{counted(left, 'key')} can still be used. First run maniple keys revoke ID.")
-    Consoles.of_this_process().note(
-        f"Deleted {counted(forgotten, 'revoked key')}. Clients on this machine need no key now."
-    )
+    deleted = f"Deleted {counted(forgotten, 'revoked key')}." if forgotten else "There are no revoked keys."
+    Consoles.of_this_process().note(f"{deleted} Clients on this machine need no key.")
     return 0
 
 

@@ -140,8 +140,11 @@ async def run_slash_command(session: Session, line: str) -> str:
         is_forced = name.endswith("!")
         return await command.run(session, f"! {rest}" if is_forced else rest.strip())
     close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1, cutoff=0.5)
-    guess = f"Did you mean {close[0]}?" if close else "/help lists the commands."
-    return f"Unknown command {name}. {guess} To send a message that begins with /, type a space before it."
+    if close:
+        return f"Unknown command {name}. Did you mean {close[0]}?"
+    return (
+        f"Unknown command {name}. /help lists the commands. To send it as a message, put a space before it."
+    )
 
 
 async def _help(session: Session, rest: str) -> str:
@@ -187,14 +190,14 @@ async def _resume(session: Session, rest: str) -> str:
 
 async def _cancel(session: Session, rest: str) -> str:
     if not rest and session.pending is None:
-        return "Nothing waits for you in this conversation. To cancel a run of another one: /cancel NUMBER."
+        return "Nothing waits for you here. To cancel a run of another conversation, enter /cancel NUMBER."
     found = await session.conversations.find(rest or session.thread_id)
     title = clean(one_line(found.thread.title, _TITLE_CHARACTERS))
     if await session.cancel(found):
         return f'Cancelled: "{title}". Its results so far are kept; you can ask again.'
     if found.state == "in progress":
         return "Another process is running this conversation. Cancel it there with Ctrl-C."
-    return f'There is nothing to cancel: "{title}" is {_state_text(found)}.'
+    return f'There is nothing to cancel: "{title}" is not running ({_state_text(found)}).'
 
 
 async def _team(session: Session, rest: str) -> str:
@@ -273,7 +276,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(
         "/save FILE",
-        "saves the last report as .md, .html, .pdf or .docx; /save! replaces an existing file",
+        "saves the last report (md, html, pdf, docx); /save! overwrites",
         _save,
     ),
     "/quit": SlashCommand("/quit", "quits", _quit),
