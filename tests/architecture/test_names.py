@@ -64,7 +64,6 @@ OPEN_FORBIDDEN: set[str] = {
     "Lane",
     "Look",
     "Places",
-    "Press",
     "Scene",
     "Sequencer",
     "Sight",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from maniple.cli.render import View
+from maniple.cli.render import RunDisplay
 from maniple.events import (
     AgentEnded,
     AgentStarted,
@@ -146,7 +146,7 @@ def workflow(report: Sequence[str] = ("# Sum\n\nThe answer is ", "**4**.\n")) ->
     ]
 
 
-def show_events(view: View, events: Sequence[Event], run: RunView | None = None) -> RunView:
+def show_events(view: RunDisplay, events: Sequence[Event], run: RunView | None = None) -> RunView:
     """Show events as `follow_run` does, after those of `run`; return the state after them."""
     run = run or RunView()
     for number, event in enumerate(events, start=1):

@@ -7,8 +7,8 @@ import pytest
 
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
-from maniple.cli.chat.session import Conversations, Session
-from maniple.cli.render import PlainView
+from maniple.cli.chat.session import ChatSession, Conversations
+from maniple.cli.render import PlainDisplay
 from maniple.runs import recover_run
 from maniple.sandbox import Workspaces
 from tests.openai_server import serving
@@ -22,11 +22,11 @@ async def test_a_run_that_was_cut_off_asks_no_model_when_it_is_cancelled(
 ) -> None:
     with serving({"coordinator": [{"hang": True}]}) as server:
         async with cut_off(tmp_path, server, monkeypatch) as (run_id, engine, store):
-            session = Session(
+            session = ChatSession(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
                 (),
-                lambda: PlainView(io.StringIO(), io.StringIO()),
+                lambda: PlainDisplay(io.StringIO(), io.StringIO()),
                 Attachments(Workspaces(Path("/proc/none"))),
             )
             [listed] = await session.conversations.list()

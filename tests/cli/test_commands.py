@@ -8,8 +8,8 @@ import pytest
 
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import COMMANDS, ExitRequested, run_slash_command
-from maniple.cli.chat.session import Session
-from maniple.cli.render import PlainView
+from maniple.cli.chat.session import ChatSession
+from maniple.cli.render import PlainDisplay
 from maniple.sandbox import Workspaces
 from maniple.types import WORKERS
 from tests.cli.events import agent, ending, model, review, small_talk, started
@@ -29,11 +29,11 @@ def limited_to(size_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def session_with(*runs: ScriptedRun) -> tuple[Session, ScriptedEngine]:
+def session_with(*runs: ScriptedRun) -> tuple[ChatSession, ScriptedEngine]:
     scripted = ScriptedEngine(*runs)
     nothing = Attachments(Workspaces(Path("/proc/none")))
-    view = PlainView(io.StringIO(), io.StringIO())
-    session = Session(scripted, NoConversations(), WORKERS, lambda: view, nothing)  # type: ignore[arg-type]
+    view = PlainDisplay(io.StringIO(), io.StringIO())
+    session = ChatSession(scripted, NoConversations(), WORKERS, lambda: view, nothing)  # type: ignore[arg-type]
     return session, scripted
 
 

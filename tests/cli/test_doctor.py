@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from maniple.cli.doctor import checks, examine, model_checks
-from maniple.cli.doctor.checks import Finding
+from maniple.cli.doctor.checks import CheckResult
 from maniple.cli.doctor.model_checks import check_capabilities
 from maniple.config import ModelSettings, Settings
 from maniple.config.settings import (
@@ -62,7 +62,7 @@ def model_at(url: str, name: str = "scripted") -> ModelSettings:
 async def test_an_endpoint_that_lists_the_model_is_reachable(server: OpenAIServer) -> None:
     finding = await model_checks.check_endpoint(model_at(server.base_url), BASIC)
     detail = f"model 'scripted' at {server.base_url} is reachable"
-    assert finding == Finding("models.basic", "ok", detail)
+    assert finding == CheckResult("models.basic", "ok", detail)
 
 
 async def test_a_model_that_the_endpoint_does_not_list_is_a_warning(server: OpenAIServer) -> None:
@@ -192,12 +192,12 @@ async def test_the_real_sandbox_withstands_its_probes(tmp_path: Path) -> None:
 
 
 async def test_it_is_said_who_searches_and_which_setting_is_missing(tmp_path: Path) -> None:
-    async def said(**search: Any) -> Finding:
+    async def said(**search: Any) -> CheckResult:
         return await checks.check_search(settings_in(tmp_path, search=SearchSettings(**search)))
 
-    assert await said() == Finding("web search", "ok", "ddgs, then wikipedia")
+    assert await said() == CheckResult("web search", "ok", "ddgs, then wikipedia")
     with_key = await said(tavily_api_key=SecretStr(KEY), mode="merged")
-    assert with_key == Finding("web search", "ok", "tavily and ddgs and wikipedia")
+    assert with_key == CheckResult("web search", "ok", "tavily and ddgs and wikipedia")
     half = await said(providers=("brave", "ddgs"))
     assert (half.status, half.detail) == ("warning", "ddgs; not configured: brave")
     assert half.remedy == "Set BRAVE_API_KEY, or remove brave."

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from maniple.cli.render import PlainView
+from maniple.cli.render import PlainDisplay
 from maniple.cli.render.run_text import ANSWER_RESTARTED
 from maniple.events import BrowserStepChanged, Event
 from tests.cli.events import (
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 async def shown(events: list[Event]) -> tuple[str, str]:
     """What goes to the output and to the notes, every time as `T`."""
     output, notes = io.StringIO(), io.StringIO()
-    async with PlainView(output, notes) as view:
+    async with PlainDisplay(output, notes) as view:
         run = show_events(view, events)
     view.finish(run, 0.1)
     return output.getvalue(), re.sub(r"\d+\.\d s", "T", notes.getvalue())
@@ -126,7 +126,7 @@ class FullDisk(io.StringIO):
 def test_an_answer_for_which_the_disk_has_no_room_is_shown_instead() -> None:
     notes, run = io.StringIO(), run_after(small_talk("Four."))
     with pytest.raises(OSError, match="No space left"):
-        PlainView(FullDisk(), notes).finish(run, 0.1)
+        PlainDisplay(FullDisk(), notes).finish(run, 0.1)
     assert notes.getvalue() == "Four.\n"
 
 

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from maniple.cli.render.run_text import SHOWN_ANSWER_RESTARTED
-from maniple.cli.render.terminal import TerminalView
+from maniple.cli.render.terminal import TerminalDisplay
 from maniple.events import BrowserStepChanged, Event
 from tests.cli.events import (
     agent,
@@ -29,7 +29,7 @@ async def screen(events: list[Event], *, width: int = 80, height: int = 20) -> s
     """What is on the screen at the end, by playing back what was written to the terminal."""
     file = io.StringIO()
     console = Console(file=file, width=width, height=height, force_terminal=True, no_color=True)
-    async with TerminalView(console) as view:
+    async with TerminalDisplay(console) as view:
         run = show_events(view, events)
     view.finish(run, 0.1)
     return re.sub(r"\d+\.\d s", "T", played(file.getvalue()))
@@ -131,7 +131,7 @@ async def test_an_agents_name_stands_above_its_first_word_while_that_is_written(
     file = io.StringIO()
     console = Console(file=file, width=80, height=20, force_terminal=True, no_color=True)
     first, second = agent("coder", *model("coder", "Done.")), agent("reporter", *model("reporter", "The sum"))
-    async with TerminalView(console) as view:
+    async with TerminalDisplay(console) as view:
         run = show_events(view, [*first, *second[:2]])
         before = played(file.getvalue())
         show_events(view, second[2:3], run)
@@ -167,7 +167,7 @@ async def test_escape_sequences_and_markup_of_models_and_tools_do_nothing(name: 
     bad = "\x1b]0;title\x07\x1b[5;5H[blink]x[/blink]\x9b2J"
     events = [*model(name, bad, reasoning=[bad]), *tool("bash_tool", bad, cmd=bad)]
     file = io.StringIO()
-    view = TerminalView(Console(file=file, width=60, force_terminal=True))
+    view = TerminalDisplay(Console(file=file, width=60, force_terminal=True))
     async with view:
         show_events(view, agent(name, *events))
 
@@ -177,7 +177,7 @@ async def test_escape_sequences_and_markup_of_models_and_tools_do_nothing(name: 
 
 async def test_the_live_line_says_what_is_waited_for_and_how_long() -> None:
     file = io.StringIO()
-    view = TerminalView(Console(file=file, width=80, force_terminal=True, no_color=True))
+    view = TerminalDisplay(Console(file=file, width=80, force_terminal=True, no_color=True))
     async with view:
         show_events(view, agent("coder", *model("coder", "x")[:1])[:-1])
         view.note("Cancelling …")
@@ -193,7 +193,7 @@ async def test_what_a_call_prints_is_seen_in_its_last_lines_until_the_result_is_
     called, returned = tool("bash_tool", "the result", cmd="make")
     lines = "".join(f"line {number}\n" for number in range(9))
     texts = [f"\x1b]0;title\x07{lines}", "10 %\r\x1b[2J20 %", "\r" + 80 * "x"]
-    async with TerminalView(console) as view:
+    async with TerminalDisplay(console) as view:
         run = show_events(view, [*agent("coder")[:1], called, *(printed(called, text) for text in texts)])
         view.note("now")
         during = [line.strip() for line in played(file.getvalue()).splitlines()]

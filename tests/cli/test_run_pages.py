@@ -9,8 +9,8 @@ import pytest
 from maniple.cli.chat import session as session_module
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
-from maniple.cli.chat.session import Session
-from maniple.cli.render import PlainView
+from maniple.cli.chat.session import ChatSession
+from maniple.cli.render import PlainDisplay
 from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, Thread, open_store
 from maniple.types import WORKERS
@@ -20,13 +20,13 @@ from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
 pytestmark = pytest.mark.anyio
 
 
-def session_over(store: Store, pages: Path) -> Session:
+def session_over(store: Store, pages: Path) -> ChatSession:
     conversations = NoConversations()
     conversations.store = store  # type: ignore[attr-defined]
     nothing = Attachments(Workspaces(Path("/proc/none")))
-    view = PlainView(io.StringIO(), io.StringIO())
+    view = PlainDisplay(io.StringIO(), io.StringIO())
     engine = ScriptedEngine(ScriptedRun(small_talk()))
-    return Session(engine, conversations, WORKERS, lambda: view, nothing, pages_folder=pages)  # type: ignore[arg-type]
+    return ChatSession(engine, conversations, WORKERS, lambda: view, nothing, pages_folder=pages)  # type: ignore[arg-type]
 
 
 async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from maniple.cli.doctor import checks
-from maniple.cli.doctor.checks import Finding
+from maniple.cli.doctor.checks import CheckResult
 from maniple.config import SandboxSettings, Settings
 from maniple.sandbox.backends.local import WARNING
 from tests.sandbox.backends.e2b_server import KEY, e2b_server
@@ -14,7 +14,7 @@ from tests.sandbox.backends.e2b_server import KEY, e2b_server
 pytestmark = pytest.mark.anyio
 
 
-async def check(tmp_path: Path, **sandbox) -> Finding:
+async def check(tmp_path: Path, **sandbox) -> CheckResult:
     settings = Settings(
         sandbox=SandboxSettings(**sandbox), data_dir=tmp_path / "data", cache_dir=tmp_path / "cache"
     )
@@ -55,7 +55,7 @@ async def test_a_service_says_that_it_ran_a_line_and_which_hosts_it_reaches(tmp_
     async with e2b_server(tmp_path / "machines", monkeypatch):
         own = {"backend": "e2b", "e2b_api_key": SecretStr(KEY)}
         plain = await check(tmp_path, **own, network="allowlist", allow_hosts=("pypi.org", "a.test"))
-        assert plain == Finding("sandbox", "ok", "e2b ran Python; network: only pypi.org, a.test")
+        assert plain == CheckResult("sandbox", "ok", "e2b ran Python; network: only pypi.org, a.test")
         wanting = await check(tmp_path, **own, packages=("openpyxl",))
         assert wanting.status == "warning"
         assert "sandbox.packages has no effect" in wanting.detail

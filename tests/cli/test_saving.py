@@ -7,7 +7,7 @@ import docx
 import pytest
 
 from maniple.cli.chat.prompt import run_slash_command
-from maniple.report_files import Press
+from maniple.report_files import ReportRenderer
 from maniple.store import RunRecord, Thread, open_store
 from tests.cli.test_run_pages import session_over
 
@@ -19,7 +19,7 @@ async def test_the_end_of_the_name_says_which_form_a_report_is_saved_in(tmp_path
         await store.threads.create(Thread("t", "", "A question", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")
-        session.renderer = Press(None, "There is no Chromium.")
+        session.renderer = ReportRenderer(None, "There is no Chromium.")
         await session.ask("Hello")
         for name in ("a.html", "a.docx", "a.txt"):
             assert (

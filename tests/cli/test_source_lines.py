@@ -10,8 +10,8 @@ import pytest
 
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
-from maniple.cli.chat.session import Conversations, Session
-from maniple.cli.render import PlainView
+from maniple.cli.chat.session import ChatSession, Conversations
+from maniple.cli.render import PlainDisplay
 from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, open_store
 from maniple.types import WORKERS
@@ -32,11 +32,11 @@ async def nobody(run: RunRecord) -> RunRecord | None:
     return None
 
 
-def session_on(store: Store, thread_id: str) -> Session:
+def session_on(store: Store, thread_id: str) -> ChatSession:
     conversations = Conversations(store, recover=nobody)
-    view, nothing = PlainView(io.StringIO(), io.StringIO()), Attachments(Workspaces(Path("/proc/none")))
+    view, nothing = PlainDisplay(io.StringIO(), io.StringIO()), Attachments(Workspaces(Path("/proc/none")))
     engine = ScriptedEngine()
-    return Session(engine, conversations, WORKERS, lambda: view, nothing, thread_id=thread_id)  # type: ignore[arg-type]
+    return ChatSession(engine, conversations, WORKERS, lambda: view, nothing, thread_id=thread_id)  # type: ignore[arg-type]
 
 
 async def test_the_sources_of_the_newest_run_are_listed_by_number(store: Store) -> None:

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.cli import process
 from maniple.cli.chat.session import follow_run
-from maniple.cli.render import PlainView
+from maniple.cli.render import PlainDisplay
 from maniple.cli.render.run_text import exit_code
 from maniple.events import Event, RunView
 from maniple.runs import RunRequest
@@ -19,7 +19,7 @@ from tests.cli.runs import ScriptedEngine, ScriptedRun
 pytestmark = pytest.mark.anyio
 
 
-class ClosedView(PlainView):
+class ClosedView(PlainDisplay):
     """A view whose reader has gone."""
 
     def __init__(self, error: OSError) -> None:
@@ -35,7 +35,7 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-async def followed(run: ScriptedRun, view: PlainView) -> RunView:
+async def followed(run: ScriptedRun, view: PlainDisplay) -> RunView:
     engine = ScriptedEngine(run)
     accepted = await engine.submit(RunRequest([HumanMessage("hello")]))
     return await follow_run(engine, accepted.run.run_id, view)
@@ -43,7 +43,7 @@ async def followed(run: ScriptedRun, view: PlainView) -> RunView:
 
 async def following(run: ScriptedRun, notes: io.StringIO) -> "asyncio.Task[RunView]":
     """Follow a run that hangs, from the moment in which it does."""
-    task = asyncio.create_task(followed(run, PlainView(io.StringIO(), notes)))
+    task = asyncio.create_task(followed(run, PlainDisplay(io.StringIO(), notes)))
     async with asyncio.timeout(60):
         await run.waiting.wait()
     return task

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from maniple.cli.render import JsonView
+from maniple.cli.render import JsonDisplay
 from maniple.cli.text import json_line
 from tests.cli.events import show_events, tool, workflow
 
@@ -11,7 +11,7 @@ from tests.cli.events import show_events, tool, workflow
 @pytest.mark.anyio
 async def test_every_event_is_a_line_of_json_and_nothing_else_is_printed() -> None:
     output, notes = io.StringIO(), io.StringIO()
-    async with JsonView(output, notes) as view:
+    async with JsonDisplay(output, notes) as view:
         run = show_events(view, workflow())
     view.finish(run, 0.1)
 

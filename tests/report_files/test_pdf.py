@@ -16,7 +16,7 @@ from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
-from maniple.report_files import NotPrinted, Press
+from maniple.report_files import NotPrinted, ReportRenderer
 from tests.crawler.web import open_canary
 from tests.report_files.samples import EVIL, TEA, page, report
 
@@ -39,7 +39,7 @@ async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
 
 
 async def printed(browser: Browser, markdown: str) -> pypdf.PdfReader:
-    return pypdf.PdfReader(io.BytesIO(await Press(browser).made(report(markdown), "pdf")))
+    return pypdf.PdfReader(io.BytesIO(await ReportRenderer(browser).render(report(markdown), "pdf")))
 
 
 def links_of(pdf: pypdf.PdfReader) -> list[str]:
@@ -133,7 +133,7 @@ async def test_a_browser_that_takes_too_long_is_told_as_such():
     async with open_browser_if_any(BrowserSettings(timeout_seconds=0.001)) as browser:
         assert not isinstance(browser, Unavailable)
         with pytest.raises(NotPrinted, match=r"longer than 0\.001 seconds"):
-            await Press(browser).made(report(TEA), "pdf")
+            await ReportRenderer(browser).render(report(TEA), "pdf")
 
 
 async def test_waiting_for_others_is_not_told_as_printing(monkeypatch: pytest.MonkeyPatch):
@@ -141,7 +141,7 @@ async def test_waiting_for_others_is_not_told_as_printing(monkeypatch: pytest.Mo
     async with open_browser_if_any(BrowserSettings(timeout_seconds=0.01)) as browser:
         assert not isinstance(browser, Unavailable)
         with pytest.raises(NotPrinted, match="Others are being printed"):
-            await Press(browser).made(report(TEA), "pdf")
+            await ReportRenderer(browser).render(report(TEA), "pdf")
 
 
 async def test_the_browser_of_a_sandbox_cannot_print():

@@ -29,7 +29,7 @@ from maniple.cli.store_admin import database, keys
 from maniple.types import GENERAL
 
 if TYPE_CHECKING:
-    from maniple.cli.chat.session import Session
+    from maniple.cli.chat.session import ChatSession
     from maniple.cli.render import Consoles
     from maniple.config import Settings
 
@@ -280,7 +280,7 @@ def browse(  # noqa: PLR0913 - typer reads the options from the signature
     consoles = Consoles.of_this_process(color=not no_color)
     opens_page = headed if opens is None else opens
 
-    async def show_page(session: "Session") -> None:
+    async def show_page(session: "ChatSession") -> None:
         await _show_run_page(session, consoles, opens=opens_page)
 
     at_terminal = consoles.is_live and has_keyboard()
@@ -323,7 +323,7 @@ def _is_web_address(address: str) -> bool:
     return has_host and not any(character.isspace() for character in address)
 
 
-async def _show_run_page(session: "Session", consoles: "Consoles", *, opens: bool) -> None:
+async def _show_run_page(session: "ChatSession", consoles: "Consoles", *, opens: bool) -> None:
     from maniple.cli.chat.session import open_page, write_page
     from maniple.errors import FileError
 

@@ -2,7 +2,7 @@
 
 from maniple.report_files.document import Report
 from maniple.report_files.forms import MEDIA_TYPES, SUFFIXES, Form
-from maniple.report_files.press import NoBrowser, NotPrinted, Press
+from maniple.report_files.press import NoBrowser, NotPrinted, ReportRenderer
 from maniple.report_files.web import policy
 
-__all__ = ["MEDIA_TYPES", "SUFFIXES", "Form", "NoBrowser", "NotPrinted", "Press", "Report", "policy"]
+__all__ = ["MEDIA_TYPES", "SUFFIXES", "Form", "NoBrowser", "NotPrinted", "Report", "ReportRenderer", "policy"]

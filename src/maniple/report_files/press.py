@@ -26,7 +26,7 @@ class NotPrinted(ManipleError):
     retryable = True
 
 
-class Press:
+class ReportRenderer:
     """Makes files out of reports, two at once, which nothing in them can make run or load anything.
 
     `browser` prints; None where there is none, and `missing` says why.
@@ -37,7 +37,7 @@ class Press:
         self._missing = missing
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def made(self, report: Report, form: Form) -> bytes:
+    async def render(self, report: Report, form: Form) -> bytes:
         """Return the report as a file: UTF-8, PDF or Office Open XML.
 
         Raises:
@@ -52,7 +52,7 @@ class Press:
     async def _printed(self, report: Report) -> bytes:
         if self._browser is None:
             raise NoBrowser(f"A PDF is printed by a browser. {self._missing} {_OTHERWISE}")
-        page = await self.made(report, "html")
+        page = await self.render(report, "html")
         try:
             return await self._browser.print(page.decode())
         except BrowserError as error:

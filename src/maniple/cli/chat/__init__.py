@@ -29,7 +29,7 @@ from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.cli.chat.prompt import Prompt
-    from maniple.cli.chat.session import Session
+    from maniple.cli.chat.session import ChatSession
     from maniple.events import RunView
     from maniple.graph import RunOptions
 
@@ -80,7 +80,7 @@ async def ask_once(
     consoles: Consoles,
     *,
     at_terminal: bool,
-    afterwards: "Callable[[Session], Awaitable[None]] | None" = None,
+    afterwards: "Callable[[ChatSession], Awaitable[None]] | None" = None,
 ) -> int:
     """Ask one question, or only continue a run that was cut off, and return the exit status.
 
@@ -129,7 +129,7 @@ async def converse(settings: Settings, options: ChatOptions, consoles: Consoles)
                 consoles.note("To quit, press Ctrl-D or enter /quit.", "dim")
 
 
-async def _attach_files(session: "Session", options: ChatOptions, consoles: Consoles) -> None:
+async def _attach_files(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
     """Copy the files of the command line into the workspace."""
     _require_distinct_names(options.files)
     for path in options.files:
@@ -154,7 +154,7 @@ def _require_distinct_names(paths: Iterable[Path]) -> None:
 
 
 async def _ask_or_answer(
-    question: str, session: "Session", consoles: Consoles, *, interrupted: "RunView | None"
+    question: str, session: "ChatSession", consoles: Consoles, *, interrupted: "RunView | None"
 ) -> "RunView":
     """Ask the question; if the conversation waits for an answer, give it as that answer."""
     from maniple.cli.chat.answers import EditRequest, UnclearAnswer, parse_answer
@@ -175,7 +175,7 @@ async def _ask_or_answer(
     return await session.answer(answer)
 
 
-async def _answer_at_prompt(prompt: "Prompt", session: "Session", consoles: Consoles) -> "RunView | None":
+async def _answer_at_prompt(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> "RunView | None":
     """Read answers until the team waits for none; return None if none was given."""
     from maniple.cli.chat.answers import read_answer
 
@@ -193,7 +193,7 @@ async def _answer_at_prompt(prompt: "Prompt", session: "Session", consoles: Cons
     return run
 
 
-async def _take_turn(prompt: "Prompt", session: "Session", consoles: Consoles) -> None:
+async def _take_turn(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> None:
     from maniple.cli.chat.answers import read_answer
     from maniple.cli.chat.prompt import run_slash_command
 
@@ -214,7 +214,7 @@ async def _take_turn(prompt: "Prompt", session: "Session", consoles: Consoles) -
         consoles.note(f"✘ {error}", "bold red")
 
 
-async def _read_line(prompt: "Prompt", session: "Session", consoles: Consoles) -> str:
+async def _read_line(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> str:
     """Return the next line; first print how to answer, if the team waits for an answer."""
     from maniple.cli.render.run_text import answer_hint, answer_instructions
 
@@ -225,7 +225,7 @@ async def _read_line(prompt: "Prompt", session: "Session", consoles: Consoles) -
     return await prompt.ask(answer_hint(question))
 
 
-def _answer_command(session: "Session") -> str:
+def _answer_command(session: "ChatSession") -> str:
     from maniple.cli.render.run_text import answer_instructions, example_answer
 
     assert session.pending is not None
@@ -234,7 +234,7 @@ def _answer_command(session: "Session") -> str:
     return f"{answer_instructions(question)} Answer with: {command}"
 
 
-def _open_prompt(session: "Session", settings: Settings, consoles: Consoles) -> "Prompt":
+def _open_prompt(session: "ChatSession", settings: Settings, consoles: Consoles) -> "Prompt":
     from maniple.cli.chat.prompt import COMMANDS, Prompt
 
     return Prompt(
@@ -245,7 +245,7 @@ def _open_prompt(session: "Session", settings: Settings, consoles: Consoles) -> 
 @asynccontextmanager
 async def open_session(
     settings: Settings, options: ChatOptions, consoles: Consoles
-) -> AsyncIterator["Session"]:
+) -> AsyncIterator["ChatSession"]:
     """Open the team and a conversation with it; raises `ManipleError` if that fails."""
     progress = consoles.progress()
     try:
@@ -255,7 +255,7 @@ async def open_session(
             from maniple.app import open_app
             from maniple.capabilities.workspace import workspaces_of
             from maniple.cli.chat.attachments import open_attachments
-            from maniple.cli.chat.session import Conversations, Session
+            from maniple.cli.chat.session import ChatSession, Conversations
             from maniple.graph import members_of
             from maniple.runs import recover_run
 
@@ -272,7 +272,7 @@ async def open_session(
             _require_agent(options.agent, runtime.graph.nodes, runtime.missing)
             if options.agent == "browser" and runtime.only_reads:
                 consoles.note(_ONLY_READS, "yellow")
-            yield Session(
+            yield ChatSession(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
                 members_of(runtime.graph),

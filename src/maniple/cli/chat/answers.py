@@ -25,7 +25,7 @@ from maniple.types import WORKERS
 
 if TYPE_CHECKING:
     from maniple.cli.chat.prompt import Prompt
-    from maniple.cli.chat.session import PendingQuestion, Session
+    from maniple.cli.chat.session import ChatSession, PendingQuestion
     from maniple.cli.render import Consoles
 
 _NO = re.compile(r"(?:no|n)\b[\s,.:;-]*", re.IGNORECASE)
@@ -275,7 +275,7 @@ def _remove_file(file: Path) -> None:
 
 
 async def read_answer(
-    pending: "PendingQuestion", line: str, session: "Session", prompt: "Prompt", consoles: "Consoles"
+    pending: "PendingQuestion", line: str, session: "ChatSession", prompt: "Prompt", consoles: "Consoles"
 ) -> Any | None:
     """Return the answer in `line`, which the user may edit first; None after printing what is wrong."""
     try:

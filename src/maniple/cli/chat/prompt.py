@@ -17,7 +17,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 
-from maniple.cli.chat.session import Conversation, Session, open_conversation, render_report, write_page
+from maniple.cli.chat.session import ChatSession, Conversation, open_conversation, render_report, write_page
 from maniple.cli.options import UnknownMember, parse_members
 from maniple.cli.text import clean, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
@@ -129,10 +129,10 @@ class SlashCommand:
 
     usage: str
     purpose: str
-    run: Callable[[Session, str], Awaitable[str]]
+    run: Callable[[ChatSession, str], Awaitable[str]]
 
 
-async def run_slash_command(session: Session, line: str) -> str:
+async def run_slash_command(session: ChatSession, line: str) -> str:
     """Run the command of a line that begins with `/`; return what to print. Raises `ExitRequested`."""
     name, _, rest = line.strip().partition(" ")
     command = COMMANDS.get(name.casefold().removesuffix("!"))
@@ -147,18 +147,18 @@ async def run_slash_command(session: Session, line: str) -> str:
     )
 
 
-async def _help(session: Session, rest: str) -> str:
+async def _help(session: ChatSession, rest: str) -> str:
     rows = [(command.usage, command.purpose) for command in COMMANDS.values()] + list(_KEY_HELP)
     width = max(len(left) for left, _ in rows)
     return "\n".join(f"  {left:<{width}}  {right}" for left, right in rows)
 
 
-async def _new(session: Session, rest: str) -> str:
+async def _new(session: ChatSession, rest: str) -> str:
     session.start_thread()
     return "New conversation. The team does not see earlier messages."
 
 
-async def _threads(session: Session, rest: str) -> str:
+async def _threads(session: ChatSession, rest: str) -> str:
     listed = await session.conversations.list()
     if not listed:
         return "There are no conversations yet."
@@ -179,7 +179,7 @@ async def _threads(session: Session, rest: str) -> str:
     return "\n".join([*lines, "To continue a conversation, enter /resume NUMBER."])
 
 
-async def _resume(session: Session, rest: str) -> str:
+async def _resume(session: ChatSession, rest: str) -> str:
     conversations = session.conversations
     found = await conversations.find(rest) if rest else await conversations.newest(without=session.thread_id)
     if found is None:
@@ -188,7 +188,7 @@ async def _resume(session: Session, rest: str) -> str:
     return ""
 
 
-async def _cancel(session: Session, rest: str) -> str:
+async def _cancel(session: ChatSession, rest: str) -> str:
     if not rest and session.pending is None:
         return "Nothing waits for you here. To cancel a run of another conversation, enter /cancel NUMBER."
     found = await session.conversations.find(rest or session.thread_id)
@@ -200,7 +200,7 @@ async def _cancel(session: Session, rest: str) -> str:
     return f'There is nothing to cancel: "{title}" is not running ({_state_text(found)}).'
 
 
-async def _team(session: Session, rest: str) -> str:
+async def _team(session: ChatSession, rest: str) -> str:
     if rest:
         names = () if rest.strip().casefold() in ("all", "everyone") else rest.split()
         try:
@@ -215,24 +215,24 @@ async def _team(session: Session, rest: str) -> str:
     )
 
 
-async def _file(session: Session, rest: str) -> str:
+async def _file(session: ChatSession, rest: str) -> str:
     name = rest.strip("\"'")
     if not name:
         return "Usage: /file PATH, for example /file data.csv"
     return await session.attach(Path(name))
 
 
-async def _files(session: Session, rest: str) -> str:
+async def _files(session: ChatSession, rest: str) -> str:
     lines = await session.attachments.all_files(session.thread_id)
     return "\n".join(lines) or "This conversation has no files yet. To attach one, enter /file PATH."
 
 
-async def _sources(session: Session, rest: str) -> str:
+async def _sources(session: ChatSession, rest: str) -> str:
     found = await session.conversations.sources(session.thread_id)
     return "\n".join(source_lines(found)) or "The last run of this conversation has no sources."
 
 
-async def _page(session: Session, rest: str) -> str:
+async def _page(session: ChatSession, rest: str) -> str:
     try:
         path = await write_page(session)
     except FileError as error:
@@ -240,7 +240,7 @@ async def _page(session: Session, rest: str) -> str:
     return f"Page of the run: {path}" if path else "No run was shown in this session yet."
 
 
-async def _save(session: Session, rest: str) -> str:
+async def _save(session: ChatSession, rest: str) -> str:
     name, replace = _file_name(rest)
     if not session.report:
         return "There is no report yet."
@@ -259,7 +259,7 @@ async def _save(session: Session, rest: str) -> str:
     return f"Saved to {path}"
 
 
-async def _quit(session: Session, rest: str) -> str:
+async def _quit(session: ChatSession, rest: str) -> str:
     raise ExitRequested
 
 

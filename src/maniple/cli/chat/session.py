@@ -15,7 +15,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.process import WrongUsage, cancel_on_interrupt, hide_typing
-from maniple.cli.render import Consoles, View
+from maniple.cli.render import Consoles, RunDisplay
 from maniple.cli.render.run_text import has_answer
 from maniple.cli.text import clean, file_size, one_line, time_ago
 from maniple.errors import FileError
@@ -28,7 +28,7 @@ from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.cli.chat import ChatOptions
-    from maniple.report_files import Press, Report
+    from maniple.report_files import Report, ReportRenderer
 
 LISTED_CONVERSATIONS = 20
 OWNER = ""
@@ -178,7 +178,7 @@ def _new_thread() -> str:
 
 
 @dataclass(slots=True)
-class Session:
+class ChatSession:
     """The conversation of this terminal: a thread, its runs, and what the user has chosen for them.
 
     `run_id` is the run that was shown last, `report` the newest finished answer as Markdown, `pending` the
@@ -188,12 +188,12 @@ class Session:
     engine: Engine
     conversations: Conversations
     available: Sequence[Worker]
-    new_view: Callable[[], View]
+    new_view: Callable[[], RunDisplay]
     attachments: Attachments
     options: RunOptions = field(default_factory=RunOptions)
     max_plan_steps: int = 12
     pages_folder: Path = Path("pages")
-    renderer: "Press | None" = None
+    renderer: "ReportRenderer | None" = None
     thread_id: str = field(default_factory=_new_thread)
     report: str = ""
     pending: PendingQuestion | None = None
@@ -288,7 +288,7 @@ class Session:
             self.report = run.answer
 
 
-async def follow_run(engine: Engine, run_id: str, view: View, *, after: int = 0) -> RunView:
+async def follow_run(engine: Engine, run_id: str, view: RunDisplay, *, after: int = 0) -> RunView:
     """Show a run, from the event after number `after`, until it ends or waits for an answer.
 
     Ctrl-C cancels the run, and so does closing the reader of the output. The run is not cancelled when the
@@ -332,7 +332,7 @@ class _RunCanceller:
             await self._task
 
 
-async def start_session(session: Session, options: "ChatOptions", consoles: Consoles) -> RunView | None:
+async def start_session(session: ChatSession, options: "ChatOptions", consoles: Consoles) -> RunView | None:
     """Enter the conversation that the options name; return the run if a cut-off one was continued.
 
     The last exchange of an earlier conversation is printed, unless the command has a question.
@@ -357,7 +357,7 @@ async def start_session(session: Session, options: "ChatOptions", consoles: Cons
     return await open_conversation(await session.conversations.find(runs[0].thread_id), session)
 
 
-async def note_cut_off_run(session: Session, consoles: Consoles) -> None:
+async def note_cut_off_run(session: ChatSession, consoles: Consoles) -> None:
     """Print how to continue the newest run that was cut off, if there is one."""
     runs = await session.conversations.cut_off()
     if runs:
@@ -365,7 +365,7 @@ async def note_cut_off_run(session: Session, consoles: Consoles) -> None:
 
 
 async def open_conversation(
-    conversation: Conversation, session: Session, *, show_previous: bool = True
+    conversation: Conversation, session: ChatSession, *, show_previous: bool = True
 ) -> RunView | None:
     """Switch to a conversation: continue its cut-off run, or print its last exchange.
 
@@ -393,7 +393,7 @@ def _cut_off_text(run: RunRecord) -> str:
     return f'"{question}" was cut off {time_ago(time.time() - run.created_at)}.'
 
 
-async def render_report(session: Session, name: str) -> bytes:
+async def render_report(session: ChatSession, name: str) -> bytes:
     """Return the newest report as a file; the suffix of `name` selects the format, by default Markdown.
 
     Raises:
@@ -401,16 +401,16 @@ async def render_report(session: Session, name: str) -> bytes:
         NotPrinted: the browser did not print the PDF.
         StoreError: the run cannot be read.
     """
-    from maniple.report_files import SUFFIXES, Press
+    from maniple.report_files import SUFFIXES, ReportRenderer
 
     form = SUFFIXES.get(PurePath(name).suffix.casefold(), "markdown")
     if form == "markdown":
         return (clean(session.report).strip("\n") + "\n").encode()
-    renderer = session.renderer or Press(None)
-    return await renderer.made(await _load_report(session), form)
+    renderer = session.renderer or ReportRenderer(None)
+    return await renderer.render(await _load_report(session), form)
 
 
-async def _load_report(session: Session) -> "Report":
+async def _load_report(session: ChatSession) -> "Report":
     from maniple.report_files import Report
 
     store = session.conversations.store
@@ -426,7 +426,7 @@ async def _load_report(session: Session) -> "Report":
     )
 
 
-async def write_page(session: Session) -> Path | None:
+async def write_page(session: ChatSession) -> Path | None:
     """Write the page of the run that was shown last; return its path, or None if no run was shown.
 
     Raises:

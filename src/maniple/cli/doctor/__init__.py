@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from maniple.cli.doctor.checks import (
-    Finding,
+    CheckResult,
     can_answer,
     check_browser,
     check_engine,
@@ -65,7 +65,7 @@ async def prepare(config: Path | None) -> int:
     return 0 if finding.status == "ok" else 1
 
 
-async def _check_packages(settings: Settings, *, build: bool) -> Finding:
+async def _check_packages(settings: Settings, *, build: bool) -> CheckResult:
     progress = Consoles.of_this_process().progress()
     try:
         return await check_packages(settings, progress, build=build)
@@ -73,7 +73,7 @@ async def _check_packages(settings: Settings, *, build: bool) -> Finding:
         progress.close()
 
 
-async def _probe(settings: Settings) -> list[Finding]:
+async def _probe(settings: Settings) -> list[CheckResult]:
     progress = Consoles.of_this_process().progress()
     try:
         return await check_capabilities(settings, progress)
@@ -81,7 +81,7 @@ async def _probe(settings: Settings) -> list[Finding]:
         progress.close()
 
 
-async def _check_all(settings: Settings, *, build: bool) -> list[Finding]:
+async def _check_all(settings: Settings, *, build: bool) -> list[CheckResult]:
     models, sandbox, network, *others = await asyncio.gather(
         _check_models(settings),
         check_sandbox(settings),
@@ -104,7 +104,7 @@ async def _check_all(settings: Settings, *, build: bool) -> list[Finding]:
     ]
 
 
-async def _check_models(settings: Settings) -> list[Finding]:
+async def _check_models(settings: Settings) -> list[CheckResult]:
     """Check the model that would answer: an endpoint, else a local server, else the embedded model."""
     if configured_models(settings):
         return [*await check_endpoints(settings), *_check_embedded(settings, needed=False)]
@@ -116,8 +116,8 @@ async def _check_models(settings: Settings) -> list[Finding]:
     remedy = (
         "Set BASIC_API_KEY, BASIC_MODEL and BASIC_BASE_URL in .env, or embedded.enabled: true in conf.yaml."
     )
-    return [Finding("model", "problem", "none is configured, and the embedded model is turned off", remedy)]
+    return [CheckResult("model", "problem", "none is configured, and the embedded one is turned off", remedy)]
 
 
-def _check_embedded(settings: Settings, *, needed: bool) -> list[Finding]:
+def _check_embedded(settings: Settings, *, needed: bool) -> list[CheckResult]:
     return [check_engine(needed), check_model_file(settings, needed)]

@@ -51,7 +51,7 @@ _MARKS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "problem": ("✘",
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The result of one check. A `problem` prevents every answer; `remedy` is what to do."""
 
     name: str
@@ -60,17 +60,17 @@ class Finding:
     remedy: str = ""
 
 
-def can_answer(findings: Sequence[Finding]) -> bool:
+def can_answer(findings: Sequence[CheckResult]) -> bool:
     """Return whether no finding prevents an answer."""
     return all(finding.status != "problem" for finding in findings)
 
 
-def findings_json(findings: Sequence[Finding]) -> str:
+def findings_json(findings: Sequence[CheckResult]) -> str:
     """Return all findings as one JSON object: `{"ok": …, "checks": [{name, status, detail, remedy}]}`."""
     return json_line({"ok": can_answer(findings), "checks": [asdict(finding) for finding in findings]})
 
 
-def print_findings(findings: Sequence[Finding], console: Console) -> None:
+def print_findings(findings: Sequence[CheckResult], console: Console) -> None:
     """Print a line for each finding, its remedy below it, and the conclusion."""
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
@@ -88,126 +88,128 @@ _OLDEST_PYTHON = (3, 11)
 _LOW_SPACE_BYTES = 200_000_000
 
 
-def check_python() -> Finding:
+def check_python() -> CheckResult:
     """Check the version of Python."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < _OLDEST_PYTHON:
-        return Finding("Python", "problem", version, "Install Python 3.11 or newer.")
-    return Finding("Python", "ok", version)
+        return CheckResult("Python", "problem", version, "Install Python 3.11 or newer.")
+    return CheckResult("Python", "ok", version)
 
 
-def check_settings(config: Path | None) -> tuple[Finding, Settings | None]:
+def check_settings(config: Path | None) -> tuple[CheckResult, Settings | None]:
     """Read the settings from `config` and the `.env` beside it; None if they are not valid."""
     yaml_file, env_file = settings_files(config)
     try:
         settings = load_settings(yaml_file, env_file=env_file)
     except ConfigError as error:
-        return Finding("settings", "problem", str(error), "Correct the lines that are named here."), None
+        return CheckResult("settings", "problem", str(error), "Correct the lines that are named here."), None
     files = [str(file) for file in (yaml_file, env_file) if file.is_file()]
     source = f"read from {' and '.join(files)}" if files else f"no {yaml_file} and no .env in this folder"
-    return Finding("settings", "ok", f"{source}; environment variables take precedence"), settings
+    return CheckResult("settings", "ok", f"{source}; environment variables take precedence"), settings
 
 
-def check_notices(settings: Settings) -> Sequence[Finding]:
+def check_notices(settings: Settings) -> Sequence[CheckResult]:
     """Return a warning for each valid setting that looks like a mistake, such as a mistyped variable."""
-    return [Finding("settings", "warning", notice) for notice in settings.notices]
+    return [CheckResult("settings", "warning", notice) for notice in settings.notices]
 
 
-def check_engine(needed: bool) -> Finding:
+def check_engine(needed: bool) -> CheckResult:
     """Check that the engine of the embedded model is installed, if it is needed."""
     if importlib.util.find_spec("xllamacpp") is not None:
-        return Finding("embedded engine", "ok", "xllamacpp is installed")
+        return CheckResult("embedded engine", "ok", "xllamacpp is installed")
     if not needed:
-        return Finding("embedded engine", "ok", "not installed, and not needed")
+        return CheckResult("embedded engine", "ok", "not installed, and not needed")
     remedy = (
         "Configure an endpoint (BASIC_API_KEY, BASIC_MODEL, BASIC_BASE_URL); or, if available for it, "
         f"{INSTALL_ENGINE}."
     )
-    return Finding("embedded engine", "problem", "xllamacpp is not installed", remedy)
+    return CheckResult("embedded engine", "problem", "xllamacpp is not installed", remedy)
 
 
-def check_model_file(settings: Settings, needed: bool) -> Finding:
+def check_model_file(settings: Settings, needed: bool) -> CheckResult:
     """Check for the file of the embedded model, or for enough disk space to download it."""
     name = "embedded model"
     own = settings.embedded.model_file
     file = own or settings.cache_dir / "models" / QWEN_CODER.name
     if file.is_file() and (own or file.stat().st_size == QWEN_CODER.size):
         small = "" if own else f"{QWEN_CODER.title}, a small model that makes mistakes: "
-        return Finding(name, "ok", f"{small}{file}")
+        return CheckResult(name, "ok", f"{small}{file}")
     if not needed:
-        return Finding(name, "ok", "not installed, and not needed")
+        return CheckResult(name, "ok", "not installed, and not needed")
     if own:
-        return Finding(name, "problem", f"{own} does not exist", "Correct embedded.model_file.")
+        return CheckResult(name, "problem", f"{own} does not exist", "Correct embedded.model_file.")
     if reason := _unwritable_reason(settings.cache_dir):
-        return Finding(name, "problem", f"not downloaded, and {reason}", "Set cache_dir to another folder.")
+        return CheckResult(name, "problem", f"not downloaded: {reason}", "Set cache_dir to another folder.")
     size = f"{QWEN_CODER.size / 1e9:.1f} GB"
     if _free_bytes(settings.cache_dir) < QWEN_CODER.size:
-        return Finding(
+        return CheckResult(
             name,
             "problem",
             f"not downloaded, and no space for its {size}",
             "Set cache_dir to another folder.",
         )
-    return Finding(name, "warning", f"not downloaded yet; the first start downloads {size} to {file.parent}")
+    return CheckResult(name, "warning", f"the first start downloads it: {size} to {file.parent}")
 
 
-async def check_sandbox(settings: Settings) -> Finding:
+async def check_sandbox(settings: Settings) -> CheckResult:
     """Start the sandbox and run code that tries to escape from it."""
     own = settings.sandbox
     async with open_sandbox(own) as sandbox:
         if isinstance(sandbox, Unavailable):
-            return Finding("sandbox", "warning", f"{sandbox.reason} No code is run.", sandbox.remedy)
+            return CheckResult("sandbox", "warning", f"{sandbox.reason} No code is run.", sandbox.remedy)
     if own.backend == "unsafe-local":
-        return Finding("sandbox", "warning", UNSAFE, "Set sandbox.backend: bubblewrap in conf.yaml.")
+        return CheckResult("sandbox", "warning", UNSAFE, "Set sandbox.backend: bubblewrap in conf.yaml.")
     result = "passed its escape tests" if own.backend in ("bubblewrap", "docker") else "ran Python"
     network = f"only {', '.join(own.allow_hosts)}" if own.network == "allowlist" else "none"
     detail = f"{own.backend} {result}; network: {network}"
     if own.packages and own.backend != "bubblewrap":
         missing = f"{detail}; sandbox.packages has no effect: packages come from the image or template"
-        return Finding("sandbox", "warning", missing, "Build an image or template with these packages.")
-    return Finding("sandbox", "ok", detail)
+        return CheckResult("sandbox", "warning", missing, "Build an image or template with these packages.")
+    return CheckResult("sandbox", "ok", detail)
 
 
-async def check_search(settings: Settings) -> Finding:
+async def check_search(settings: Settings) -> CheckResult:
     """Return which search providers are configured. None is called, because that may cost money."""
     missing = missing_settings(settings.search)
     async with open_chain(
         settings.search, SearchContext(folder=open_document_folder(settings.search))
     ) as chain:
         if isinstance(chain, Unavailable):
-            return Finding("web search", "warning", chain.reason, chain.remedy)
+            return CheckResult("web search", "warning", chain.reason, chain.remedy)
         asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
     if missing:
         remedies = "\n".join(f"Set {key}, or remove {name}." for name, key in missing.items())
-        return Finding("web search", "warning", f"{asked}; not configured: {', '.join(missing)}", remedies)
+        return CheckResult(
+            "web search", "warning", f"{asked}; not configured: {', '.join(missing)}", remedies
+        )
     folder = settings.search.folder
     if folder is not None and not folder.is_dir():
-        return Finding("web search", "warning", f"{folder} does not exist", "Correct search.folder.")
-    return Finding("web search", "ok", asked)
+        return CheckResult("web search", "warning", f"{folder} does not exist", "Correct search.folder.")
+    return CheckResult("web search", "ok", asked)
 
 
-async def check_browser(settings: Settings) -> Finding:
+async def check_browser(settings: Settings) -> CheckResult:
     """Return which browser is used, or what it needs. Nothing is started or connected."""
     own = settings.browser
     if not own.enabled:
-        return Finding("browser", "ok", "turned off (browser.enabled)")
+        return CheckResult("browser", "ok", "turned off (browser.enabled)")
     try:
         async with open_browser_if_any(own) as browser:
             if isinstance(browser, Unavailable):
-                return Finding("browser", "warning", browser.reason, browser.remedy)
+                return CheckResult("browser", "warning", browser.reason, browser.remedy)
     except ConfigError as error:
-        return Finding("browser", "problem", str(error), "Correct it in conf.yaml or .env.")
+        return CheckResult("browser", "problem", str(error), "Correct it in conf.yaml or .env.")
     if own.backend in ("cdp", "sandbox"):
         # The address is not printed: it may hold a key.
         detail = f"{own.backend}; its pages can reach private addresses of its network"
-        return Finding("browser", "warning", detail, "Run it in a network where this is safe.")
+        return CheckResult("browser", "warning", detail, "Run it in a network where this is safe.")
     found = await asyncio.to_thread(find_executable, own)
-    return Finding(
+    return CheckResult(
         "browser", "ok", f"{found} with browser-use" if own.backend == "browser-use" else str(found)
     )
 
 
-def check_folders(settings: Settings) -> Sequence[Finding]:
+def check_folders(settings: Settings) -> Sequence[CheckResult]:
     """Check that the folders are writable and have space. Without the store's folder no run can start."""
     is_stored = settings.store.backend == "sqlite"
     findings = [
@@ -219,15 +221,15 @@ def check_folders(settings: Settings) -> Sequence[Finding]:
     return findings
 
 
-def _check_folder(name: str, folder: Path, *, is_required: bool) -> Finding:
+def _check_folder(name: str, folder: Path, *, is_required: bool) -> CheckResult:
     if reason := _unwritable_reason(folder):
         remedy = f"Set {name} in conf.yaml to a writable folder."
-        return Finding(name, "problem" if is_required else "warning", reason, remedy)
+        return CheckResult(name, "problem" if is_required else "warning", reason, remedy)
     free = _free_bytes(folder)
     detail = f"{folder}, {free / 1e9:.1f} GB free"
     if free < _LOW_SPACE_BYTES:
-        return Finding(name, "warning", detail, f"Free some space, or set {name} to another disk.")
-    return Finding(name, "ok", detail)
+        return CheckResult(name, "warning", detail, f"Free some space, or set {name} to another disk.")
+    return CheckResult(name, "ok", detail)
 
 
 def _unwritable_reason(folder: Path) -> str:
@@ -259,14 +261,14 @@ _IMPORT_SECONDS = 120.0
 _STANDARD_LIBRARY_ONLY = "Code in the sandbox can only use the standard library."
 
 
-async def check_packages(settings: Settings, progress: Progress, *, build: bool) -> Finding:
+async def check_packages(settings: Settings, progress: Progress, *, build: bool) -> CheckResult:
     """Import each package of the sandbox inside it; with `build`, install missing ones first."""
     environment = await asyncio.to_thread(find_environment, settings.sandbox, settings.cache_dir)
     if environment is None:
-        return Finding(_PACKAGES, "ok", f"not managed here: {_no_environment_reason(settings)}")
+        return CheckResult(_PACKAGES, "ok", f"not managed here: {_no_environment_reason(settings)}")
     if not environment.is_ready:
         if not build:
-            return Finding(
+            return CheckResult(
                 _PACKAGES,
                 "warning",
                 f"not installed. {_STANDARD_LIBRARY_ONLY}",
@@ -275,11 +277,11 @@ async def check_packages(settings: Settings, progress: Progress, *, build: bool)
         if settings.sandbox.backend == "bubblewrap":
             programs = await asyncio.to_thread(find_programs, settings.sandbox.python)
             if isinstance(programs, Unavailable):
-                return Finding(_PACKAGES, "ok", "not installed, because there is no sandbox")
+                return CheckResult(_PACKAGES, "ok", "not installed, because there is no sandbox")
         try:
             await install_packages(environment, lambda text: progress.step(f"sandbox packages: {text}"))
         except SandboxError as error:
-            return Finding(_PACKAGES, "warning", f"{error} {_STANDARD_LIBRARY_ONLY}")
+            return CheckResult(_PACKAGES, "warning", f"{error} {_STANDARD_LIBRARY_ONLY}")
     return await _try_packages(environment, settings)
 
 
@@ -290,20 +292,20 @@ def _no_environment_reason(settings: Settings) -> str:
     return f"{settings.sandbox.python} brings its own" if settings.sandbox.python else "no Python was found"
 
 
-async def _try_packages(environment: PackageEnvironment, settings: Settings) -> Finding:
+async def _try_packages(environment: PackageEnvironment, settings: Settings) -> CheckResult:
     installed = ", ".join(environment.installed())
     patient = settings.sandbox.model_copy(update={"timeout_seconds": _IMPORT_SECONDS, "network": "none"})
     async with open_sandbox(patient, cache_dir=settings.cache_dir) as sandbox:
         if isinstance(sandbox, Unavailable):
-            return Finding(_PACKAGES, "ok", f"{installed}; not tested, because there is no sandbox")
+            return CheckResult(_PACKAGES, "ok", f"{installed}; not tested, because there is no sandbox")
         try:
             broken = await find_broken_packages(environment, sandbox)
         except SandboxError as error:
-            return Finding(_PACKAGES, "warning", str(error), _packages_remedy(environment))
+            return CheckResult(_PACKAGES, "warning", str(error), _packages_remedy(environment))
     if broken:
         detail = "; ".join(f"{name} cannot be imported: {reason}" for name, reason in broken.items())
-        return Finding(_PACKAGES, "warning", detail, _packages_remedy(environment))
-    return Finding(_PACKAGES, "ok", f"{installed}, in {environment.path}")
+        return CheckResult(_PACKAGES, "warning", detail, _packages_remedy(environment))
+    return CheckResult(_PACKAGES, "ok", f"{installed}, in {environment.path}")
 
 
 def _packages_remedy(environment: PackageEnvironment) -> str:
@@ -315,7 +317,7 @@ _HTTPS_PORT = 443
 _RESOLVE_SECONDS = 5.0
 
 
-async def check_network(settings: Settings) -> Sequence[Finding]:
+async def check_network(settings: Settings) -> Sequence[CheckResult]:
     """Resolve the hosts of the allowlist without connecting; return a warning for each that is blocked."""
     sandbox = settings.sandbox
     if sandbox.network != "allowlist" or sandbox.backend != "bubblewrap":
@@ -324,7 +326,7 @@ async def check_network(settings: Settings) -> Sequence[Finding]:
     named = [host for host in sandbox.allow_hosts if not host.startswith("*.")]
     reasons = await asyncio.gather(*(_unreachable_reason(guard, host) for host in named))
     return [
-        Finding(_NETWORK, "warning", reason, "Correct sandbox.allow_hosts, or set fetch.allow_private.")
+        CheckResult(_NETWORK, "warning", reason, "Correct sandbox.allow_hosts, or set fetch.allow_private.")
         for reason in reasons
         if reason
     ]
@@ -343,7 +345,7 @@ async def _unreachable_reason(guard: AddressGuard, named: str) -> str:
     return ""
 
 
-def check_extensions(settings: Settings) -> list[Finding]:
+def check_extensions(settings: Settings) -> list[CheckResult]:
     """Load the configured roles, tools and skills as the team does; no finding without any. Blocks."""
     parts = {"roles": settings.team.roles, "tools": settings.tools, "skills": settings.skills}
     added = ", ".join(f"{len(those)} {name}" for name, those in parts.items() if those)
@@ -356,21 +358,21 @@ def check_extensions(settings: Settings) -> list[Finding]:
         load_capabilities(settings)
     except ConfigError as error:
         return [
-            Finding(
+            CheckResult(
                 "your own",
                 "problem",
                 str(error),
                 "Correct it; see docs/roles.md.",
             )
         ]
-    return [Finding("your own", "ok", f"{added} can be used")]
+    return [CheckResult("your own", "ok", f"{added} can be used")]
 
 
 _READING = "reading pages"
 _READABLE_FORMATS = "HTML, PDF, Word, RSS, Atom, JSON, CSV, text, pictures"
 
 
-def check_reading(settings: Settings) -> Finding:
+def check_reading(settings: Settings) -> CheckResult:
     """Return how web pages are read, and warn about a key without effect. Nothing is fetched."""
     fetch = settings.fetch
     rules = "respecting robots.txt" if fetch.robots else "ignoring robots.txt"
@@ -378,8 +380,8 @@ def check_reading(settings: Settings) -> Finding:
     detail = f"{_page_reader(fetch)}, {rules}; {_READABLE_FORMATS}{opened}"
     if fetch.jina == "never" and fetch.jina_api_key is not None:
         remedy = "Set fetch.jina: auto, or remove JINA_API_KEY."
-        return Finding(_READING, "warning", f"{detail}; JINA_API_KEY is set but not used", remedy)
-    return Finding(_READING, "ok", detail)
+        return CheckResult(_READING, "warning", f"{detail}; JINA_API_KEY is set but not used", remedy)
+    return CheckResult(_READING, "ok", detail)
 
 
 def _page_reader(fetch: FetchSettings) -> str:
@@ -399,7 +401,7 @@ _MCP_CONNECT_SECONDS = 15.0
 _MCP = "MCP"
 
 
-async def check_mcp(settings: Settings) -> Sequence[Finding]:
+async def check_mcp(settings: Settings) -> Sequence[CheckResult]:
     """Connect to all configured MCP servers in parallel; no changed tool is accepted."""
     names = [name for name, one in settings.mcp.servers.items() if not one.disabled]
     if not names:
@@ -410,22 +412,22 @@ async def check_mcp(settings: Settings) -> Sequence[Finding]:
             states = servers.states()
     except McpError:
         detail = f"the MCP package is not installed, so these are not used: {', '.join(names)}"
-        return [Finding(_MCP, "warning", detail, f"Run {installing('mcp')}.")]
+        return [CheckResult(_MCP, "warning", detail, f"Run {installing('mcp')}.")]
     hide = redactor_of(settings).text
     return [
-        Finding(one.name, one.status, hide(one.detail), hide(one.remedy))
+        CheckResult(one.name, one.status, hide(one.detail), hide(one.remedy))
         for state in states
         for one in _server_findings(state)
     ]
 
 
-def _server_findings(state: "ServerState") -> Iterator[Finding]:
+def _server_findings(state: "ServerState") -> Iterator[CheckResult]:
     where = f"{state.name} ({state.transport})"
     if state.unavailable_reason:
         detail = f"{where} is unreachable: {state.unavailable_reason}"
-        yield Finding(
+        yield CheckResult(
             _MCP, "warning", detail, f"Correct mcp.servers, then run maniple mcp test {state.name}."
         )
         return
     left_out = f"; not used: {', '.join(state.left_out)}" if state.left_out else ""
-    yield Finding(_MCP, "ok", f"{where}: {counted(len(state.tools), 'tool')}{left_out}")
+    yield CheckResult(_MCP, "ok", f"{where}: {counted(len(state.tools), 'tool')}{left_out}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from maniple.cli.doctor.checks import CheckStatus, Finding
+from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ManipleError
@@ -47,7 +47,7 @@ class EndpointSetting:
         return "problem" if self.is_required else "warning"
 
 
-async def check_endpoints(settings: Settings) -> list[Finding]:
+async def check_endpoints(settings: Settings) -> list[CheckResult]:
     """Request the list of models from every configured endpoint."""
     return list(await asyncio.gather(*(check_endpoint(*one) for one in _endpoints(settings))))
 
@@ -60,7 +60,7 @@ def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, EndpointSett
             yield fallback, EndpointSetting(f"{setting}.fallbacks[{position}]", "", is_required=False)
 
 
-async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Finding:
+async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> CheckResult:
     """Request the list of models from one endpoint."""
     name = EndpointName.of(model.model, model.base_url, setting.setting, setting.env_prefix)
     try:
@@ -69,7 +69,7 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Find
     except (httpx.HTTPError, TimeoutError) as error:
         detail = f"{name} is unreachable: {_connection_failure(error)}"
         remedy = f"Check {name.name_of('base_url')}, the network, and that the server is running."
-        return Finding(
+        return CheckResult(
             setting.setting,
             setting.failure_status,
             f"{name} is unreachable: {_connection_failure(error)}",
@@ -77,26 +77,28 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Find
         )
     except UnicodeError:
         detail, remedy = "the key has characters that are not allowed", f"Correct {name.name_of('api_key')}."
-        return Finding(setting.setting, setting.failure_status, detail, remedy)
+        return CheckResult(setting.setting, setting.failure_status, detail, remedy)
     return _judge(name, setting, response)
 
 
-def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Response) -> Finding:
+def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Response) -> CheckResult:
     """Return the finding for a response; a list without the configured model is a warning."""
     status = response.status_code
     if status in (401, 403):
         detail = f"{name} rejects the API key (HTTP {status}, unauthorised)"
-        return Finding(setting.setting, setting.failure_status, detail, f"Correct {name.name_of('api_key')}.")
+        return CheckResult(
+            setting.setting, setting.failure_status, detail, f"Correct {name.name_of('api_key')}."
+        )
     if status >= 500 or 300 <= status < 400:
         detail = f"{name} is reachable, but returned HTTP {status}"
-        return Finding(setting.setting, "warning", detail, f"Check {name.name_of('base_url')}.")
+        return CheckResult(setting.setting, "warning", detail, f"Check {name.name_of('base_url')}.")
     listed = _model_names(response)
     if listed and name.model not in listed:
         shown = ", ".join(listed[:_LISTED_NAMES]) + (", …" if len(listed) > _LISTED_NAMES else "")
         detail = f"{name} is reachable, but does not list this model. It lists: {shown}"
-        return Finding(setting.setting, "warning", detail, f"Check {name.name_of('model')}.")
+        return CheckResult(setting.setting, "warning", detail, f"Check {name.name_of('model')}.")
     unlisted = "" if listed else "; it does not list its models"
-    return Finding(setting.setting, "ok", f"{name} is reachable{unlisted}")
+    return CheckResult(setting.setting, "ok", f"{name} is reachable{unlisted}")
 
 
 def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
@@ -131,7 +133,7 @@ def _connection_failure(error: Exception) -> str:
             return f"the response is not valid HTTP ({type(error).__name__})"
 
 
-async def check_local_model(settings: Settings) -> Finding | None:
+async def check_local_model(settings: Settings) -> CheckResult | None:
     """Look for a model server on this machine, which is used if no endpoint is configured."""
     if not settings.embedded.discover or settings.embedded.model_file is not None:
         return None
@@ -139,7 +141,7 @@ async def check_local_model(settings: Settings) -> Finding | None:
     if found is None:
         return None
     detail = f"{found.server} runs on this machine; {found.model} at {found.base_url} answers"
-    return Finding("local server", "ok", detail)
+    return CheckResult("local server", "ok", detail)
 
 
 _FALLBACKS: dict[Feature, str] = {
@@ -151,7 +153,7 @@ _FALLBACKS: dict[Feature, str] = {
 }
 
 
-async def check_capabilities(settings: Settings, progress: Progress) -> list[Finding]:
+async def check_capabilities(settings: Settings, progress: Progress) -> list[CheckResult]:
     """Test each model that would answer with five short calls; the results are stored for a week."""
     findings = []
     try:
@@ -160,13 +162,13 @@ async def check_capabilities(settings: Settings, progress: Progress) -> list[Fin
                 async for found in probe(model):
                     name = f"models.{kind}: {found.feature}"
                     if found.works is None:
-                        findings.append(Finding(name, "warning", f"unknown: {found.words}"))
+                        findings.append(CheckResult(name, "warning", f"unknown: {found.words}"))
                     elif found.works:
-                        findings.append(Finding(name, "ok", "works"))
+                        findings.append(CheckResult(name, "ok", "works"))
                     else:
                         findings.append(
-                            Finding(name, "warning", f"not supported: {_FALLBACKS[found.feature]}")
+                            CheckResult(name, "warning", f"not supported: {_FALLBACKS[found.feature]}")
                         )
     except ManipleError as error:
-        findings.append(Finding("models", "problem", str(error)))
+        findings.append(CheckResult("models", "problem", str(error)))
     return findings

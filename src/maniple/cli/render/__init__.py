@@ -29,7 +29,7 @@ from maniple.cli.render.run_text import (
     plan_line,
     summary_line,
 )
-from maniple.cli.render.terminal import TerminalView
+from maniple.cli.render.terminal import TerminalDisplay
 from maniple.cli.text import (
     arguments_line,
     clean,
@@ -63,10 +63,10 @@ _ELAPSED = re.compile(r" \(\d+ s\)$")
 """The elapsed time at the end of a progress text; the bar has a clock of its own."""
 
 
-class View(Protocol):
+class RunDisplay(Protocol):
     """Shows one run. It is a context manager, entered when the run starts."""
 
-    async def __aenter__(self) -> "View": ...
+    async def __aenter__(self) -> "RunDisplay": ...
 
     async def __aexit__(self, *exception: object) -> None: ...
 
@@ -87,14 +87,14 @@ class View(Protocol):
         ...
 
 
-class JsonView:
+class JsonDisplay:
     """Writes each event as one line of JSON to `output`, and notes to `notes`."""
 
     def __init__(self, output: IO[str], notes: IO[str]) -> None:
         self._output = output
         self._notes = notes
 
-    async def __aenter__(self) -> "JsonView":
+    async def __aenter__(self) -> "JsonDisplay":
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -116,7 +116,7 @@ class JsonView:
         """Write nothing: the events hold the outcome."""
 
 
-class PlainView:
+class PlainDisplay:
     """Writes lines without colours or cursor movement: the answer to `output`, all else to `notes`."""
 
     def __init__(self, output: IO[str], notes: IO[str]) -> None:
@@ -135,7 +135,7 @@ class PlainView:
             "error": self._fail,
         }
 
-    async def __aenter__(self) -> "PlainView":
+    async def __aenter__(self) -> "PlainDisplay":
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -324,13 +324,13 @@ class Consoles:
         """Print untrusted text to the notes."""
         self.notes.print(Text(clean(text), style=style), soft_wrap=not self.notes.is_terminal)
 
-    def view(self, *, json: bool = False) -> View:
+    def view(self, *, json: bool = False) -> RunDisplay:
         """Return a view for one run."""
         if json:
-            return JsonView(self.output.file, self.notes.file)
+            return JsonDisplay(self.output.file, self.notes.file)
         if self.is_live:
-            return TerminalView(self.output)
-        return PlainView(self.output.file, self.notes.file)
+            return TerminalDisplay(self.output)
+        return PlainDisplay(self.output.file, self.notes.file)
 
     def progress(self) -> "StartupBar | StartupLines":
         """Return what shows the progress of the start."""

@@ -73,7 +73,7 @@ _OUTPUT_INDENT = (0, 0, 0, 6)
 _ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
 
 
-class TerminalView:
+class TerminalDisplay:
     """Prints what is finished, above a live region that is never higher than the screen."""
 
     def __init__(self, console: Console) -> None:
@@ -98,7 +98,7 @@ class TerminalView:
             "error": self._fail,
         }
 
-    async def __aenter__(self) -> "TerminalView":
+    async def __aenter__(self) -> "TerminalDisplay":
         self._live.start()
         self._refreshing = asyncio.create_task(self._keep_refreshing())
         return self
