@@ -113,7 +113,6 @@ OPEN_DUPLICATES: set[str] = {
     "Window",
 }
 OPEN_PAGES: set[str] = {
-    "README.md",
     "docs/architecture.md",
     "docs/browser.md",
     "docs/crawling.md",
