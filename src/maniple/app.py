@@ -34,7 +34,7 @@ from maniple.types import GENERAL, WORKERS, Worker
 if TYPE_CHECKING:
     from maniple.mcp import McpServers
     from maniple.redaction import Redactor
-    from maniple.report_files import Press
+    from maniple.report_files import ReportRenderer
     from maniple.runs import EngineConfig
     from maniple.runs.in_process import InProcessEngine
     from maniple.sandbox import Workspaces
@@ -114,7 +114,7 @@ class App:
     metrics: Metrics
     tracing: Tracing
     redactor: Redactor
-    press: Press
+    press: ReportRenderer
     """Renders reports as files."""
 
 
@@ -129,7 +129,7 @@ async def open_app(
     `ManipleError` that prevents it.
     """
     # An embedded team (`open_team`) does without the imports of these.
-    from maniple.report_files import Press
+    from maniple.report_files import ReportRenderer
     from maniple.runs import ExecutionEnvironment, RunTelemetry, open_engine
     from maniple.store.configured import open_configured_store
     from maniple.telemetry.metrics import Metrics
@@ -162,7 +162,7 @@ async def open_app(
             metrics=metrics,
             tracing=tracing,
             redactor=rules.redactor,
-            press=Press(runtime.browser, runtime.missing.get("browser", "")),
+            press=ReportRenderer(runtime.browser, runtime.missing.get("browser", "")),
         )
 
 
