@@ -58,7 +58,7 @@ class McpCapability(Capability):
         tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
         stored, workspaces = context.service(StoredResults), context.service(Workspaces)
         dynamic: dict[Worker, DynamicTools] = {
-            worker: DynamicTools(tools.ServersTools(servers, names, stored))
+            worker: DynamicTools(tools.McpToolSource(servers, names, stored))
             for worker in settings.team.workers
             if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
         }

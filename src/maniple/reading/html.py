@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from maniple.reading import MAX_CHARACTERS, MarkdownDocument, truncation_note
 from maniple.reading.encoding import decode_text
-from maniple.reading.readable import find_readable_part
+from maniple.reading.readability import find_readable_part
 from maniple.text import whole
 
 if TYPE_CHECKING:

@@ -79,14 +79,14 @@ CREATE INDEX owner_document ON owner (document);
 
 
 @dataclass(frozen=True, slots=True)
-class FileStamp:
+class IndexStamp:
     """The modification time and size of a file, by which changes are noticed."""
 
     modified_ns: int
     size: int
 
 
-def list_files(folder: Path, suffixes: frozenset[str]) -> Iterator[tuple[str, FileStamp]]:
+def list_files(folder: Path, suffixes: frozenset[str]) -> Iterator[tuple[str, IndexStamp]]:
     """Yield the relative POSIX paths of at most `MAX_FILES` regular files. Blocks on disk.
 
     Hidden files and folders, symbolic links, other suffixes and files over `MAX_FILE_BYTES` are left out.
@@ -107,7 +107,7 @@ def list_files(folder: Path, suffixes: frozenset[str]) -> Iterator[tuple[str, Fi
             if left == 0:
                 return
             left -= 1
-            yield path.relative_to(folder).as_posix(), FileStamp(status.st_mtime_ns, status.st_size)
+            yield path.relative_to(folder).as_posix(), IndexStamp(status.st_mtime_ns, status.st_size)
 
 
 def read_file_below(folder: Path, name: str) -> bytes:
@@ -164,12 +164,12 @@ class PassageIndex:
         """Delete the index."""
         self._database.close()
 
-    def stamps(self) -> dict[str, FileStamp]:
+    def stamps(self) -> dict[str, IndexStamp]:
         """Return the stamps of the indexed documents by name."""
         rows = self._database.execute("SELECT name, modified_ns, size FROM document")
-        return {name: FileStamp(modified_ns, size) for name, modified_ns, size in rows}
+        return {name: IndexStamp(modified_ns, size) for name, modified_ns, size in rows}
 
-    def put(self, name: str, stamp: FileStamp, title: str, text: str, note: str = "") -> None:
+    def put(self, name: str, stamp: IndexStamp, title: str, text: str, note: str = "") -> None:
         """Index a document, replacing the one of that name. An empty text is never found."""
         self._remove(name)
         row = (name, title, stamp.modified_ns, stamp.size, len(text.strip()), note)
@@ -324,7 +324,7 @@ class FolderSearch:
             title, text, note = await self._read_text(name)
             await self._blocking(partial(index.put, name, stamp, title, text, note))
 
-    def _changes(self, index: PassageIndex) -> list[tuple[str, FileStamp]]:
+    def _changes(self, index: PassageIndex) -> list[tuple[str, IndexStamp]]:
         """Remove deleted documents from the index; return the new and the changed ones."""
         if not self._folder.is_dir():
             raise ProviderFailure(f"The folder {self._folder} does not exist; correct search.folder.")
