@@ -39,13 +39,13 @@ def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
     )
 
 
-class PageReader(Protocol):
+class ArticleReader(Protocol):
     """What reads a page: a `Crawler`, or one that knows documents, too."""
 
     async def crawl(self, url: str, section: str = "") -> Article: ...
 
 
-def crawl_tool(crawler: PageReader) -> BaseTool:
+def crawl_tool(crawler: ArticleReader) -> BaseTool:
     """A call gives the page as Markdown under its title and its address.
 
     Of a long page it gives a part, with an outline to read on by.
@@ -111,7 +111,7 @@ class DocumentReader:
 
 def add_documents(
     settings: Settings, crawler: Crawler, folder: FolderSearch | None, fork_server: ForkServer
-) -> PageReader:
+) -> ArticleReader:
     """Return what reads pages and, where there is a `folder`, its documents."""
     if folder is None:
         return crawler
