@@ -63,7 +63,7 @@ OPEN_DUPLICATES: set[str] = {
     "Source",
 }
 OPEN_PAGES: set[str] = {
-    "docs/architecture.md",
+    "CHANGELOG.md",
     "docs/browser.md",
     "docs/crawling.md",
     "docs/embedding.md",
@@ -124,7 +124,7 @@ def _long_lines(page: Path) -> Iterator[int]:
 
 
 def test_markdown_fits_into_120_columns() -> None:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
     long = {str(page.relative_to(ROOT)): [*_long_lines(page)] for page in pages}
     assert {page: lines for page, lines in long.items() if lines and page not in OPEN_PAGES} == {}
     assert {page for page in OPEN_PAGES if not long.get(page)} == set(), "done: take them out of OPEN_PAGES"

@@ -39,7 +39,7 @@ def test_a_snippet_runs_as_it_stands(name: str, code: str, tmp_path: Path):
 
 
 def test_every_relative_link_of_the_guides_leads_somewhere():
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     broken = [
         f"{page.name}: {target}"
         for page in pages
