@@ -60,7 +60,6 @@ OPEN_DUPLICATES: set[str] = {
     "Finding",
     "Progress",
     "Reading",
-    "Source",
 }
 OPEN_PAGES: set[str] = {
     "CHANGELOG.md",

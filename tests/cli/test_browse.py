@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from maniple.cli.app import Mode, Strategy, add_start_page
-from maniple.config.browser_settings import BrowserMode, BrowserStrategy
+from maniple.config.web_settings import BrowserMode, BrowserStrategy
 from tests.cli.processes import environment, maniple
 from tests.crawler.web import Reply, Site, open_site
 from tests.openai_server import OpenAIServer, call, reply, serving

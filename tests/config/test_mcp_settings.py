@@ -5,7 +5,7 @@ import json
 import pytest
 
 from maniple.config import McpSettings, Settings, load_settings
-from maniple.config.mcp_settings import plain
+from maniple.config.mcp_settings import reveal_text
 from maniple.config.secrets import redactor_of
 from maniple.errors import ConfigError
 
@@ -58,9 +58,9 @@ mcpServers:
 """
     settings = loaded(tmp_path, conf, "TOKEN=from-dotenv\nPLACE=secret-place", {"TOKEN": "from-environment"})
     one, two = settings.mcp.servers["one"], settings.mcp.servers["two"]
-    assert plain(one.url) == "https://example.org/secret-place/mcp"
-    assert plain(one.headers["Authorization"]) == "Bearer from-environment"
-    assert [plain(two.env["LEVEL"]), plain(two.env["KEY"]), plain(two.args[0])] == [
+    assert reveal_text(one.url) == "https://example.org/secret-place/mcp"
+    assert reveal_text(one.headers["Authorization"]) == "Bearer from-environment"
+    assert [reveal_text(two.env["LEVEL"]), reveal_text(two.env["KEY"]), reveal_text(two.args[0])] == [
         "info",
         "from-environment",
         "from-environment",

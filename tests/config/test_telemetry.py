@@ -4,7 +4,7 @@ import pytest
 
 from maniple.config import load_settings
 from maniple.config.secrets import secrets_of
-from maniple.config.sources import LIBRARIES
+from maniple.config.sources import LIBRARY_VARIABLES
 from maniple.errors import ConfigError
 
 
@@ -24,7 +24,7 @@ def test_what_libraries_would_not_find_in_an_env_file_is_read_for_them(tmp_path:
     assert settings.notices == ()
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("name", LIBRARY_VARIABLES)
 def test_each_variable_of_a_library_has_a_setting(name: str, tmp_path: Path) -> None:
     values = {"TRACING": "false", "TRACING_V2": "false", "HEADERS": "a=b"}
     value = next((text for end, text in values.items() if name.endswith(end)), "http://127.0.0.1:1")

@@ -6,7 +6,7 @@ import re
 from typer.testing import CliRunner
 
 from maniple.cli.app import app
-from maniple.config.mcp_file import read_servers
+from maniple.config.mcp_settings import read_servers
 from maniple.mcp_server.schemas import AskTeam, GetRun, MakePlan
 from tests.serving import ROOT
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from maniple.config import McpServerSettings, McpSettings
-from maniple.config.mcp_settings import plain
+from maniple.config.mcp_settings import reveal_text
 from maniple.mcp import LoginStore, McpServers, PinStore, ProgramPipes, RemoteTool, ToolOutcome, open_servers
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceSpec
@@ -51,8 +51,8 @@ async def opened(
     """Open servers, whose programs run unprotected in `folder`."""
 
     async def start(name: str, server: McpServerSettings) -> ProgramPipes:
-        given = {variable: plain(value) for variable, value in server.env.items()}
-        argv = [server.command or "", *map(plain, server.args)]
+        given = {variable: reveal_text(value) for variable, value in server.env.items()}
+        argv = [server.command or "", *map(reveal_text, server.args)]
         return await start_unprotected(ServiceSpec(argv, folder / name, given))
 
     mcp = McpSettings.model_validate({"servers": servers, "start_seconds": 20, **settings})

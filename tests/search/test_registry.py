@@ -8,8 +8,8 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from maniple.config import SearchSettings, load_settings
-from maniple.config.search_settings import BUILT_IN_PROVIDERS
 from maniple.config.secrets import redactor_of
+from maniple.config.web_settings import BUILT_IN_PROVIDERS
 from maniple.errors import ConfigError
 from maniple.search import (
     FolderSearch,
@@ -146,7 +146,7 @@ def test_what_cannot_be_meant_is_refused(wrong: dict[str, Any]) -> None:
 
 
 KAGI = """
-from maniple.config.section import Section
+from maniple.config.values import Section
 from maniple.config.values import ApiKey
 from maniple.search import ProviderSpec, SearchHit
 

@@ -7,7 +7,7 @@ import pytest
 
 from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings
-from maniple.config.run_settings import StoreSettings
+from maniple.config.service_settings import StoreSettings
 from maniple.store import open_store
 from maniple.store.configured import (
     ARTIFACTS,

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from maniple.agents.offers import Offer
 from maniple.config.secrets import secrets_of
-from maniple.config.telemetry_settings import TelemetrySettings
+from maniple.config.service_settings import TelemetrySettings
 from maniple.errors import ModelError
 from maniple.graph import RECURSION_LIMIT, RunOptions, TeamRules
 from maniple.redaction import Redactor

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from langchain_core.utils.function_calling import convert_to_openai_function
 
-from maniple.config.run_settings import TOOLS
+from maniple.config.service_settings import BUILT_IN_TOOLS
 from maniple.sandbox import Workspaces
 from maniple.tools.browser import browser_tool, browser_use_tool
 from maniple.tools.code import code_tools
@@ -31,7 +31,7 @@ def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
         skill_tool([], workspaces),
         terminate_tool(),
     ]
-    assert sorted(tool.name for tool in tools) == sorted(TOOLS)
+    assert sorted(tool.name for tool in tools) == sorted(BUILT_IN_TOOLS)
 
 
 def test_everybody_who_works_alone_ends_with_a_status_and_a_result():

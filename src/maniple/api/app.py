@@ -25,7 +25,7 @@ from maniple.api.requests import document_team
 from maniple.api.routes import chat, files, page, runs, service, threads
 from maniple.api.state import open_service
 from maniple.config import Settings
-from maniple.config.settings import LOOPBACK_HOSTS
+from maniple.config.service_settings import LOOPBACK_HOSTS
 from maniple.errors import ManipleError
 from maniple.llms.embedded import Progress
 

@@ -18,7 +18,7 @@ from maniple.browser.drivers.session import BrowserStorage
 from maniple.browser.drivers.window import WindowResources
 from maniple.browser.page import Browser
 from maniple.config import BrowserSettings
-from maniple.config.fetch_settings import FetchSettings
+from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard, EgressResolver
 from maniple.errors import BrowserError, ConfigError
 from maniple.reading.fork_server import ForkServer

@@ -21,7 +21,7 @@ from maniple.agents.offers import Offer
 from maniple.capabilities.base import Capability, CapabilityContext
 from maniple.capabilities.browsing import browser_use_of
 from maniple.config import Settings
-from maniple.config.run_settings import TOOLS
+from maniple.config.service_settings import BUILT_IN_TOOLS
 from maniple.config.sources import Keys
 from maniple.errors import ConfigError
 from maniple.prompts import render
@@ -176,18 +176,18 @@ class _KnownTools:
 
     def named(self, name: str, keys: Keys) -> BaseTool | None:
         """Return the tool of this name; `None` for a built-in one that is absent."""
-        if name in self._tools or name in TOOLS:
+        if name in self._tools or name in BUILT_IN_TOOLS:
             return self._tools.get(name)
         offered = {point.name: point for point in entry_points(group=TOOL_GROUP)}
         if name not in offered:
-            near = difflib.get_close_matches(name, {*TOOLS, *self._tools, *offered}, n=1)
+            near = difflib.get_close_matches(name, {*BUILT_IN_TOOLS, *self._tools, *offered}, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise _mistake(self._settings, keys, f"there is no tool called {name}{hint}")
         return self.add(name, offered[name].value, keys, offered[name].load)
 
     def add(self, name: str, source: str, keys: Keys, load: Callable[[], Any]) -> BaseTool:
         """Load a tool and keep it under its name, which no other one may have."""
-        if name in TOOLS or name in self._tools:
+        if name in BUILT_IN_TOOLS or name in self._tools:
             raise _mistake(self._settings, keys, f"there is another tool called {name}; rename this one")
         try:
             self._tools[name] = tool = as_tool(load(), name)

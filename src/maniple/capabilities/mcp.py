@@ -19,7 +19,7 @@ from maniple.capabilities.base import Capability, CapabilityContext, CapabilityU
 from maniple.capabilities.services import McpConnections
 from maniple.capabilities.workspace import SandboxCapability, open_egress
 from maniple.config import Settings
-from maniple.config.mcp_settings import McpServerSettings, McpSettings, plain, prefix_of
+from maniple.config.mcp_settings import McpServerSettings, McpSettings, prefix_of, reveal_text
 from maniple.egress import EgressRoute
 from maniple.errors import McpError, SandboxError
 from maniple.sandbox import Sandbox, Workspaces
@@ -157,9 +157,9 @@ class _Programs:
 
     async def start(self, name: str, server: McpServerSettings) -> "ProgramPipes":
         service = ServiceSpec(
-            [server.command or "", *map(plain, server.args)],
+            [server.command or "", *map(reveal_text, server.args)],
             self.folder / prefix_of(name),
-            {variable: plain(value) for variable, value in server.env.items()},
+            {variable: reveal_text(value) for variable, value in server.env.items()},
             cwd=server.cwd,
             reads=server.reads,
             writes=server.writes,

@@ -58,7 +58,7 @@ def search(
 
 
 def _with_provider(settings: "Settings", provider: str) -> "Settings":
-    from maniple.config.search_settings import BUILT_IN_PROVIDERS, provider_entry_points
+    from maniple.config.web_settings import BUILT_IN_PROVIDERS, provider_entry_points
 
     if provider not in BUILT_IN_PROVIDERS and provider not in (others := provider_entry_points()):
         known = ", ".join((*BUILT_IN_PROVIDERS, *sorted(others)))

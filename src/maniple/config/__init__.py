@@ -1,5 +1,3 @@
-from maniple.config.browser_settings import BrowserSettings, BrowsingSettings
-from maniple.config.fetch_settings import FetchSettings
 from maniple.config.load import load_settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings
 from maniple.config.model_settings import (
@@ -8,13 +6,11 @@ from maniple.config.model_settings import (
     ModelSettings,
     ModelsSettings,
 )
-from maniple.config.role_settings import RoleSettings
-from maniple.config.run_settings import BudgetSettings, RunsSettings, StoreSettings
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.config.search_settings import SearchSettings
-from maniple.config.settings import ServerSettings, Settings
-from maniple.config.team_settings import TeamSettings
-from maniple.config.tool_settings import ToolSettings
+from maniple.config.service_settings import BudgetSettings, RunsSettings, ServerSettings, StoreSettings
+from maniple.config.settings import Settings
+from maniple.config.team_settings import RoleSettings, TeamSettings, ToolSettings
+from maniple.config.web_settings import BrowserSettings, BrowsingSettings, FetchSettings, SearchSettings
 
 __all__ = [
     "BrowserSettings",

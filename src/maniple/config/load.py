@@ -1,25 +1,45 @@
-"""Load settings: environment over `.env` over `conf.yaml` over defaults."""
+"""Load settings: environment over `.env` over `conf.yaml` over defaults.
+
+Misspelled keys and variables, which would otherwise have no effect, are reported with a suggestion.
+"""
 
 import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from maniple.config.names import keys_at, nearest_variable
-from maniple.config.origin import Origin
-from maniple.config.paths import anchored
+from maniple.config.mcp_settings import fill_variables
 from maniple.config.settings import Settings
-from maniple.config.sources import MODEL_PREFIXES, PREFIX, Keys, Source, read_dotenv, read_environment
-from maniple.config.variables import filled
-from maniple.config.yaml_file import read_yaml
+from maniple.config.sources import (
+    ALIASES,
+    MODEL_PREFIXES,
+    PREFIX,
+    Keys,
+    SettingsOrigin,
+    SettingsSource,
+    read_dotenv,
+    read_environment,
+    read_yaml,
+    resolve_paths,
+)
 from maniple.errors import ConfigError
 
 OPENAI_MODEL = "gpt-4o"
 """LangManus's default for `basic` and `vision`, used with a key and no URL."""
+
+
+# After a prefix of ours the rest is compared: KEY is at 0.60 of API_KEY and URL at 0.55 of BASE_URL, while
+# the strangers AUTH_USER, MAX_TOKENS and EFFORT stay below 0.50.
+_NEAR_REST = 0.54
+# BASCI_API_KEY is at 0.923 of BASIC_API_KEY; the strangers JIRA_API_KEY and VLLM_API_KEY at 0.917 and 0.909.
+_NEAR_WHOLE = 0.92
+_NEAR_PREFIX = 0.6
 
 
 def load_settings(
@@ -37,22 +57,28 @@ def load_settings(
     environment = os.environ if environment is None else environment
     yaml = read_yaml(Path(path))
     folder = Path(path).absolute().parent
-    yaml.values.update(anchored(yaml.values, folder))
+    yaml.values.update(resolve_paths(yaml.values, folder))
     source = read_environment(environment).over(read_dotenv(Path(env_file)).over(yaml))
-    origin = Origin(folder, source.places)
+    origin = SettingsOrigin(folder, source.places)
     _name_missing_models(source, origin)
     try:
         settings = Settings.model_validate(source.values)
-        settings = settings.model_copy(update={"mcp": filled(settings.mcp, environment, Path(env_file))})
-        notices = [*_notices(source), *_idle_limits(settings), *_slips_at_servers(settings)]
-        return settings.noting(notices, origin)
+        settings = settings.model_copy(
+            update={"mcp": fill_variables(settings.mcp, environment, Path(env_file))}
+        )
+        notices = [
+            *_unknown_variables(source),
+            *_ineffective_limits(settings),
+            *_misspelled_server_keys(settings),
+        ]
+        return settings.with_notices(notices, origin)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        lines = [_sentence(_keys(p), p["type"], p["msg"], origin) for p in problems]
+        lines = [_error_line(_error_keys(p), p["type"], p["msg"], origin) for p in problems]
         raise ConfigError("The settings have mistakes:\n" + "\n".join(lines)) from None
 
 
-def _name_missing_models(source: Source, origin: Origin) -> None:
+def _name_missing_models(source: SettingsSource, origin: SettingsOrigin) -> None:
     """A key without a model name means OpenAI's usual model, as in LangManus; elsewhere it is a mistake."""
     models = source.values.get("models")
     for kind, prefix in MODEL_PREFIXES.items():
@@ -69,7 +95,7 @@ def _name_missing_models(source: Source, origin: Origin) -> None:
         )
 
 
-def _notices(source: Source) -> Iterator[str]:
+def _unknown_variables(source: SettingsSource) -> Iterator[str]:
     """Name the variables that look like ours but for a slip; a stranger's are let through in silence."""
     for name, place in source.strangers.items():
         if near := nearest_variable(name):
@@ -77,7 +103,7 @@ def _notices(source: Source) -> Iterator[str]:
             yield f"{what} is not read: there is no such variable. Did you mean {near}?"
 
 
-def _idle_limits(settings: Settings) -> Iterator[str]:
+def _ineffective_limits(settings: Settings) -> Iterator[str]:
     """Name a limit that nothing could reach."""
     if settings.runs.budget.cost is not None and (unpriced := settings.models.unpriced):
         yield (
@@ -86,32 +112,84 @@ def _idle_limits(settings: Settings) -> Iterator[str]:
         )
 
 
-def _slips_at_servers(settings: Settings) -> Iterator[str]:
+def _misspelled_server_keys(settings: Settings) -> Iterator[str]:
     """Name the keys of MCP servers that are nearly ours: other programs' keys are let through there."""
     for name, server in settings.mcp.servers.items():
         for key, meant in server.near_misses.items():
             yield f"mcp.servers.{name}.{key} has no effect: there is no such key. Did you mean {meant}?"
 
 
-def _keys(problem: ErrorDetails) -> Keys:
+def _error_keys(problem: ErrorDetails) -> Keys:
     """Return where a mistake is; a check of several values together says `at` which of them it is."""
     return (*problem["loc"], *(problem.get("ctx") or {}).get("at", ()))
 
 
-def _sentence(keys: Keys, kind: str, message: str, origin: Origin) -> str:
+def _error_line(keys: Keys, kind: str, message: str, origin: SettingsOrigin) -> str:
     name = ".".join(str(key) for key in keys)
     place = origin.place_of(keys)
     if kind == "extra_forbidden":
-        message = "there is no such key" + _did_you_mean(keys, place)
+        message = "there is no such key" + _suggestion(keys, place)
     return f"  {place}: {name}: {message.removeprefix('Value error, ')}"
 
 
-def _did_you_mean(keys: Keys, place: str) -> str:
+def _suggestion(keys: Keys, place: str) -> str:
     if variable := re.search(rf"\b{PREFIX}\w+", place):
         near = nearest_variable(variable[0])
         return f"; did you mean {near}?" if near else ""
-    known = keys_at(keys[:-1])
+    known = list_keys(keys[:-1])
     close = difflib.get_close_matches(str(keys[-1]), known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known here: {', '.join(known)}" if known else ""
+
+
+def list_keys(keys: Keys) -> list[str]:
+    """Return the keys that the section of settings called `keys` knows; none when it is no section."""
+    model: type[BaseModel] = Settings
+    for key in keys:
+        if isinstance(key, int):
+            continue  # a place in a list of sections
+        field = model.model_fields.get(str(key))
+        below = _nested_section(field.annotation) if field else None
+        if below is None:
+            return []
+        model = below
+    return list(model.model_fields)
+
+
+def nearest_variable(name: str) -> str | None:
+    """Return the variable that `name`, which is none of ours, was probably meant to be, if any."""
+    prefix, _, rest = name.upper().partition("_")
+    ours = _names_by_prefix()
+    if prefix in ours:
+        near = difflib.get_close_matches(rest, ours[prefix], n=1, cutoff=_NEAR_REST)
+        return f"{prefix}_{near[0]}" if near else None
+    # Most strangers are told by their prefix alone, which keeps a large environment cheap.
+    prefixes = difflib.get_close_matches(prefix, ours, n=3, cutoff=_NEAR_PREFIX)
+    known = [f"{one}_{each}" for one in prefixes for each in ours[one]]
+    near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=_NEAR_WHOLE)
+    return near[0] if near else None
+
+
+@cache
+def _names_by_prefix() -> dict[str, list[str]]:
+    """Return what follows each prefix of ours: `API_KEY` and others for `BASIC`."""
+    rests: dict[str, list[str]] = {}
+    for variable in (*ALIASES, *(PREFIX + "__".join(keys).upper() for keys in _leaf_keys(Settings, ()))):
+        prefix, _, rest = variable.partition("_")
+        rests.setdefault(prefix, []).append(rest)
+    return rests
+
+
+def _leaf_keys(model: type[BaseModel], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        below = _nested_section(field.annotation)
+        if below is None or below is model:  # fallbacks are models, too
+            yield (*above, name)
+        else:
+            yield from _leaf_keys(below, (*above, name))
+
+
+def _nested_section(annotation: Any) -> type[BaseModel] | None:
+    options = (annotation, *getattr(annotation, "__args__", ()))
+    return next((one for one in options if isinstance(one, type) and issubclass(one, BaseModel)), None)

@@ -1,8 +1,15 @@
-"""What can be set of MCP servers: whose tools the workers use, and how far they are trusted."""
+"""Settings of MCP servers: whose tools the workers use, and how far they are trusted.
 
+Servers are also read from other programs' files: `{"mcpServers": {NAME: {"command": …}}}`. Every
+`${VARIABLE}` of a server is filled from `.env` and the environment, and is a secret then.
+"""
+
+import difflib
+import json
 import re
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -16,14 +23,12 @@ from pydantic import (
     model_validator,
 )
 
-from maniple.config.foreign_keys import near_misses
-from maniple.config.mcp_file import read_servers
 from maniple.config.sandbox_settings import AllowedHost
-from maniple.config.section import Section
-from maniple.config.values import OptionalText, UserPath
+from maniple.config.values import OptionalText, Section, UserPath
+from maniple.errors import ConfigError
 from maniple.types import GENERAL, Worker
 
-Filled = str | SecretStr
+InterpolatedText = str | SecretStr
 """A text; what a `${VARIABLE}` of it was filled with makes it a secret."""
 Transport = Literal["stdio", "http", "sse"]
 
@@ -35,6 +40,69 @@ _TRANSPORTS = {
 _LONGEST_NAME = 40
 _OTHER_NAMES = ("serverUrl", "httpUrl", "transport")
 """Of `url` and `type`, in the files of other programs."""
+
+
+_MOST_BYTES = 1_000_000
+_HOLDERS = ("mcpServers", "servers")
+
+
+_NEAR = 0.75
+_FOREIGN = frozenset({"disabledtools", "transporttype", "isdisabled"})
+"""Of other programs, although they are as near."""
+
+
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def read_servers(given: Any) -> Any:
+    """Return the servers by name, whether `given` holds them, is a file's whole content, or its path.
+
+    Raises `ValueError` with what is wrong with the file. Blocks on disk.
+    """
+    if isinstance(given, str | Path):
+        given = _load_servers_file(Path(given))
+    if given is None:
+        return {}
+    for holder in _HOLDERS:
+        if isinstance(given, dict) and _holds_servers(given.get(holder)):
+            return given[holder]
+    return given
+
+
+def _holds_servers(value: Any) -> bool:
+    """Return whether `value` maps names to servers, and is not itself a server of that name."""
+    return isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
+
+
+def _load_servers_file(path: Path) -> Any:
+    try:
+        path = path.expanduser()
+        with path.open("rb") as file:
+            written = file.read(_MOST_BYTES)
+        content = json.loads(written.decode("utf-8-sig"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RuntimeError, RecursionError):
+        raise ValueError(f"{path} is not valid JSON") from None
+    if isinstance(content, dict):
+        return content
+    raise ValueError(f'{path} must hold {{"mcpServers": {{…}}}}')
+
+
+def find_near_misses(written: Iterable[object], known: Iterable[str]) -> dict[str, str]:
+    """Return of the keys that are `written` and not `known` those that are nearly, with what was meant."""
+    ours = {_normalize_key(name): name for name in known}
+    found: dict[str, str] = {}
+    for key in written:
+        if not isinstance(key, str) or key in ours.values() or _normalize_key(key) in _FOREIGN:
+            continue
+        if near := difflib.get_close_matches(_normalize_key(key)[:40], ours, n=1, cutoff=_NEAR):
+            found[key] = ours[near[0]]
+    return found
+
+
+def _normalize_key(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
 
 
 def _texts(values: object) -> object:
@@ -66,13 +134,13 @@ def _is_confined(where: object) -> object:
     return where
 
 
-def _is_address(url: Filled | None) -> Filled | None:
+def _is_address(url: InterpolatedText | None) -> InterpolatedText | None:
     if isinstance(url, str) and "${" not in url and not re.match(r"https?://[^/\s]", url):
         raise ValueError("this is no address of a server; write it as https://host/mcp")
     return url
 
 
-Texts = Annotated[dict[str, Filled], BeforeValidator(_texts)]
+Texts = Annotated[dict[str, InterpolatedText], BeforeValidator(_texts)]
 
 
 class McpOAuthSettings(Section):
@@ -96,12 +164,12 @@ class McpServerSettings(Section):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
     command: OptionalText = None
-    args: Annotated[tuple[Filled, ...], BeforeValidator(_listed_texts)] = ()
+    args: Annotated[tuple[InterpolatedText, ...], BeforeValidator(_listed_texts)] = ()
     env: Texts = Field(default_factory=dict)
     """Everything that the server finds in its environment, beside PATH, HOME and LANG."""
     cwd: UserPath | None = None
     """Where the command begins; without one in the server's own folder."""
-    url: Annotated[Filled | None, AfterValidator(_is_address)] = Field(
+    url: Annotated[InterpolatedText | None, AfterValidator(_is_address)] = Field(
         default=None, validation_alias=AliasChoices("url", "serverUrl", "httpUrl")
     )
     type: Annotated[Transport | None, BeforeValidator(_transport)] = Field(
@@ -146,11 +214,11 @@ class McpServerSettings(Section):
     ) -> "McpServerSettings":
         made = validate(written)
         if isinstance(written, dict):
-            made._near_misses = near_misses(written, (*cls.model_fields, *_OTHER_NAMES))
+            made._near_misses = find_near_misses(written, (*cls.model_fields, *_OTHER_NAMES))
         return made
 
     @model_validator(mode="after")
-    def _has_a_way(self) -> "McpServerSettings":
+    def _check_transport(self) -> "McpServerSettings":
         if (self.command is None) == (self.url is None):
             raise ValueError("an MCP server needs either a command or a url")
         if self.type is not None and (self.type == "stdio") != (self.command is not None):
@@ -166,7 +234,7 @@ class McpServerSettings(Section):
             return self.type
         if self.command is not None:
             return "stdio"
-        return "sse" if plain(self.url).split("?")[0].rstrip("/").endswith("/sse") else "http"
+        return "sse" if reveal_text(self.url).split("?")[0].rstrip("/").endswith("/sse") else "http"
 
 
 def prefix_of(server: str) -> str:
@@ -174,7 +242,7 @@ def prefix_of(server: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", server)
 
 
-def _are_distinct(servers: dict[str, McpServerSettings]) -> dict[str, McpServerSettings]:
+def _check_names(servers: dict[str, McpServerSettings]) -> dict[str, McpServerSettings]:
     seen: dict[str, str] = {}
     for name in servers:
         known = prefix_of(name)
@@ -190,7 +258,7 @@ class McpSettings(Section):
     """The MCP servers, and which workers get their tools."""
 
     servers: Annotated[
-        dict[str, McpServerSettings], BeforeValidator(read_servers), AfterValidator(_are_distinct)
+        dict[str, McpServerSettings], BeforeValidator(read_servers), AfterValidator(_check_names)
     ] = Field(default_factory=dict)
     """By name; or the path of a JSON file that has them under `mcpServers`."""
     workers: dict[Worker, tuple[str, ...]] = Field(default_factory=dict)
@@ -220,6 +288,61 @@ class McpSettings(Section):
         return self.workers.get(worker, ())
 
 
-def plain(text: Filled | None) -> str:
+def reveal_text(text: InterpolatedText | None) -> str:
     """Return a text, secret or not, as programs and servers get it."""
     return text.get_secret_value() if isinstance(text, SecretStr) else text or ""
+
+
+def fill_variables(mcp: McpSettings, environment: Mapping[str, str], env_file: Path) -> McpSettings:
+    """Return the same settings with every `${NAME}` and `${NAME:-DEFAULT}` filled in.
+
+    Raises `ConfigError` for a variable that is not set and has no default. Reads `env_file` if there is need.
+    """
+    if not mcp.servers or "${" not in _all_texts(mcp):
+        return mcp
+    from dotenv import dotenv_values
+
+    known = {**dotenv_values(env_file, interpolate=False), **environment}
+
+    def value_of(server: str, name: str, default: str | None) -> str:
+        value = known.get(name) or default
+        if value is None:
+            raise ConfigError(
+                f"mcp.servers.{server}: ${{{name}}} is not set. Put {name}=… into .env, "
+                f"or write ${{{name}:-}} where it may be empty."
+            )
+        return value
+
+    servers = {
+        name: _fill_server(one, lambda variable, default, name=name: value_of(name, variable, default))
+        for name, one in mcp.servers.items()
+    }
+    return mcp.model_copy(update={"servers": servers})
+
+
+def _fill_server(server: McpServerSettings, value_of: Callable[[str, str | None], str]) -> McpServerSettings:
+    if server.disabled:
+        return server
+
+    def fill(text: InterpolatedText) -> InterpolatedText:
+        if isinstance(text, SecretStr) or "${" not in text:
+            return text
+        return SecretStr(_VARIABLE.sub(lambda found: value_of(found[1], found[2]), text))
+
+    return server.model_copy(
+        update={
+            "command": reveal_text(fill(server.command)) if server.command else None,
+            "url": fill(server.url) if server.url else None,
+            "args": tuple(fill(one) for one in server.args),
+            "env": {name: fill(value) for name, value in server.env.items()},
+            "headers": {name: fill(value) for name, value in server.headers.items()},
+        }
+    )
+
+
+def _all_texts(mcp: McpSettings) -> str:
+    return "\n".join(
+        reveal_text(text)
+        for one in mcp.servers.values()
+        for text in (one.command, one.url, *one.args, *one.env.values(), *one.headers.values())
+    )

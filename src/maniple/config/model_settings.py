@@ -5,8 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from maniple.config.section import Section
-from maniple.config.values import ApiKey, ApiVersion, EndpointUrl, UserPath
+from maniple.config.values import ApiKey, ApiVersion, EndpointUrl, Section, UserPath
 from maniple.types import ProfileName
 
 

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from maniple.config.section import Section
-from maniple.config.values import ApiKey, EndpointUrl, OptionalText, UserPath
+from maniple.config.values import ApiKey, EndpointUrl, OptionalText, Section, UserPath
 
 BACKENDS = ("bubblewrap", "docker", "daytona", "e2b", "unsafe-local", "off")
 """Every value of `sandbox.backend`."""

@@ -11,46 +11,30 @@ from typing import Any
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from maniple.config.browser_settings import BrowserSettings
-from maniple.config.fetch_settings import FetchSettings
 from maniple.config.mcp_settings import McpSettings, prefix_of
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
-from maniple.config.origin import Origin
-from maniple.config.run_settings import OF_A_SERVER, TOOLS, RunsSettings, StoreSettings, no_tool
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.config.search_settings import SearchSettings
-from maniple.config.section import Section
-from maniple.config.team_settings import TeamSettings, known, mistake
-from maniple.config.telemetry_settings import LoggingSettings, TelemetrySettings
-from maniple.config.tool_settings import MAX_TOOLS, SkillSettings, ToolSettings
-from maniple.config.values import UserPath, is_loopback
-
-LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
-"""The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
-
-
-class ServerSettings(Section):
-    """The HTTP service."""
-
-    host: str = "127.0.0.1"
-    port: int = Field(default=8000, ge=0, le=65535)
-    cors_origins: tuple[str, ...] = ()
-    max_body_bytes: int = Field(default=1_000_000, gt=0)
-    max_upload_bytes: int = Field(default=25_000_000, gt=0)
-    """Of the files that one request puts into a conversation; each waits on disk meanwhile."""
-    ping_seconds: float = Field(default=15, gt=0)
-    max_runs: int = Field(default=100, gt=0)
-    """Runs that work at once; more of them wait for a place."""
-    max_waiting_runs: int = Field(default=1_000, ge=0)
-    max_runs_per_key: int | None = Field(default=None, gt=0)
-    """Runs of one API key that work or wait."""
-    insecure: bool = False
-    """Serve beyond this machine although there is no login."""
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach the service."""
-        return is_loopback(self.host)
+from maniple.config.service_settings import (
+    BUILT_IN_TOOLS,
+    MCP_TOOL_NAME,
+    LoggingSettings,
+    RunsSettings,
+    ServerSettings,
+    StoreSettings,
+    TelemetrySettings,
+    unknown_tool_message,
+)
+from maniple.config.sources import SettingsOrigin
+from maniple.config.team_settings import (
+    MAX_TOOLS,
+    SkillSettings,
+    TeamSettings,
+    ToolSettings,
+    check_known,
+    validation_error,
+)
+from maniple.config.values import Section, UserPath
+from maniple.config.web_settings import BrowserSettings, FetchSettings, SearchSettings
 
 
 class Settings(Section):
@@ -80,7 +64,7 @@ class Settings(Section):
     cache_dir: UserPath = Field(default_factory=lambda: user_cache_path("maniple", appauthor=False))
     """The embedded model (1.1 GB) and what was learned about endpoints; may be deleted at any time."""
     _notices: tuple[str, ...] = PrivateAttr(())
-    _origin: Origin = PrivateAttr(Origin())
+    _origin: SettingsOrigin = PrivateAttr(SettingsOrigin())
 
     @model_validator(mode="after")
     def _browser_opens_what_may_be_fetched(self) -> "Settings":
@@ -115,15 +99,15 @@ class Settings(Section):
         return self._notices
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> SettingsOrigin:
         """Where these settings stand written."""
         return self._origin
 
-    def noting(self, notices: Iterable[str], origin: Origin) -> "Settings":
+    def with_notices(self, notices: Iterable[str], origin: SettingsOrigin) -> "Settings":
         """Return the same settings with these `notices`, and where they come from."""
-        noted = self.model_copy()
-        noted._notices, noted._origin = tuple(notices), origin
-        return noted
+        copy = self.model_copy()
+        copy._notices, copy._origin = tuple(notices), origin
+        return copy
 
     @field_validator("tools", "skills")
     @classmethod
@@ -132,24 +116,24 @@ class Settings(Section):
     ) -> tuple[ToolSettings | SkillSettings, ...]:
         if "team" in info.data:
             for place, one in enumerate(given):
-                known(one.roles, info.data["team"].equipped, at=(place, "roles"))
+                check_known(one.roles, info.data["team"].equipped, at=(place, "roles"))
         return given
 
     @field_validator("mcp")
     @classmethod
     def _offers_to_members(cls, mcp: McpSettings, info: ValidationInfo) -> McpSettings:
         if "team" in info.data:
-            known(mcp.workers, (*info.data["team"].equipped, "reporter"), at=("workers",))
+            check_known(mcp.workers, (*info.data["team"].equipped, "reporter"), at=("workers",))
         return mcp
 
     @field_validator("runs")
     @classmethod
     def _approves_tools(cls, runs: RunsSettings, info: ValidationInfo) -> RunsSettings:
         if "team" in info.data and "tools" in info.data:
-            names = (*TOOLS, *_named_tools(info.data["team"], info.data["tools"]))
+            names = (*BUILT_IN_TOOLS, *_named_tools(info.data["team"], info.data["tools"]))
             for place, name in enumerate(runs.approval):
-                if name not in names and not OF_A_SERVER.fullmatch(name):
-                    raise mistake(no_tool(name, names), "approval", place)
+                if name not in names and not MCP_TOOL_NAME.fullmatch(name):
+                    raise validation_error(unknown_tool_message(name, names), "approval", place)
         return runs
 
 

@@ -1,16 +1,120 @@
-"""What can be set of the team: who works, with which models, and how far it may go."""
+"""Settings of the team: its roles, their tools and skills, who works, and how far it may go."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from maniple.config.role_settings import MAX_NAMES, RoleSettings
-from maniple.config.section import Section
+from maniple.config.values import Section, UserPath
 from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, LLMType, Worker
 
+MAX_PROMPT_BYTES = 32_768
+MAX_NAMES = 32
+MAX_TOOLS = 64
+# Other nodes of the graph, LangChain's nodes inside of an agent, and words of the terminal's.
+_TAKEN = frozenset(
+    {*DIRECTORS, *WORKERS, GENERAL, "solo", "clarify", "review", "model", "tools", "plan", "all", "everyone"}
+)
+
+
+_PART = r"[A-Za-z_][A-Za-z0-9_]*"
+
 Names = TypeVar("Names", bound=Collection[str])
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """A Markdown file and what stands in it."""
+
+    path: Path
+    text: str = field(repr=False)
+
+
+def _read_prompt(path: object) -> object:
+    if not isinstance(path, str | Path):
+        return path
+    file = Path(path).expanduser()
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MAX_PROMPT_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is no text in UTF-8") from error
+    if len(content) > MAX_PROMPT_BYTES:
+        raise ValueError(f"{file} is longer than {MAX_PROMPT_BYTES} bytes, which every call would send")
+    if not text.strip():
+        raise ValueError(f"{file} is empty: write what the role is to do")
+    return PromptFile(file, text)
+
+
+def _is_free(name: str) -> str:
+    if name in _TAKEN:
+        raise ValueError(f"{name} is taken; there are {', '.join(sorted(_TAKEN))} already")
+    return name
+
+
+RoleName = Annotated[Worker, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterValidator(_is_free)]
+
+
+class RoleSettings(Section):
+    """One role that is added to the team."""
+
+    name: RoleName
+    brief: str = Field(min_length=1, max_length=300)
+    """What the planner and the supervisor are told: what it does, what it cannot."""
+    description: str = Field(default="", max_length=300)
+    """What clients are told; the brief, if nothing."""
+    prompt: Annotated[PromptFile, BeforeValidator(_read_prompt)]
+    """A Markdown file; a relative path begins at the folder of conf.yaml."""
+    llm: LLMType = "basic"
+    tools: tuple[str, ...] = Field(default=(), max_length=MAX_NAMES)
+    """Names of tools: built-in ones, those of `tools`, and those that installed packages offer."""
+    optional: bool = True
+    """Whether clients may leave it out."""
+
+
+Reference = Annotated[str, Field(pattern=rf"^{_PART}(\.{_PART})*:{_PART}$", max_length=200)]
+"""An object in a module, as `module:attribute`."""
+
+
+class ToolSettings(Section):
+    """One tool: a function with type hints and a docstring, or a LangChain tool.
+
+    A text alone is its `use`.
+    """
+
+    use: Reference
+    roles: tuple[Worker, ...] = Field(default=(), max_length=MAX_NAMES)
+    """Who is given it, beside the roles that name it themselves."""
+
+    @property
+    def name(self) -> str:
+        """What models and `runs.approval` call it: as its attribute is called."""
+        return self.use.partition(":")[2]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, value: Any) -> Any:
+        return {"use": value} if isinstance(value, str) else value
+
+
+class SkillSettings(Section):
+    """One folder of skills, each a folder with a `SKILL.md`. A text alone is its `folder`."""
+
+    folder: UserPath
+    """A relative path begins at the folder of conf.yaml."""
+    roles: tuple[Worker, ...] = Field(default=("coder",), max_length=MAX_NAMES)
+    """Who is told of them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, value: Any) -> Any:
+        return {"folder": value} if isinstance(value, str) else value
 
 
 class TeamSettings(Section):
@@ -68,34 +172,34 @@ class TeamSettings(Section):
         names = [role.name for role in roles]
         for place, name in enumerate(names):
             if name in names[:place]:
-                raise mistake(f"there is another role called {name}", place, "name")
+                raise validation_error(f"there is another role called {name}", place, "name")
         return roles
 
     @field_validator("members")
     @classmethod
     def _are_members(cls, names: tuple[Worker, ...], info: ValidationInfo) -> tuple[Worker, ...]:
-        return known(names, _workers(info)) if "roles" in info.data else names
+        return check_known(names, _workers(info)) if "roles" in info.data else names
 
     @field_validator("llms")
     @classmethod
     def _are_agents(cls, llms: dict[AgentName, LLMType], info: ValidationInfo) -> dict[AgentName, LLMType]:
-        return known(llms, (*DIRECTORS, *_workers(info))) if "roles" in info.data else llms
+        return check_known(llms, (*DIRECTORS, *_workers(info))) if "roles" in info.data else llms
 
 
 def _workers(info: ValidationInfo) -> tuple[Worker, ...]:
     return (*WORKERS, GENERAL, *(role.name for role in info.data["roles"]))
 
 
-def known(names: Names, all_names: Sequence[str], at: tuple[str | int, ...] = ()) -> Names:
+def check_known(names: Names, all_names: Sequence[str], at: tuple[str | int, ...] = ()) -> Names:
     """Return `names`; the mistake of one that is not among `all_names` tells by `at` where it stands."""
     for place, name in enumerate(names):
         if name not in all_names:
             *others, last = (f"'{one}'" for one in all_names)
             words = f"Input should be {', '.join(others)} or {last}"
-            raise mistake(words, *at, name if isinstance(names, Mapping) else place)
+            raise validation_error(words, *at, name if isinstance(names, Mapping) else place)
     return names
 
 
-def mistake(words: str, *at: str | int) -> PydanticCustomError:
+def validation_error(words: str, *at: str | int) -> PydanticCustomError:
     """Return the error of a check of several values together; `at` says which of them it is."""
     return PydanticCustomError("mistake", "{words}", {"words": words, "at": at})

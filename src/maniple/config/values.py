@@ -1,4 +1,4 @@
-"""The kinds of values that settings have: what is accepted, and the words for what is not."""
+"""The base class of all sections of the settings, and the types of values that they have."""
 
 import ipaddress
 import unicodedata
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 
 _METHODS = ("/chat/completions", "/completions")
 
@@ -80,3 +80,9 @@ ApiKey = Annotated[OptionalSecret, AfterValidator(_is_sendable)]
 ApiVersion = Annotated[OptionalText, BeforeValidator(_day_is_text)]
 EndpointUrl = Annotated[str | None, BeforeValidator(_trimmed), AfterValidator(_is_endpoint)]
 UserPath = Annotated[Path, BeforeValidator(_at_home)]
+
+
+class Section(BaseModel):
+    """A part of the settings: it never changes, and a key that is not known is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())

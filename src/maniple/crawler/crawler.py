@@ -9,7 +9,7 @@ from typing import Protocol
 
 from cachetools import TTLCache
 
-from maniple.config.fetch_settings import FetchSettings
+from maniple.config.web_settings import FetchSettings
 from maniple.crawler.article import Article, read_article
 from maniple.crawler.document import HTML, FetchedDocument
 from maniple.crawler.fetcher import Fetcher

@@ -12,7 +12,7 @@ from urllib.parse import urldefrag
 import httpx
 from cachetools import LRUCache
 
-from maniple.config.fetch_settings import FetchSettings
+from maniple.config.web_settings import FetchSettings
 from maniple.crawler.document import HTML, FetchedDocument, require_readable, sniff_media_type
 from maniple.crawler.http_client import (
     ACCEPTED_ENCODINGS,

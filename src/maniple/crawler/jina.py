@@ -5,7 +5,7 @@ import ssl
 
 import httpx
 
-from maniple.config.fetch_settings import FetchSettings
+from maniple.config.web_settings import FetchSettings
 from maniple.crawler.document import FetchedDocument
 from maniple.crawler.fetcher import require_web_address
 from maniple.crawler.http_client import ACCEPTED_ENCODINGS, read_body

@@ -9,7 +9,7 @@ import httpx
 # page could be read), and the browser needs the address, not the page.
 from drawbridge._validator import resolve_and_validate
 
-from maniple.config.fetch_settings import FetchSettings
+from maniple.config.web_settings import FetchSettings
 from maniple.errors import ConfigError, FetchError
 
 # Ranges that drawbridge does not block: the metadata address of Azure, 6to4 relays, the second range for

@@ -29,7 +29,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
-from maniple.config.mcp_settings import McpServerSettings, plain, prefix_of
+from maniple.config.mcp_settings import McpServerSettings, prefix_of, reveal_text
 from maniple.errors import McpError
 from maniple.mcp.stdio import describe_error
 from maniple.redaction import Redactor
@@ -179,7 +179,7 @@ async def http_transport(
 
     Raises `httpx2.HTTPError`.
     """
-    url = plain(server.url)
+    url = reveal_text(server.url)
     own = login or _own_login(server, url)
     if server.transport == "sse":
 
@@ -230,7 +230,10 @@ class _Session:
 
 def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     # Nothing compressed: a few bytes could stand for any number, and no bound would hold.
-    headers = {"accept-encoding": "identity", **{name: plain(one) for name, one in server.headers.items()}}
+    headers = {
+        "accept-encoding": "identity",
+        **{name: reveal_text(one) for name, one in server.headers.items()},
+    }
     return httpx2.AsyncClient(
         headers=headers,
         auth=auth,
@@ -412,7 +415,7 @@ async def log_in(
     """
     async with open_callback() as callback:
         person = InteractiveUser(callback.url, show, callback.result)
-        login = logins.of(name, plain(server.url), person)
+        login = logins.of(name, reveal_text(server.url), person)
         try:
             async with Client(http_transport(server, login)) as client:
                 await client.list_tools()

@@ -28,7 +28,7 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
-from maniple.config.mcp_settings import McpServerSettings, McpSettings, Transport, plain
+from maniple.config.mcp_settings import McpServerSettings, McpSettings, Transport, reveal_text
 from maniple.errors import McpError, ToolFailure
 from maniple.mcp.http_transport import LoginStore, OAuthLogin, http_transport
 from maniple.mcp.pins import PinStamp, PinStore
@@ -190,7 +190,7 @@ class ServerConnection:
         """Return what a person's login came to, where there has to be one; raises `McpError` without it."""
         if self._server.auth is None:
             return None
-        self._login = self._logins.of(self.name, plain(self._server.url))
+        self._login = self._logins.of(self.name, reveal_text(self._server.url))
         await self._login.load()
         return self._login
 

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from maniple.api.auth import KeyGate
 from maniple.api.state import Service, open_service
 from maniple.config import ServerSettings, Settings
-from maniple.config.settings import LOOPBACK_HOSTS
+from maniple.config.service_settings import LOOPBACK_HOSTS
 from maniple.llms.embedded import Progress
 from maniple.mcp.stdio import ThrottledStream, read_messages, write_messages
 from maniple.mcp_server.server import TeamServer

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.search.chain import RunSearchCache, SearchAnswer, SearchChain
 from maniple.search.provider import ProviderSpec, SearchContext, SearchHit, SearchProvider
 from maniple.search.providers import missing_settings, parse_options, select_providers

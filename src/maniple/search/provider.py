@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from maniple.config.search_settings import SearchSettings
-from maniple.config.section import Section
+from maniple.config.values import Section
+from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError
 from maniple.evidence.addresses import comparable_url
 from maniple.retry_after import retry_after_seconds

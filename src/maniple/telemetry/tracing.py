@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from maniple.config.telemetry_settings import LangSmithSettings, TelemetrySettings
+from maniple.config.service_settings import LangSmithSettings, TelemetrySettings
 from maniple.redaction import Redactor
 from maniple.types import installing
 

@@ -23,7 +23,7 @@ from maniple.agents.run_scope import run_scope
 from maniple.agents.task import truncate_middle
 from maniple.browser import ACTIONS, ActionName, BrowserState
 from maniple.browser.actions import ActionKind
-from maniple.config.browser_settings import BrowserMode, BrowsingSettings
+from maniple.config.web_settings import BrowserMode, BrowsingSettings
 from maniple.errors import BrowserError, ModelError
 from maniple.llms import capabilities_of
 from maniple.llms.windows import characters_within, room_of

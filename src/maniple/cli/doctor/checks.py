@@ -23,8 +23,8 @@ from maniple.cli.mcp import silence_server_logs
 from maniple.cli.options import settings_files
 from maniple.cli.text import clean, counted, json_line
 from maniple.config import Settings, load_settings
-from maniple.config.fetch_settings import FetchSettings
 from maniple.config.secrets import redactor_of
+from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import ConfigError, FetchError, McpError, SandboxError
 from maniple.llms.embedded import Progress

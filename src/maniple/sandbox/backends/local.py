@@ -9,8 +9,8 @@ import os
 import shutil
 import sys
 
-from maniple.config.process import surroundings
 from maniple.config.sandbox_settings import SandboxSettings
+from maniple.config.sources import environment_variables
 from maniple.errors import SandboxError
 from maniple.sandbox.bubblewrap import LINE_BYTES, ServiceSpec
 from maniple.sandbox.host import VARIABLES, standalone_program
@@ -73,7 +73,7 @@ async def start_unprotected(service: ServiceSpec) -> PipedProgram:
 
     Of this process's environment it gets only the variables for paths. Raises `SandboxError` with what to do.
     """
-    kept = surroundings("PATH", "HOME", "LANG", "TMPDIR")
+    kept = environment_variables("PATH", "HOME", "LANG", "TMPDIR")
     command = shutil.which(service.argv[0], path=service.environment.get("PATH", kept.get("PATH")))
     if command is None:
         raise SandboxError(f"There is no program {service.argv[0]}: install it, or write its whole path.")

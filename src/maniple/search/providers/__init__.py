@@ -11,12 +11,12 @@ from importlib import import_module
 
 from pydantic import ValidationError
 
-from maniple.config.search_settings import (
+from maniple.config.values import Section
+from maniple.config.web_settings import (
     BUILT_IN_PROVIDERS,
     SearchSettings,
     provider_entry_points,
 )
-from maniple.config.section import Section
 from maniple.errors import ConfigError
 from maniple.search.provider import ProviderSpec
 

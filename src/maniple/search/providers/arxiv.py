@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError
 from maniple.search.provider import (
     MAX_RESULTS,

@@ -1,6 +1,6 @@
 """Brave Search: https://api-dashboard.search.brave.com. Needs an API key."""
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.search.provider import HttpEndpoint, ProviderSpec, SearchHit, normalize_query, parse_hits
 
 BASE_URL = "https://api.search.brave.com"

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.search.provider import (
     DEFAULT_COOLDOWN_SECONDS,
     ProviderFailure,

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError, ToolFailure
 from maniple.search.provider import (
     ClosableProvider,

@@ -1,6 +1,6 @@
 """SearXNG, a self-hosted metasearch engine: https://docs.searxng.org."""
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.search.provider import (
     HttpEndpoint,
     ProviderFailure,

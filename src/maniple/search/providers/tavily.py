@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError
 from maniple.search.provider import (
     ProviderFailure,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from maniple.config.search_settings import SearchSettings
+from maniple.config.web_settings import SearchSettings
 from maniple.search.provider import (
     HttpEndpoint,
     ProviderFailure,

@@ -1,0 +1,162 @@
+"""Settings of web access: search, reading pages, and the browser."""
+
+import pkgutil
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from maniple.config.values import ApiKey, EndpointUrl, OptionalSecret, OptionalText, Section, UserPath
+
+PROVIDER_GROUP = "maniple.search"
+"""The entry point group in which other packages register search providers."""
+# Names only: the modules belong to a higher layer, and importing them would load an HTTP client.
+BUILT_IN_PROVIDERS: tuple[str, ...] = tuple(
+    sorted(
+        module.name for module in pkgutil.iter_modules([str(Path(__file__).parents[1] / "search/providers")])
+    )
+)
+"""The values of `search.providers` that need no other package."""
+
+SearchEngine = Literal["duckduckgo", "brave", "mojeek", "startpage", "yahoo"]
+
+
+def provider_entry_points() -> Mapping[str, EntryPoint]:
+    """Return the search providers of other installed packages, by name. Blocks on disk."""
+    return {point.name: point for point in entry_points(group=PROVIDER_GROUP)}
+
+
+def _check_providers(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if unknown := [name for name in names or () if name not in BUILT_IN_PROVIDERS]:
+        others = provider_entry_points()
+        for name in unknown:
+            if name not in others:
+                known = ", ".join((*BUILT_IN_PROVIDERS, *sorted(others)))
+                raise ValueError(f"there is no search provider {name!r}; known: {known}")
+    return None if names is None else tuple(dict.fromkeys(names))
+
+
+class SearchSettings(Section):
+    """Search of the web and of a folder of documents."""
+
+    providers: Annotated[tuple[str, ...] | None, AfterValidator(_check_providers)] = None
+    """The providers, in the order in which they are asked; an empty list turns search off. Default: those
+    whose key, address or folder is set, then `ddgs` and `wikipedia`, which need none."""
+    mode: Literal["first", "merged"] = "first"
+    """`first`: ask the next provider when one fails or finds nothing; `merged`: ask all concurrently."""
+    max_results: int = Field(default=5, gt=0, le=20)
+    timeout_seconds: float = Field(default=10, gt=0)
+    """For one provider."""
+    total_seconds: float = Field(default=30, gt=0)
+    """For all providers together."""
+    tavily_api_key: ApiKey = None
+    tavily_base_url: str = "https://api.tavily.com"
+    brave_api_key: ApiKey = None
+    searxng_url: EndpointUrl = None
+    engines: tuple[SearchEngine, ...] = ("duckduckgo", "brave", "mojeek")
+    """The engines of `ddgs`, asked one after the other until one finds something."""
+    folder: UserPath | None = None
+    """A folder of documents to search: text, Markdown and every other format that the crawler reads."""
+    language: str = Field(default="en", pattern=r"^[a-z]{2,12}(-[a-z]{2,8})?$")
+    """The Wikipedia to ask when neither the query nor the conversation's locale determines a language."""
+    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings of providers that declare some of their own, by the provider's name."""
+
+
+def _is_contact(contact: str | None) -> str | None:
+    if contact is not None and not (contact.isascii() and contact.isprintable() and len(contact) <= 200):
+        raise ValueError("this goes into a header of every request: plain ASCII, at most 200 characters")
+    return contact
+
+
+class FetchSettings(Section):
+    """Reading pages for the researcher."""
+
+    allow_private: tuple[str, ...] = ()
+    """Networks in CIDR form that may be fetched although they are private, such as `127.0.0.0/8`."""
+    timeout_seconds: float = Field(default=30, gt=0)
+    """Of a page with its redirects, its frames and its site's robots.txt; of reading it; of rendering it."""
+    max_bytes: int = Field(default=5_000_000, gt=0)
+    max_redirects: int = Field(default=5, ge=0)
+    max_characters: int = Field(default=12_000, gt=0)
+    robots: bool = True
+    """Leave out what a site's robots.txt forbids: the agent chooses pages by itself, and nobody looks on."""
+    images: bool = True
+    """Show a model that sees the pictures of pages it reads: three of a page, four in a request."""
+    contact: Annotated[OptionalText, AfterValidator(_is_contact)] = None
+    """An address at which the owners of sites find whoever runs this; part of the agent's name."""
+    cache_bytes: int = Field(default=20_000_000, ge=0)
+    """Pages kept in memory; their sites are asked for changes (ETag, Last-Modified) before each use."""
+    jina: Literal["auto", "always", "fallback", "never"] = "auto"
+    """When Jina's reader fetches instead: `auto` first if there is a key, `fallback` when fetching failed."""
+    jina_api_key: ApiKey = None
+    jina_base_url: str = "https://r.jina.ai"
+
+
+BrowserMode = Literal["navigate", "execute", "scrape", "research", "auto"]
+BrowserStrategy = Literal["react", "react_plus", "cot", "tot"]
+
+
+class BrowsingSettings(Section):
+    """How an agent works in the browser."""
+
+    mode: BrowserMode = "auto"
+    """What is planned, seen and offered: `navigate`, `execute`, `scrape`, `research`, or all of it."""
+    strategy: BrowserStrategy = "react"
+    max_iterations: int = Field(default=50, gt=0)
+    max_seconds: float = Field(default=1_800, gt=0)
+    max_failures: int = Field(default=3, gt=0)
+    """Actions that fail one after another, before the plan is adapted or the work ends."""
+    max_adaptations: int = Field(default=2, ge=0)
+    """How often a plan is adapted after a phase failed."""
+    vision: Literal["auto", "always", "never"] = "auto"
+    """Show screenshots: `auto` when the model sees and the mode wants it."""
+    shown_turns: int = Field(default=3, ge=0)
+    """For so many turns after a call of the browser an agent with other tools is shown its state, too."""
+    recording: Literal["watched", "always", "never"] = "watched"
+    """Make a GIF of the steps: `watched` when somebody follows the run."""
+
+
+class BrowserSettings(Section):
+    """The browser that the team works in."""
+
+    enabled: bool = True
+    backend: Literal["local", "cdp", "sandbox", "browser-use"] = "local"
+    executable: UserPath | None = None
+    headless: bool = True
+    cdp_url: OptionalText = None
+    """The address of a running Chromium's DevTools, for `cdp`."""
+    sandbox_url: OptionalText = None
+    """The address of the browser's API inside a sandbox, for `sandbox`."""
+    sandbox_token: OptionalSecret = None
+    proxy_server: OptionalText = None
+    proxy_username: OptionalText = None
+    proxy_password: OptionalSecret = None
+    allow_private: tuple[str, ...] | None = None
+    """Networks in CIDR form that may be opened although they are private; default: `fetch.allow_private`."""
+    timeout_seconds: float = Field(default=30, gt=0)
+    """Of loading a page."""
+    action_seconds: float = Field(default=2, gt=0)
+    """Of a click or an input until the element takes it."""
+    max_wait_seconds: float = Field(default=60, gt=0)
+    """The longest wait that a model may ask for."""
+    viewport_width: int = Field(default=1280, ge=200, le=4096)
+    viewport_height: int = Field(default=800, ge=200, le=4096)
+    state_tokens: int = Field(default=4_000, ge=500)
+    """About how long the elements of a page, as a model is shown them, may be."""
+    dialogs: Literal["dismiss", "accept"] = "dismiss"
+    """What is answered to `confirm` and to a page that does not want to be left; the model is told."""
+    obstacles: bool = True
+    """Clear away banners and windows that cover a page."""
+    keep_storage: bool = False
+    """Keep a thread's cookies and local storage over restarts."""
+    process_per_thread: bool = False
+    """A Chromium for each thread instead of one for all."""
+    max_contexts: int = Field(default=32, gt=0)
+    """Threads with an open browser at once; the one unused for longest makes way."""
+    idle_seconds: float = Field(default=600, gt=0)
+    """After so long without use a thread's tabs are closed."""
+    max_download_bytes: int = Field(default=50_000_000, gt=0)
+    browsing: BrowsingSettings = BrowsingSettings()
