@@ -47,3 +47,22 @@ def test_every_relative_link_of_the_guides_leads_somewhere():
         if not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_the_pages_for_developers_name_files_and_classes_that_exist():
+    files = [str(path) for top in ("src", "tests", "web/src", "docs") for path in (ROOT / top).rglob("*.*")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    defined = set(re.findall(r"\b[A-Z]\w+", code))
+    missing = []
+    for page in ("CONTRIBUTING.md", "AGENTS.md", "docs/architecture.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        # The glossary's first column holds the names that are not used any more.
+        text, _, glossary = text.partition("### Glossary")
+        text += re.sub(r"^\|.*?\|", "", glossary, flags=re.M)
+        for name in re.findall(r"`([^`\s]+)`", text):
+            if name.endswith((".py", ".ts")) and name.islower():
+                known = any(file.endswith(f"/{name.removeprefix('../')}") for file in files)
+            else:
+                known = not re.fullmatch(r"[A-Z][a-z]\w+", name) or name in defined
+            missing += [] if known else [f"{page}: {name}"]
+    assert missing == []
