@@ -71,7 +71,6 @@ OPEN_PAGES: set[str] = {
     "docs/obstacles.md",
     "docs/page.md",
     "docs/research.md",
-    "docs/wire.md",
 }
 MOST_COLUMNS = 120
 
