@@ -66,7 +66,6 @@ OPEN_PAGES: set[str] = {
     "docs/crawling.md",
     "docs/embedding.md",
     "docs/figures.md",
-    "docs/http.md",
     "docs/mcp.md",
     "docs/obstacles.md",
     "docs/page.md",
