@@ -62,7 +62,6 @@ OPEN_DUPLICATES: set[str] = {
     "Reading",
 }
 OPEN_PAGES: set[str] = {
-    "docs/browser.md",
     "docs/crawling.md",
     "docs/embedding.md",
     "docs/figures.md",
