@@ -66,7 +66,6 @@ OPEN_PAGES: set[str] = {
     "docs/embedding.md",
     "docs/figures.md",
     "docs/mcp.md",
-    "docs/obstacles.md",
     "docs/page.md",
     "docs/research.md",
 }
