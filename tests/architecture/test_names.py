@@ -63,7 +63,6 @@ OPEN_DUPLICATES: set[str] = {
 }
 OPEN_PAGES: set[str] = {
     "docs/crawling.md",
-    "docs/embedding.md",
     "docs/figures.md",
     "docs/mcp.md",
     "docs/page.md",
