@@ -64,7 +64,6 @@ OPEN_DUPLICATES: set[str] = {
 OPEN_PAGES: set[str] = {
     "docs/crawling.md",
     "docs/figures.md",
-    "docs/mcp.md",
     "docs/page.md",
     "docs/research.md",
 }
