@@ -62,7 +62,6 @@ OPEN_DUPLICATES: set[str] = {
     "Reading",
 }
 OPEN_PAGES: set[str] = {
-    "docs/crawling.md",
     "docs/figures.md",
     "docs/page.md",
     "docs/research.md",
