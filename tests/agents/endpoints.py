@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 from maniple.agents import ROLES, ReactAgent, StepLimits, build_react_agent
 from maniple.config import ModelsSettings
 from maniple.llms import open_chat_models
-from maniple.llms.windows import room_of
+from maniple.llms.context_windows import room_of
 from tests import openai_server
 from tests.openai_server import Json, OpenAIServer, serving
 

@@ -11,7 +11,7 @@ from maniple.agents.middleware.context_window import (
     fit_messages,
     group_messages,
 )
-from maniple.llms.windows import count_tokens
+from maniple.llms.context_windows import count_tokens
 
 
 def asked(*ids, **args):

@@ -20,7 +20,7 @@ from maniple.config.settings import (
     SandboxSettings,
     SearchSettings,
 )
-from maniple.llms.embedded import Silent
+from maniple.llms.embedded import SilentProgress
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 
 pytestmark = pytest.mark.anyio
@@ -319,7 +319,7 @@ async def test_probing_tells_what_each_model_can_do_and_what_happens_without(tmp
     script = {"other": [{"text": "I am a teapot."}], "reject": ["response_format"]}
     with serving(script) as server:
         settings = settings_in(tmp_path, models=ModelsSettings(basic=model_at(server.base_url)))
-        findings = {one.name: one for one in await check_capabilities(settings, Silent())}
+        findings = {one.name: one for one in await check_capabilities(settings, SilentProgress())}
     assert findings["models.basic: stream_usage"].status == "ok"
     assert "made no use of it" in findings["models.basic: tools"].detail
     assert findings["models.basic: json_schema"].status == "warning"

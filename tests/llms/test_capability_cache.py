@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from maniple.llms.capability_cache import CapabilityCache
+from maniple.llms.capabilities import CapabilityCache
 
 pytestmark = pytest.mark.anyio
 

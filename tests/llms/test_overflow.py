@@ -4,7 +4,7 @@ import pytest
 from langchain_core.exceptions import ContextOverflowError
 
 from maniple.errors import ModelError
-from maniple.llms.overflow import is_overflow, window_told
+from maniple.llms.endpoint_errors import is_overflow, reported_window
 
 TOO_LONG = {
     "openai": (
@@ -104,7 +104,7 @@ def test_the_words_of_every_provider_are_understood(provider):
     words, window = TOO_LONG[provider]
     error = ModelError(f"Model 'm' rejected the request with HTTP 400: {words}", code="model_bad_request")
     assert is_overflow(error)
-    assert window_told(error) == window
+    assert reported_window(error) == window
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.llms import capabilities_of, open_chat_models
-from maniple.llms.probe import probe
+from maniple.llms.capabilities import probe
 from tests.openai_server import call, reply, serving
 
 pytestmark = pytest.mark.anyio

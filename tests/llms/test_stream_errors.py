@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.errors import ModelError
 from maniple.llms import ask, capabilities_of, open_chat_models
-from maniple.llms.stream_errors import status_error, wait_seconds
+from maniple.llms.endpoint_errors import status_error, wait_seconds
 from tests.openai_server import reply, serving
 
 pytestmark = pytest.mark.anyio

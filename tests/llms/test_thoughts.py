@@ -5,7 +5,7 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.llms import open_chat_models
-from maniple.llms.thoughts import ThoughtSplitter, split_thoughts
+from maniple.llms.streams import ThoughtSplitter, split_thoughts
 from tests.openai_server import serving
 
 QUESTION = [HumanMessage("hi")]

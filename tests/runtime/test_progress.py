@@ -7,7 +7,7 @@ import pytest
 
 import maniple
 from maniple.config import Settings
-from maniple.llms.embedded import Endpoint
+from maniple.llms.embedded import LocalEndpoint
 from maniple.runtime import models
 from maniple.runtime.models import LineProgress
 from tests.openai_server import SIMPLE, serving
@@ -80,6 +80,6 @@ def _fetching(base_url):
     async def opened(settings, cache_dir, progress):
         progress.step("fetching", 0, 1_000 * MB)
         progress.step("fetching", 500 * MB, 1_000 * MB)
-        yield Endpoint(base_url, "key", "m", "a test", 8_000)
+        yield LocalEndpoint(base_url, "key", "m", "a test", 8_000)
 
     return opened

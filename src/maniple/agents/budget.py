@@ -17,7 +17,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted
-from maniple.llms.windows import count_tokens
+from maniple.llms.context_windows import count_tokens
 from maniple.store.records import RunUsage
 from maniple.types import AGENT_MARK, UNSPOKEN
 

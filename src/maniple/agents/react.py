@@ -45,7 +45,7 @@ from maniple.agents.task import (
     set_current_task,
 )
 from maniple.llms import broke_off
-from maniple.llms.windows import room_of
+from maniple.llms.context_windows import room_of
 from maniple.text import without_thoughts
 
 CONVERSATION_SHARE = 0.25

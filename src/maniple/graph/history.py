@@ -6,7 +6,7 @@ from langchain_core.language_models import BaseChatModel
 
 from maniple.agents.middleware.context_window import find_newest_start, summarize
 from maniple.graph.state import State, conversation_of
-from maniple.llms.windows import count_tokens, room_of
+from maniple.llms.context_windows import count_tokens, room_of
 
 HISTORY_SHARE = 0.5
 """Of the model's room: a conversation that is longer is put into a summary and its newest part."""

@@ -1,19 +1,61 @@
-"""Ask a model once: retried when its stream breaks off, and answered as one message."""
+"""Ask a model: for one message, or for an object of a given shape by the best means the model has.
 
-from collections.abc import Sequence
-from typing import Any
+The order of means is `json_schema`, a tool call that is asked for, `json_object`, plain text; a local
+model with grammars is held to the grammar first. What an endpoint rejects is remembered, and the next
+means is tried immediately. JSON is repaired where possible, and a model that still missed the shape is
+shown its mistake once.
+"""
 
-from langchain_core.messages import AIMessage, BaseMessage
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import json_repair
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
+from pydantic import BaseModel, ValidationError
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from maniple.errors import ModelError
-from maniple.llms.capabilities import Capabilities
-from maniple.llms.images import has_images, without_images
+from maniple.llms.capabilities import Capabilities, Feature, capabilities_of
+from maniple.llms.endpoint_errors import is_overflow
+from maniple.text import without_thoughts
 
 CUT_STREAM_ATTEMPTS = 3
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 8.0
+MAX_ANSWER_CHARACTERS = 100_000
+
+
+MAX_REPAIRED_CHARACTERS = 20_000
+MAX_DEPTH = 32
+
+
+PLACEHOLDER = {"type": "text", "text": "[A picture was sent here; the model cannot see pictures.]"}
+_IMAGE_TYPES = frozenset({"image", "image_url"})
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape(Generic[T]):
+    """What is wanted: the validating model, its JSON schema for the endpoint, and a name for it."""
+
+    name: str
+    schema: dict[str, Any]
+    model: type[T]
+
+
+class ShapeError(ValueError):
+    """The model's answer does not have the shape, even after it was told; `answer` is its last text."""
+
+    def __init__(self, message: str, answer: str) -> None:
+        super().__init__(message)
+        self.answer = answer
 
 
 def broke_off(error: BaseException) -> bool:
@@ -25,12 +67,6 @@ def broke_off(error: BaseException) -> bool:
     return isinstance(error, ModelError) and (error.broke_off or error.code == "model_bad_response")
 
 
-def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:
-    """Return what is known of `model`, bound to tools or not; of one that is not ours, the usual case."""
-    known = getattr(getattr(model, "bound", model), "capabilities", None)
-    return known if isinstance(known, Capabilities) else Capabilities()
-
-
 async def ask(model: Runnable[Any, Any], messages: Sequence[BaseMessage], **options: Any) -> AIMessage:
     """Return the model's answer to `messages`; raises `ModelError` when it gives none.
 
@@ -40,16 +76,69 @@ async def ask(model: Runnable[Any, Any], messages: Sequence[BaseMessage], **opti
     if not capabilities.has("vision"):
         messages = without_images(messages)
     try:
-        return await _asked(model, messages, options)
+        return await _ask_with_retries(model, messages, options)
     except ModelError as error:
         # Rejected and noted just now: ask again in words alone.
         blind = error.code == "model_bad_request" and not capabilities.has("vision")
         if not blind or not any(has_images(message) for message in messages):
             raise
-        return await _asked(model, without_images(messages), options)
+        return await _ask_with_retries(model, without_images(messages), options)
 
 
-async def _asked(
+async def ask_for(
+    model: BaseChatModel,
+    messages: Sequence[BaseMessage],
+    shape: Shape[T],
+    *,
+    check: Callable[[T], T] = lambda value: value,
+    repairs: int = 1,
+) -> tuple[T, AIMessage]:
+    """Return the object and the message that carried it.
+
+    `check` may normalise the object or raise `ValueError` with words for the model. Raises
+    `ShapeError` when an answer and its `repairs` missed, `ModelError` when the endpoint fails.
+    """
+    conversation = list(messages)
+    while True:
+        answer = await _ask_by_best_means(model, conversation, shape)
+        try:
+            return check(await _parse_answer(answer, shape)), answer
+        except ValueError as mistake:
+            if repairs == 0:
+                raise ShapeError(_describe_mistake(mistake), _text_of(answer)) from mistake
+            repairs -= 1
+            conversation += _correction(answer, mistake)
+
+
+def read_json(text: str) -> Any:
+    """Return the JSON value in `text`, repaired where need be; raises `ValueError` with words.
+
+    Right JSON is read whatever its size. The repair takes time that grows with length and depth (11 s for
+    20,000 characters 500 levels deep), so it is left to texts of a size that plans and calls have. Blocks
+    for up to a second: call it in a thread.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    if len(text) > MAX_REPAIRED_CHARACTERS:
+        raise ValueError(f"it is no JSON, and with {len(text)} characters too long to be repaired")
+    if _depth(text) > MAX_DEPTH:
+        raise ValueError("it is no JSON, and nested too deeply to be repaired")
+    return json_repair.loads(text[text.find("{") :] if "{" in text else "")
+
+
+def has_images(message: BaseMessage) -> bool:
+    """Say whether a message carries a picture."""
+    return isinstance(message.content, list) and any(_is_image(part) for part in message.content)
+
+
+def without_images(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages with a sentence in place of each picture."""
+    return [_named(message) if has_images(message) else message for message in messages]
+
+
+async def _ask_with_retries(
     model: Runnable[Any, Any], messages: Sequence[BaseMessage], options: dict[str, Any]
 ) -> AIMessage:
     retrying = AsyncRetrying(
@@ -59,3 +148,96 @@ async def _asked(
         reraise=True,
     )
     return await retrying(model.ainvoke, list(messages), **options)
+
+
+def _named(message: BaseMessage) -> BaseMessage:
+    content = [PLACEHOLDER if _is_image(part) else part for part in message.content]
+    return message.model_copy(update={"content": content})
+
+
+def _is_image(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in _IMAGE_TYPES
+
+
+def _correction(answer: AIMessage, mistake: ValueError) -> list[BaseMessage]:
+    # An empty assistant message is refused by several endpoints.
+    said = _text_of(answer)[:2000] or "(nothing)"
+    words = f"That cannot be used: {_describe_mistake(mistake)}\nAnswer again with the corrected JSON only."
+    return [AIMessage(said), HumanMessage(words)]
+
+
+async def _ask_by_best_means(
+    model: BaseChatModel, messages: Sequence[BaseMessage], shape: Shape[Any]
+) -> AIMessage:
+    capabilities = capabilities_of(model)
+    if not isinstance(getattr(model, "capabilities", None), Capabilities):
+        return await ask(model, messages)  # another provider's client takes none of these options
+    for feature, options in _means(shape):
+        if feature is not None and not capabilities.has(feature):
+            continue
+        try:
+            return await ask(model, messages, **options)
+        except ModelError as error:
+            # Rejected: go on with the next means, the last of which is plain text.
+            if error.code != "model_bad_request" or feature is None or is_overflow(error):
+                raise
+    raise AssertionError("plain text is always tried last")
+
+
+def _means(shape: Shape[Any]) -> Iterator[tuple[Feature | None, dict[str, Any]]]:
+    compact = {**shape.schema, "x-guidance": {"whitespace_flexible": False}}
+    grammar = "%llguidance {}\nstart: %json " + json.dumps(compact, ensure_ascii=False)
+    yield "grammar", {"extra_body": {"grammar": grammar}}
+    json_schema = {"name": shape.name, "schema": shape.schema}
+    # In `extra_body`, since LangChain routes a plain `response_format` through a slower parser.
+    yield (
+        "json_schema",
+        {"extra_body": {"response_format": {"type": "json_schema", "json_schema": json_schema}}},
+    )
+    function = {"name": shape.name, "parameters": shape.schema}
+    yield (
+        "tools",
+        {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": shape.name}},
+        },
+    )
+    yield "json_object", {"extra_body": {"response_format": {"type": "json_object"}}}
+    yield None, {}
+
+
+def _text_of(answer: AIMessage) -> str:
+    if answer.tool_calls:
+        return json.dumps(answer.tool_calls[0]["args"], ensure_ascii=False)
+    return without_thoughts(answer.text)
+
+
+async def _parse_answer(answer: AIMessage, shape: Shape[T]) -> T:
+    text = _text_of(answer)
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        raise ValueError(f"the answer has {len(text)} characters; at most {MAX_ANSWER_CHARACTERS} are read")
+    try:
+        return shape.model.model_validate_json(text)
+    except ValidationError:
+        value = await asyncio.to_thread(read_json, text)
+    if isinstance(value, dict):
+        return shape.model.model_validate(value)
+    raise ValueError("it is not a JSON object")
+
+
+def _describe_mistake(mistake: ValueError) -> str:
+    if not isinstance(mistake, ValidationError):
+        return str(mistake)
+    problems = mistake.errors(include_url=False, include_input=False)[:5]
+    return "; ".join(f"{'.'.join(map(str, p['loc'])) or 'the object'}: {p['msg']}" for p in problems)
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for character in text:
+        if character in "{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "}]":
+            depth = max(0, depth - 1)
+    return deepest

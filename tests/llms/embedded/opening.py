@@ -4,12 +4,12 @@ import asyncio
 import sys
 
 from maniple.config.settings import EmbeddedSettings, Settings
-from maniple.llms.embedded import Silent, open_embedded
+from maniple.llms.embedded import SilentProgress, open_embedded
 
 
 async def main() -> None:
     settings = EmbeddedSettings(context_tokens=1024, parallel=1)
-    async with open_embedded(settings, Settings().cache_dir, Silent()) as endpoint:
+    async with open_embedded(settings, Settings().cache_dir, SilentProgress()) as endpoint:
         print(endpoint.base_url, flush=True)
         await asyncio.to_thread(sys.stdin.readline)
 

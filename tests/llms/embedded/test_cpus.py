@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.llms.embedded.cpus import usable_cpus
+from maniple.llms.embedded.server import usable_cpus
 
 
 @pytest.mark.parametrize(

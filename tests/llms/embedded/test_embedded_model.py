@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from maniple.config.settings import EmbeddedSettings, Settings
-from maniple.llms.embedded import Endpoint, Silent, open_embedded
+from maniple.llms.embedded import LocalEndpoint, SilentProgress, open_embedded
 from tests.llms.embedded.processes import ends, model_processes
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +27,7 @@ KIND = {
 GRAMMAR = "%llguidance {}\nstart: %json " + json.dumps(KIND)
 
 
-def client(endpoint: Endpoint) -> httpx.AsyncClient:
+def client(endpoint: LocalEndpoint) -> httpx.AsyncClient:
     headers = {"Authorization": f"Bearer {endpoint.api_key}"}
     return httpx.AsyncClient(base_url=endpoint.base_url, headers=headers, timeout=300, trust_env=False)
 
@@ -45,7 +45,7 @@ def text(reply: dict) -> str:
 
 
 async def test_it_answers_whoever_has_its_key_and_leaves_no_process() -> None:
-    async with open_embedded(EmbeddedSettings(), Settings().cache_dir, Silent()) as endpoint:
+    async with open_embedded(EmbeddedSettings(), Settings().cache_dir, SilentProgress()) as endpoint:
         (pid,) = model_processes(os.getpid())
         assert (endpoint.model, endpoint.context_tokens) == ("Qwen2.5-Coder-1.5B-Instruct", 4096)
         async with client(endpoint) as http:
@@ -58,7 +58,7 @@ async def test_it_answers_whoever_has_its_key_and_leaves_no_process() -> None:
 
 @pytest.mark.slow
 async def test_it_obeys_grammars_and_reuses_prompts() -> None:
-    async with open_embedded(EmbeddedSettings(), Settings().cache_dir, Silent()) as endpoint:
+    async with open_embedded(EmbeddedSettings(), Settings().cache_dir, SilentProgress()) as endpoint:
         async with client(endpoint) as http:
             reply = await ask(http, "Sort this request: good morning!", grammar=GRAMMAR)
             assert text(reply) in {'{"kind":"chat"}', '{"kind":"coder"}'}

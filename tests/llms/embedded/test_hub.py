@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from maniple.errors import EmbeddedModelError
-from maniple.llms.embedded.fetch import Host
+from maniple.llms.embedded.model_file import FetchTools
 from tests.llms.embedded.conftest import Place
 from tests.llms.embedded.loopback import serving, unused_port, write_reply
 from tests.llms.embedded.tiny import CONTENT, SIZES, Hub, Recorder
@@ -111,7 +111,7 @@ async def test_a_full_disk_is_seen_before_anything_is_fetched(place: Place) -> N
     hub = Hub()
     async with serving(hub) as port:
         with pytest.raises(EmbeddedModelError, match=r"needs 0\.1 GB in .*models.* cache_dir"):
-            await place.fetch("hub", port, host=Host(free_bytes=lambda folder: 1000))
+            await place.fetch("hub", port, host=FetchTools(free_bytes=lambda folder: 1000))
     assert hub.starts == []
 
 

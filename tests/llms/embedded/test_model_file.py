@@ -7,7 +7,7 @@ import pytest
 
 from maniple.config.settings import EmbeddedSettings
 from maniple.errors import ConfigError
-from maniple.llms.embedded import Silent, ensure_model_file
+from maniple.llms.embedded import SilentProgress, ensure_model_file
 from tests.llms.embedded.conftest import Place
 from tests.llms.embedded.loopback import serving
 from tests.llms.embedded.tiny import CONTENT, Hub, Recorder
@@ -18,14 +18,17 @@ pytestmark = pytest.mark.anyio
 async def test_a_named_file_is_taken_as_it_is(tmp_path: Path) -> None:
     mine = tmp_path / "mine.gguf"
     mine.write_bytes(b"anything")
-    assert await ensure_model_file(EmbeddedSettings(model_file=mine), tmp_path / "cache", Silent()) == mine
+    assert (
+        await ensure_model_file(EmbeddedSettings(model_file=mine), tmp_path / "cache", SilentProgress())
+        == mine
+    )
     assert not (tmp_path / "cache").exists()
 
 
 async def test_a_named_file_that_is_missing_is_a_mistake_in_the_settings(tmp_path: Path) -> None:
     settings = EmbeddedSettings(model_file=tmp_path / "mine.gguf")
     with pytest.raises(ConfigError, match=r"embedded\.model_file names .*mine\.gguf"):
-        await ensure_model_file(settings, tmp_path, Silent())
+        await ensure_model_file(settings, tmp_path, SilentProgress())
 
 
 async def test_a_file_that_was_checked_once_is_not_read_again(place: Place) -> None:

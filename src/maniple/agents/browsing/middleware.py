@@ -28,7 +28,7 @@ from maniple.agents.middleware.tool_errors import make_storable
 from maniple.agents.task import StepFailed, set_in_context
 from maniple.evidence import extract
 from maniple.llms import Shape, ShapeError, ask, ask_for, capabilities_of
-from maniple.llms.windows import characters_within, room_of
+from maniple.llms.context_windows import characters_within, room_of
 from maniple.text import without_thoughts
 from maniple.tools.browser import BROWSER_USE
 from maniple.tools.thread_browser import PAGE_MODEL

@@ -26,7 +26,7 @@ from maniple.browser.actions import ActionKind
 from maniple.config.web_settings import BrowserMode, BrowsingSettings
 from maniple.errors import BrowserError, ModelError
 from maniple.llms import capabilities_of
-from maniple.llms.windows import characters_within, room_of
+from maniple.llms.context_windows import characters_within, room_of
 from maniple.tools.browser import BROWSER_USE
 from maniple.tools.evidence import source_line
 from maniple.tools.thread_browser import ThreadBrowser

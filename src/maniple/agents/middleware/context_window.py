@@ -29,8 +29,8 @@ from maniple.agents.middleware.limits import StepState, count_answers, count_too
 from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
-from maniple.llms.overflow import is_overflow, window_told
-from maniple.llms.windows import count_tokens, room_of, text_tokens
+from maniple.llms.context_windows import count_tokens, room_of, text_tokens
+from maniple.llms.endpoint_errors import is_overflow, reported_window
 from maniple.text import without_thoughts
 from maniple.types import SUMMARY_SOURCE
 
@@ -211,7 +211,7 @@ def _is_summary(message: BaseMessage) -> bool:
 
 def _smaller(model: BaseChatModel, room: int, sent: int, error: BaseException) -> int:
     """Return the room that a refused prompt of `sent` tokens shows, and what the endpoint says of it."""
-    told = window_told(error)
+    told = reported_window(error)
     learned = min(room, int(LEARNED_SHARE * sent))
     return min(learned, room_of(model, told)) if told else learned
 

@@ -20,7 +20,7 @@ from maniple.agents.task import current_task
 from maniple.errors import FileError, ModelError
 from maniple.evidence import Extract, extract
 from maniple.llms import capabilities_of
-from maniple.llms.windows import characters_within, room_of
+from maniple.llms.context_windows import characters_within, room_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.tools.files import WHOLE, StoredResults

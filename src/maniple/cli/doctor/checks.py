@@ -28,8 +28,7 @@ from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import ConfigError, FetchError, McpError, SandboxError
 from maniple.llms.embedded import Progress
-from maniple.llms.embedded.files import QWEN_CODER
-from maniple.llms.embedded.remedy import INSTALL_ENGINE
+from maniple.llms.embedded.model_file import INSTALL_ENGINE, QWEN_CODER
 from maniple.sandbox import open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import json
+import os
 import secrets
 import sys
 import tempfile
@@ -16,14 +17,16 @@ from typing import IO
 import httpx
 
 from maniple.config.settings import EmbeddedSettings
-from maniple.llms.embedded.cpus import usable_cpus
-from maniple.llms.embedded.endpoint import Endpoint
-from maniple.llms.embedded.fetch import ensure_model_file
-from maniple.llms.embedded.files import QWEN_CODER
-from maniple.llms.embedded.job import ticking
-from maniple.llms.embedded.process import stop_process
-from maniple.llms.embedded.progress import Progress
-from maniple.llms.embedded.remedy import INSTALL_ENGINE, embedded_error
+from maniple.llms.embedded.discovery import LocalEndpoint
+from maniple.llms.embedded.model_file import (
+    INSTALL_ENGINE,
+    QWEN_CODER,
+    Progress,
+    ensure_model_file,
+    make_embedded_error,
+    report_periodically,
+    stop_process,
+)
 
 # By its path and not as a module: `-m` would import the packages above it, LangChain too, into the child.
 _CHILD = str(Path(__file__).with_name("child.py"))
@@ -32,16 +35,20 @@ _GRACE_SECONDS = 3.0
 _LAST_WORDS = 800
 
 
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_MOST_USEFUL = 8
+
+
 @asynccontextmanager
 async def open_embedded(
     settings: EmbeddedSettings, cache_dir: Path, progress: Progress
-) -> AsyncIterator[Endpoint]:
+) -> AsyncIterator[LocalEndpoint]:
     """The embedded model, answering; its process ends with the block, and with ours however that ends.
 
     Fetches the file first where it is missing (`ensure_model_file`). Raises ConfigError, EmbeddedModelError.
     """
     if importlib.util.find_spec("xllamacpp") is None:
-        raise embedded_error(
+        raise make_embedded_error(
             "The local model's engine, xllamacpp, is not installed. Where this machine has a package for it, "
             f"install it: {INSTALL_ENGINE}."
         )
@@ -53,8 +60,8 @@ async def open_embedded(
         try:
             address = await _load(process, api_key, settings.start_timeout_seconds, progress)
             if address is None:
-                raise embedded_error(await asyncio.to_thread(_failure, file, settings, process, errors))
-            yield Endpoint(f"{address}/v1", api_key, name, "embedded", settings.context_tokens)
+                raise make_embedded_error(await asyncio.to_thread(_failure, file, settings, process, errors))
+            yield LocalEndpoint(f"{address}/v1", api_key, name, "embedded", settings.context_tokens)
         finally:
             await stop_process(process, _GRACE_SECONDS)
 
@@ -79,7 +86,7 @@ async def _load(process: Process, api_key: str, timeout_seconds: float, progress
         progress.step(f"loading the model ({time.monotonic() - started:.0f} s)")
 
     try:
-        async with ticking(tell), asyncio.timeout(timeout_seconds):
+        async with report_periodically(tell), asyncio.timeout(timeout_seconds):
             return await _answer(process, api_key)
     except TimeoutError:
         return None
@@ -112,3 +119,21 @@ def _failure(file: Path, settings: EmbeddedSettings, process: Process, errors: I
     errors.seek(0)
     said = " ".join(errors.read().decode(errors="replace").split())[-_LAST_WORDS:]
     return f"The local model {file} could not be started. Its process said: {said or 'nothing'}."
+
+
+def usable_cpus(quota_file: Path = _QUOTA) -> int:
+    """The number of CPUs, from 1 to 8; affinity and a container's quota (`QUOTA PERIOD` in µs) count.
+
+    More threads than CPUs make the engine many times slower, and beyond 8 memory is what limits it.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(count, _quota(quota_file), _MOST_USEFUL))
+
+
+def _quota(quota_file: Path) -> int:
+    try:
+        quota, period = quota_file.read_text().split()
+        return int(quota) // int(period)
+    except (OSError, ValueError, ZeroDivisionError):  # no cgroup, or the word `max` for no quota
+        return _MOST_USEFUL

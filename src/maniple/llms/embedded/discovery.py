@@ -4,10 +4,9 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import httpx
-
-from maniple.llms.embedded.endpoint import Endpoint
 
 USUAL_PORTS: tuple[tuple[str, int], ...] = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080))
 """Programs and the loopback port each of them takes by default, in the order of preference."""
@@ -18,9 +17,24 @@ _NOT_CHAT = re.compile(
 _MOST_BYTES = 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class LocalEndpoint:
+    """An OpenAI-compatible server on this machine.
+
+    `base_url` ends in `/v1`; `server` is the program's name for the user, such as `Ollama`;
+    `context_tokens` is the window of one request, or None where the server does not say.
+    """
+
+    base_url: str
+    api_key: str = field(repr=False)
+    model: str
+    server: str
+    context_tokens: int | None = None
+
+
 async def find_local_server(
     timeout_seconds: float = 1.0, ports: Sequence[tuple[str, int]] = USUAL_PORTS
-) -> Endpoint | None:
+) -> LocalEndpoint | None:
     """The first of `ports` whose server lists a chat model, with the first such model; None if there is none.
 
     All are asked at once and the whole takes at most `timeout_seconds`. Other programs on these ports, and
@@ -39,7 +53,9 @@ async def find_local_server(
     return None
 
 
-async def _ask(client: httpx.AsyncClient, server: str, port: int, timeout_seconds: float) -> Endpoint | None:
+async def _ask(
+    client: httpx.AsyncClient, server: str, port: int, timeout_seconds: float
+) -> LocalEndpoint | None:
     root = f"http://127.0.0.1:{port}"
     try:
         async with asyncio.timeout(timeout_seconds):
@@ -50,7 +66,7 @@ async def _ask(client: httpx.AsyncClient, server: str, port: int, timeout_second
             properties = await _get_json(client, f"{root}/props")
     except (TimeoutError, httpx.HTTPError, PermissionError):
         return None
-    return Endpoint(f"{root}/v1", "none", model, server, _window(properties))
+    return LocalEndpoint(f"{root}/v1", "none", model, server, _window(properties))
 
 
 async def _get_json(client: httpx.AsyncClient, url: str) -> object:

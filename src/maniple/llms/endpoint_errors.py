@@ -1,0 +1,349 @@
+"""Errors of model endpoints: read them and return `ModelError`s that say what to do.
+
+Some endpoints put an error into an answer that began with HTTP 200. `status_error` returns the HTTP error
+that it stands for. Shapes seen: `{"code": 429, "message": …}` (llama.cpp, vLLM, OpenRouter; the code also
+as text), `{"type": "rate_limit_error", "code": null}` (gateways before OpenAI, Anthropic and Ollama), or a
+bare string.
+"""
+
+import asyncio
+import random
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+from langchain_core.exceptions import ContextOverflowError
+
+from maniple.errors import ModelError, ModelErrorCode
+
+# A body that is not a chat completion surfaces as one of these from the SDK's or LangChain's parsing.
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+
+OPENAI_ORIGIN = "https://api.openai.com"
+OPENAI_URL = f"{OPENAI_ORIGIN}/v1"
+
+REASON_CHARACTERS = 300
+
+
+FIRST_WAIT_SECONDS = 0.5
+LONGEST_BACKOFF_SECONDS = 8.0
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+SMALLEST_WINDOW_TOKENS = 256
+
+_AGAIN = frozenset({408, 409, 429})
+_UNKNOWN_STATUS = 500
+
+_ERROR_CLASSES: Mapping[int, type[openai.APIStatusError]] = {
+    400: openai.BadRequestError,
+    401: openai.AuthenticationError,
+    403: openai.PermissionDeniedError,
+    404: openai.NotFoundError,
+    422: openai.UnprocessableEntityError,
+    429: openai.RateLimitError,
+}
+
+# What types and codes in words stand for, most specific first.
+_STATUS_BY_WORD: tuple[tuple[str, int], ...] = (
+    ("rate_limit", 429),
+    ("ratelimit", 429),
+    ("too_many_requests", 429),
+    ("quota", 429),
+    ("overloaded", 503),
+    ("unavailable", 503),
+    ("timeout", 504),
+    ("authentication", 401),
+    ("invalid_api_key", 401),
+    ("permission", 403),
+    ("not_found", 404),
+    ("context_length", 400),
+    ("content_filter", 400),
+    ("invalid_request", 400),
+    ("bad_request", 400),
+    ("badrequest", 400),
+)
+
+
+# The words of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot, Qwen
+# (DashScope), GLM (z.ai), Doubao (Volcengine), ERNIE, SiliconFlow, vLLM, SGLang, TGI, llama.cpp, LM Studio,
+# Ollama, LiteLLM and OpenRouter: no two say it alike.
+_OVERFLOW = re.compile(
+    r"context[_ ]length[_ ]exceeded|exceed_context_size|model_context_window_exceeded|ContextWindowExceeded"
+    r"|max(?:imum)?[_ ](?:allowed )?(?:model |context |prompt |input |sequence )+length"
+    r"|exceeds? (?:the |this |your )?(?:model'?s? |available |maximum |max |configured )*context"
+    r"|(?:context (?:size|length|window|limit)|n_ctx)\b.{0,40}\b(?:exceed|too small|overflow|full)"
+    r"|(?:greater|longer|larger|more) than (?:the |its )?(?:model'?s? |maximum |max )*context"
+    r"|(?:prompt|input|messages?|request)\b.{0,20}\b(?:is|are) too long|too many input tokens"
+    r"|(?:prompt|input)(?: tokens?)? too long|range of input length should be|max input characters is"
+    r"|too many tokens: (?:the )?(?:total|size)|(?:prompt|total)_tokens \(\d+\) must be less than"
+    r"|tokens when context (?:the )?overflows|(?:model's|configured) context (?:size|length) is (?:only )?\d"
+    r"|prompt exceeds max length|exceed max message tokens|reached (?:its|the) context window limit"
+    r"|(?:input|prompt) (?:tokens?|token count|length)\b.{0,60}\bexceed"
+    r"|tokens in (?:the )?request.{0,20}(?:more|greater) than"
+    r"|reduce the length of (?:the |your )?(?:messages|prompt|input)"
+    r"|exceeded model token limit|prompt exceeds the length limit|context overflow"
+    r"|inputs\W{1,3}tokens \+ \W?max_new_tokens",
+    re.I | re.S,
+)
+# A limit of tokens in a minute passes by waiting, not by shortening.
+_RATE_LIMIT = re.compile(r"rate.?limit|per.(?:minute|day|hour)|\b[tr]p[md]\b|quota", re.I)
+_WINDOW_PATTERNS = (
+    re.compile(r"\d[\d,]*(?: tokens)? > (\d[\d,]*)"),
+    re.compile(
+        r"(?:maximum|max) (?:model |context |prompt |input )*length (?:is|of) (?:only )?(\d[\d,]*)", re.I
+    ),
+    # What MiniMax puts behind "exceeds limit" is the number of its error.
+    re.compile(r"context (?:size|length|window|limit)(?! exceeds limit \()[^.\d]{0,20}(\d[\d,]*)", re.I),
+    re.compile(r"n_ctx\W{1,6}(\d+)", re.I),
+    re.compile(r"maximum number of (?:input )?tokens allowed \(?(\d[\d,]*)", re.I),
+    re.compile(r"(?:configured|the) limit of (\d[\d,]*)|model token limit: (\d+)", re.I),
+    re.compile(r"input length should be \[\d+, ?(\d+)\]|cannot exceed (\d+) - received", re.I),
+    re.compile(r"max_seq_len \((\d+)\)|max_new_tokens\W{1,3}must be <= (\d+)", re.I),
+    re.compile(r"model with (\d[\d,]*) maximum context", re.I),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointName:
+    """How an endpoint is called in messages to people; never holds a key.
+
+    `env_prefix` is empty for a fallback, which only `conf.yaml` can set.
+    """
+
+    model: str
+    url: str
+    setting: str = "models.basic"
+    env_prefix: str = "BASIC"
+
+    @classmethod
+    def of(cls, model: str, base_url: str | None, setting: str, env_prefix: str) -> "EndpointName":
+        parts = urlsplit(base_url or OPENAI_URL)
+        host = parts.hostname or ""
+        host = f"[{host}]" if ":" in host else host
+        port = f":{parts.port}" if parts.port else ""
+        return cls(model, f"{parts.scheme}://{host}{port}{parts.path}", setting, env_prefix)
+
+    def name_of(self, key: str) -> str:
+        """Return where a person sets `key`: a variable, or for a fallback, which has none, its setting."""
+        return f"{self.env_prefix}_{key.upper()}" if self.env_prefix else f"{self.setting}.{key}"
+
+    def __str__(self) -> str:
+        return f"model {self.model!r} at {self.url}"
+
+
+def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = False) -> ModelError:
+    """Return the `ModelError` that tells a person what `error` means and what helps."""
+    match error:
+        case ModelError():
+            return error
+        case openai.AuthenticationError() | openai.PermissionDeniedError():
+            return _refused(error, endpoint)
+        case openai.NotFoundError():
+            return _error(
+                f"{endpoint} does not exist ({_reason(error)}). Check {endpoint.name_of('model')} and "
+                f"{endpoint.name_of('base_url')}; many servers want the URL to end in /v1.",
+                "model_not_found",
+            )
+        case openai.RateLimitError():
+            return _error(
+                f"{endpoint} limits requests or the quota is used up ({_reason(error)}). "
+                "Wait and ask again, or raise the limit with the provider.",
+                "model_rate_limited",
+                retryable=True,
+            )
+        case openai.APITimeoutError() | asyncio.TimeoutError() | httpx2.TimeoutException():
+            return _error(
+                f"{endpoint} did not answer in time. Raise {endpoint.setting}.timeout_seconds or use a "
+                "faster model.",
+                "model_timeout",
+                retryable=True,
+            )
+        case _:
+            return _less_common(error, endpoint, mid_stream=mid_stream)
+
+
+def combine_failures(failures: Sequence[ModelError]) -> ModelError:
+    """Return one error for an endpoint and its fallbacks, which all failed: each is named with its reason."""
+    first = failures[0]
+    if len(failures) == 1:
+        return first
+    each = (textwrap.shorten(str(failure), REASON_CHARACTERS, placeholder="…") for failure in failures)
+    reasons = " ".join(f"({number}) {reason}" for number, reason in enumerate(each, start=1))
+    together = ModelError(
+        f"None of the {len(failures)} models answered. {reasons}",
+        code=cast("ModelErrorCode", first.code),
+        retryable=any(failure.retryable for failure in failures),
+    )
+    together.broke_off = any(failure.broke_off for failure in failures)
+    return together
+
+
+def status_error(error: Exception, url: str) -> openai.APIStatusError | None:
+    """Return the HTTP error that an error within an answer stands for; None for any other failure.
+
+    One that does not say what it is counts as a failure of the endpoint (500).
+    """
+    body = _body(error)
+    if body is None:
+        return None
+    status = 400 if isinstance(error, ContextOverflowError) else _status(body)
+    response = httpx2.Response(status, headers=_headers(body), request=httpx2.Request("POST", url))
+    kind = _ERROR_CLASSES.get(status, openai.InternalServerError if status >= 500 else openai.APIStatusError)
+    words = body.get("message") if isinstance(body.get("message"), str) else None
+    return kind(words or str(error), response=response, body=body)
+
+
+def wait_seconds(error: openai.APIStatusError, attempt: int) -> float | None:
+    """Return how long to wait after try number `attempt`; None: asking again is no use."""
+    if error.status_code not in _AGAIN and error.status_code < 500:
+        return None
+    if told := error.response.headers.get("retry-after"):
+        return min(float(told), LONGEST_RETRY_AFTER_SECONDS)
+    backoff = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_BACKOFF_SECONDS)
+    return backoff * random.uniform(0.75, 1.0)
+
+
+def is_overflow(error: BaseException) -> bool:
+    """Say whether `error`, or what it was raised from, means that the prompt does not fit the window."""
+    for one in _causes(error):
+        if isinstance(one, ContextOverflowError):
+            return True
+        if getattr(one, "status_code", None) == 429:
+            return False
+        text = _error_text(one)
+        if _OVERFLOW.search(text):
+            return not _RATE_LIMIT.search(text)
+    return False
+
+
+def reported_window(error: BaseException) -> int | None:
+    """Return the window, in tokens, that the endpoint names in its complaint, if it does."""
+    for one in _causes(error):
+        text = _error_text(one)
+        for pattern in _WINDOW_PATTERNS:
+            if found := pattern.search(text):
+                tokens = int(next(filter(None, found.groups())).replace(",", ""))
+                if tokens >= SMALLEST_WINDOW_TOKENS:
+                    return tokens
+    return None
+
+
+def _less_common(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
+    match error:
+        case openai.APIStatusError() if error.status_code >= 500:
+            return _error(
+                f"{endpoint} failed with HTTP {error.status_code} ({_reason(error)}). It was asked again "
+                "without success; look at the endpoint, or configure models.*.fallbacks.",
+                "model_overloaded",
+                retryable=True,
+            )
+        case openai.APIStatusError():
+            return _error(
+                f"{endpoint} rejected the request with HTTP {error.status_code}: {_reason(error)}",
+                "model_bad_request",
+            )
+        case openai.APIConnectionError() | httpx2.HTTPError():
+            if mid_stream:
+                return _cut(endpoint)
+            return _error(
+                f"{endpoint} cannot be reached ({_reason(error)}). Is it running, and is "
+                f"{endpoint.name_of('base_url')} right?",
+                "model_unreachable",
+                retryable=True,
+            )
+        case _:
+            return _error(
+                f"{endpoint} answered with something that is not a chat completion ({_reason(error)}). "
+                f"Check that {endpoint.name_of('base_url')} is an OpenAI-compatible endpoint.",
+                "model_bad_response",
+                retryable=True,
+            )
+
+
+def _refused(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError:
+    variable = f"{endpoint.name_of('api_key')} in .env, or " if endpoint.env_prefix else ""
+    return _error(
+        f"{endpoint} refused the API key (HTTP {error.status_code}). Set {variable}"
+        f"{endpoint.setting}.api_key in conf.yaml.",
+        "model_auth",
+    )
+
+
+def _cut(endpoint: EndpointName) -> ModelError:
+    return _error(
+        f"{endpoint} broke off in the middle of its answer. It was asked again without success; look at "
+        "the endpoint or the network between.",
+        "model_stream_cut",
+        retryable=True,
+    )
+
+
+def _error(message: str, code: ModelErrorCode, *, retryable: bool = False) -> ModelError:
+    return ModelError(message[0].upper() + message[1:], code=code, retryable=retryable)
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of what went wrong at bottom, without a body that may be a whole HTML page."""
+    cause: BaseException = error
+    while isinstance(error, openai.APIConnectionError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    lines = str(cause).strip().splitlines()
+    return lines[0].removesuffix(".")[:REASON_CHARACTERS] if lines else type(cause).__name__
+
+
+def _body(error: Exception) -> dict[str, Any] | None:
+    match error:
+        case openai.APIStatusError() | openai.APIConnectionError() | openai.APIResponseValidationError():
+            return None
+        case openai.APIError():
+            return error.body if isinstance(error.body, dict) else {"message": str(error.body or error)}
+        case ValueError(args=(dict() as body,)):
+            return body  # LangChain's, for an answer in one body
+    return None
+
+
+def _status(body: Mapping[str, Any]) -> int:
+    named = [str(body[name]) for name in ("code", "status", "status_code", "type") if body.get(name)]
+    for one in named:
+        if one.isdecimal() and len(one) == 3 and 400 <= int(one) < 600:
+            return int(one)
+    words = " ".join(named).casefold()
+    return next((status for word, status in _STATUS_BY_WORD if word in words), _UNKNOWN_STATUS)
+
+
+def _headers(body: Mapping[str, Any]) -> dict[str, str]:
+    for source in _places(body):
+        for name, value in source.items():
+            if str(name).casefold().replace("-", "_") in ("retry_after", "retry_after_seconds"):
+                try:
+                    return {"retry-after": str(max(0.0, float(value)))}
+                except (TypeError, ValueError):
+                    continue
+    return {}
+
+
+def _places(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield where a Retry-After is found: the error, its metadata (OpenRouter), headers quoted there."""
+    metadata = body.get("metadata")
+    for place in (body, metadata if isinstance(metadata, Mapping) else {}):
+        yield place
+        if isinstance(headers := place.get("headers"), Mapping):
+            yield headers
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    one: BaseException | None = error
+    for _ in range(8):
+        if one is None:
+            return
+        yield one
+        one = one.__cause__
+
+
+def _error_text(error: BaseException) -> str:
+    # Bounded: an endpoint may repeat the whole prompt in its complaint, which may speak of windows, too.
+    return f"{getattr(error, 'code', None) or ''} {error}"[:1_000]
