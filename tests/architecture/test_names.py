@@ -60,9 +60,8 @@ OPEN_DUPLICATES: set[str] = {
     "Progress",
 }
 OPEN_PAGES: set[str] = {
-    "docs/figures.md",
-    "docs/page.md",
     "docs/research.md",
+    "docs/figures.md",
 }
 MOST_COLUMNS = 120
 
