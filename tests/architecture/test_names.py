@@ -60,7 +60,6 @@ OPEN_DUPLICATES: set[str] = {
     "Progress",
 }
 OPEN_PAGES: set[str] = {
-    "docs/research.md",
     "docs/figures.md",
 }
 MOST_COLUMNS = 120
