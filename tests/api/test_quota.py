@@ -81,13 +81,13 @@ async def test_deleting_a_conversation_gives_nothing_of_the_day_back(it: Inside)
 async def test_ten_runs_at_once_stay_within_the_day_together(it: Inside, model, monkeypatch):
     model.reset(STEADY)
     mine, read = await it.key("mine", daily_model_calls=20), []
-    used = it.service.store.runs.used
+    used = it.service.store.runs.sum_usage
 
     async def counted(*which):
         read.append(which)
         return await used(*which)
 
-    monkeypatch.setattr(it.service.store.runs, "used", counted)
+    monkeypatch.setattr(it.service.store.runs, "sum_usage", counted)
     runs = await asyncio.gather(*(it.run(mine) for _ in range(10)))
     frames = await asyncio.gather(*(it.told(run["run_id"], headers=mine) for run in runs))
     assert {status(one) for one in frames} <= {"completed", "budget_exhausted"}

@@ -54,7 +54,7 @@ async def test_packages_that_are_not_prepared_are_named_and_keep_nobody_from_bei
         async with inside(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
             ready = await it.get("/readyz")
             assert ready["packages"]["ready"] is False
-            assert "run maniple doctor" in ready["packages"]["why"]
+            assert "maniple doctor" in ready["packages"]["why"]
             assert ready["ready"] is True
             environment = find_environment(it.service.runtime.settings.sandbox, tmp_path / "cache")
             assert environment is not None

@@ -100,7 +100,7 @@ async def test_a_server_beyond_this_machine_starts_when_there_is_a_key_that_is_v
         async with asyncio.timeout(60):
             assert await process.wait() == 0
     assert (refused.status_code, answer.status_code) == (401, 200)
-    await maniple("keys", "revoke", notes.split()[1], folder=tmp_path, env=env)
+    await maniple("keys", "revoke", notes.split("Created key ")[1].split()[0], folder=tmp_path, env=env)
     process = await start(SERVER, *host, folder=tmp_path, env=env)
     _, notes = await process.communicate()
     assert (process.returncode, b"there is no API key" in notes) == (2, True)

@@ -132,7 +132,7 @@ async def test_the_service_gives_a_run_to_an_agent_that_its_settings_name(tmp_pa
             schemas = (await it.get("/openapi.json"))["components"]["schemas"]
     assert agents(frames) == ["manus"]
     assert (refused.status_code, "known: manus" in refused.text) == (422, True)
-    assert schemas["RunBody"]["properties"]["agent"]["anyOf"][0]["enum"] == ["", "manus"]
+    assert schemas["RunCreate"]["properties"]["agent"]["anyOf"][0]["enum"] == ["", "manus"]
 
 
 async def test_without_the_setting_there_is_no_agent_that_works_alone(tmp_path):

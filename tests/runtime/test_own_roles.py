@@ -189,7 +189,7 @@ async def test_clients_know_a_role_of_ones_own_as_any_other(folder):
     assert members["poet"] == {"name": "poet", "desc": "writes verse. Knows no facts.", "is_optional": True}
     assert agents(frames) == ["coordinator", "planner", "poet", "reporter"]
     assert (refused.status_code, "known are researcher" in refused.text) == (422, True)
-    for schema, field in (("ChatRequest", "team_members"), ("PlanChangeIn", "agent_name")):
+    for schema, field in (("ChatRequest", "team_members"), ("PlanEditRequest", "agent_name")):
         assert '"poet"' in json.dumps(schemas[schema]["properties"][field])
 
 

@@ -197,7 +197,7 @@ async def test_a_workspace_that_follows_planted_links_is_refused(monkeypatch: py
     monkeypatch.setattr(Workspace, "read", read)
     refusal = await _refusal(SandboxSettings())
     for planted in ("planted", "planted-folder/canary"):
-        assert f"make the server read outside{planted})" in refusal
+        assert f"({planted})" in refusal
 
 
 async def test_the_probes_are_quick(tmp_path: Path) -> None:
@@ -211,6 +211,6 @@ async def test_the_probes_are_quick(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has nothing to drop")
 async def test_root_that_stays_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "sandbox_account", lambda: None)
-    monkeypatch.setattr(isolation, "sandbox_account", lambda: None)
+    monkeypatch.setattr(host, "find_sandbox_account", lambda: None)
+    monkeypatch.setattr(isolation, "find_sandbox_account", lambda: None)
     assert "start more than 64 processes" in await _refusal(SandboxSettings())
