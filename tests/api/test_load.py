@@ -12,7 +12,7 @@ from tests.sizes import sizes
 
 pytestmark = pytest.mark.anyio
 BLOCKED_MS = 50
-ROUNDS = 3
+ROUNDS = 8
 """What blocks the loop blocks it each time; that another thread is put aside in the wrong moment does not."""
 
 
