@@ -53,7 +53,7 @@ class Unavailable:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.reason} To mend it: {self.remedy}"
+        return f"{self.reason} To fix it: {self.remedy}"
 
 
 def installing(extra: str) -> str:

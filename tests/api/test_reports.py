@@ -277,6 +277,6 @@ async def test_without_a_browser_there_is_no_pdf_and_the_refusal_says_what_to_do
     response = await it.client.get(path, headers={"accept": "application/pdf"})
     assert (response.status_code, response.json()["code"]) == (503, "no_browser")
     assert response.json()["detail"] == (
-        "A PDF is printed by a browser. The browser is turned off. To mend it: set `browser.enabled: true`. "
+        "A PDF is printed by a browser. The browser is turned off. To fix it: set `browser.enabled: true`. "
         "Or take the report as HTML, Word document or Markdown."
     )

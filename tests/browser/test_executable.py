@@ -50,7 +50,7 @@ def test_without_any_the_remedy_is_a_command(tmp_path: Path) -> None:
     missing = find_executable(BrowserSettings(), str(tmp_path))
     assert isinstance(missing, Unavailable)
     assert str(missing) == (
-        "There is no Chromium. To mend it: apt-get install -y --no-install-recommends "
+        "There is no Chromium. To fix it: apt-get install -y --no-install-recommends "
         "chromium-headless-shell (or `playwright install chromium`)."
     )
 

@@ -117,7 +117,7 @@ async def test_without_a_chromium_it_says_how_to_get_one(tmp_path: Path) -> None
             "browse", "Buy", folder=tmp_path, env=env(tmp_path, server, **more)
         )
         assert (status, output) == (1, "")
-        assert "/nowhere/chromium" in notes and "To mend it:" in notes
+        assert "/nowhere/chromium" in notes and "To fix it:" in notes
         assert not server.requests
 
 

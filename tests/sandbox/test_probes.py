@@ -81,7 +81,7 @@ async def _refusal(settings: SandboxSettings, search_path: str | None = None) ->
 
 async def test_without_bubblewrap_the_remedy_is_to_install_it(tmp_path: Path) -> None:
     refusal = await _refusal(SandboxSettings(), search_path=str(tmp_path))
-    assert refusal == "`bwrap` is not installed. To mend it: apt-get install -y bubblewrap"
+    assert refusal == "`bwrap` is not installed. To fix it: apt-get install -y bubblewrap"
 
 
 async def test_a_sandbox_that_is_turned_off_says_so() -> None:
@@ -167,7 +167,7 @@ async def test_a_leaking_sandbox_is_refused_by_name(
     refusal = await _refusal(SandboxSettings(), with_bwrap(flaw))
     assert refusal.startswith("Code in the sandbox could ")
     assert escape in refusal
-    assert "To mend it: apt-get install" in refusal
+    assert "To fix it: apt-get install" in refusal
 
 
 def _end(orphans: Iterable[int]) -> None:
