@@ -199,7 +199,7 @@ def readers(of: int | None = None) -> list[int]:
 
 def workers() -> dict[int, tuple[int, int]]:
     """The parent and the kilobytes of every such process on this machine."""
-    command = ["ps", "-A", "-o", "pid=,ppid=,rss=,args="]
+    command = ["ps", "-A", "-ww", "-o", "pid=,ppid=,rss=,args="]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     split = [line.split(maxsplit=3) for line in lines if "maniple.reading.fork_server_process" in line]
     return {int(pid): (int(above), int(kilobytes)) for pid, above, kilobytes, _ in split}
