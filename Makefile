@@ -18,8 +18,8 @@ unexport PYTHONDONTWRITEBYTECODE
 setup:
 	@bash setup.sh dev
 
-# The tests wait for processes more than they compute: two for each core keep it busy.
-WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 4 ? 2 * cores : 8)))
+# The tests wait for processes more than they compute: one more than there are cores keeps them busy.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 1 : 8)))
 PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup
