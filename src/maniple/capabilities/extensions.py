@@ -41,7 +41,7 @@ class OwnToolsCapability(Capability):
     name: ClassVar = "own tools"
 
     async def open(self, context: CapabilityContext) -> Offer:
-        present = [*_built_in_tools(context), *browser_use_of(context.service(BrowsingResources))]
+        present = _built_in_tools(context)
         return Offer(extra_tools=await asyncio.to_thread(own_tools, context.settings, present))
 
 
@@ -62,13 +62,13 @@ class GeneralCapability(Capability):
     async def open(self, context: CapabilityContext) -> Offer:
         if GENERAL not in context.settings.team.members:
             return Offer()
-        present = [*_built_in_tools(context), *browser_use_of(context.service(BrowsingResources))]
-        own = {tool.name: tool for tool in present if tool.name != "browser"}
+        own = {tool.name: tool for tool in _built_in_tools(context) if tool.name != "browser"}
         return Offer({GENERAL: [*own.values(), terminate_tool()]})
 
 
 def _built_in_tools(context: CapabilityContext) -> list[BaseTool]:
-    return [tool for worker in WORKERS for tool in context.tools_of(worker)]
+    tools = [tool for worker in WORKERS for tool in context.tools_of(worker)]
+    return [*tools, *browser_use_of(context.service(BrowsingResources))]
 
 
 def load_capabilities(settings: Settings) -> list[Capability]:
