@@ -6,7 +6,7 @@ The HTTP service, the terminal, the MCP server and `open_team` open what they ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -121,7 +121,7 @@ class App:
 @asynccontextmanager
 async def open_app(
     settings: Settings, *, kind: Kind, progress: Progress | None = None, alone: bool = True
-) -> AsyncIterator[App]:
+) -> AsyncGenerator[App]:
     """Open store, team, engine, tracing and metrics, and close them again.
 
     A "server" continues the runs that an earlier one left behind; a "chat" does so when its person asks.
@@ -183,7 +183,7 @@ async def open_runtime(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     progress: Progress | None = None,
     on_call: Collection[Worker] = (),
-) -> AsyncIterator[Runtime]:
+) -> AsyncGenerator[Runtime]:
     """Open everything the team needs, and close it again.
 
     `progress` reports the download and start of the embedded model; without one the log does. Workers
@@ -224,7 +224,7 @@ async def open_team(
     *,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     progress: Progress | None = None,
-) -> AsyncIterator[Team]:
+) -> AsyncGenerator[Team]:
     """Open the team as a compiled graph, to be run or to be a node of another graph.
 
     Without settings they are read from `conf.yaml`, `.env` and the environment. Without a checkpointer the

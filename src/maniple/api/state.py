@@ -1,6 +1,6 @@
 """What every route may ask for: the objects that the service opened when it started."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from typing import Annotated
@@ -28,7 +28,7 @@ class Service(App):
 @asynccontextmanager
 async def open_service(
     settings: Settings, progress: Progress | None = None, *, alone: bool = True
-) -> AsyncIterator[Service]:
+) -> AsyncGenerator[Service]:
     """Open the application as a server and close it again; raises the `ManipleError` that prevents it.
 
     `alone`: this is the one server of its database; other processes stand beside that one.
