@@ -105,6 +105,22 @@ def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, op
     expect(tab.locator(".run > .markdown")).to_contain_text("It is 4")
 
 
+def test_a_play_that_ends_in_one_frame_shows_the_work(page: Page, opened: Opener, tmp_path: Path):
+    ask(page)
+    standing(page, "Done")
+    replay = opened(shared(page, tmp_path))
+    tab = replay.page
+    # Later than any play of this run: the second frame shows its end.
+    tab.evaluate(
+        "window.drawn = 0;"
+        "window.requestAnimationFrame = one => setTimeout(() => one(performance.now() + 1e6 * drawn++))"
+    )
+    replay.moment.press("Home")
+    tab.get_by_role("button", name="Play").click()
+    expect(tab.get_by_role("heading", name="coder")).to_be_visible()
+    standing(tab, "Done")
+
+
 def test_a_replay_is_gone_through_by_keyboard(page: Page, opened: Opener, tmp_path: Path):
     ask(page)
     standing(page, "Done")

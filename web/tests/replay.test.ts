@@ -75,6 +75,14 @@ describe("a player", () => {
     expect(frames).toEqual([]);
   });
 
+  it("does not go back where its first frame began before the play", () => {
+    const player = new Player(shared(TALK));
+    player.play();
+    const { run } = player;
+    pass(-5);
+    expect([player.position.value, player.run === run]).toEqual([0, true]);
+  });
+
   it("goes faster when it is told to, and rests where it is", () => {
     const player = new Player(shared(TALK));
     player.speed.value = 4;

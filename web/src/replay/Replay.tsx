@@ -37,13 +37,17 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
   );
 }
 
-/** Unfold the work once when a play begins: it is what there is to see. */
+/** Unfold the work once for each play: it is what there is to see. A short play may be over before the work is drawn. */
 function useWatching(place: RefObject<HTMLElement | null>, isPlaying: boolean): void {
-  const isUnfolded = useRef(false);
+  const wasPlaying = useRef(false);
+  const isToUnfold = useRef(false);
   useEffect(() => {
-    if (!isPlaying) isUnfolded.current = false;
-    const work = isPlaying && !isUnfolded.current ? place.current?.querySelector<HTMLDetailsElement>("details.work") : null;
-    if (work) isUnfolded.current = work.open = true;
+    if (isPlaying && !wasPlaying.current) isToUnfold.current = true;
+    wasPlaying.current = isPlaying;
+    const work = isToUnfold.current ? place.current?.querySelector<HTMLDetailsElement>("details.work") : null;
+    if (!work) return;
+    work.open = true;
+    isToUnfold.current = false;
   });
 }
 

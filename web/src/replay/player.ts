@@ -42,7 +42,9 @@ export class Player {
     this.isPlaying.value = true;
     let before = performance.now();
     const frame = (now: number) => {
-      this.seek(Math.min(this.position.value + (now - before) * this.speed.value, this.length));
+      // The time of a frame is when it began: that of the first may be before the click that started the play.
+      const passed = Math.max(now - before, 0);
+      this.seek(Math.min(this.position.value + passed * this.speed.value, this.length));
       before = now;
       if (this.position.value < this.length) this.#frame = requestAnimationFrame(frame);
       else this.isPlaying.value = false;
