@@ -111,10 +111,10 @@ def test_a_play_that_ends_in_one_frame_shows_the_work(page: Page, opened: Opener
     replay = opened(shared(page, tmp_path))
     tab = replay.page
     # Later than any play of this run: the second frame shows its end.
-    tab.evaluate(
-        "window.drawn = 0;"
-        "window.requestAnimationFrame = one => setTimeout(() => one(performance.now() + 1e6 * drawn++))"
-    )
+    tab.evaluate("""() => {
+        let drawn = 0;
+        window.requestAnimationFrame = one => setTimeout(() => one(performance.now() + 1e6 * drawn++));
+    }""")
     replay.moment.press("Home")
     tab.get_by_role("button", name="Play").click()
     expect(tab.get_by_role("heading", name="coder")).to_be_visible()
