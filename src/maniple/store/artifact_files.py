@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -151,7 +151,7 @@ def _is_intact(path: Path, size: int) -> bool:
 
 
 @contextmanager
-def _source(data: bytes | Path | BinaryIO) -> Iterator[BinaryIO]:
+def _source(data: bytes | Path | BinaryIO) -> Generator[BinaryIO]:
     if isinstance(data, bytes):
         yield io.BytesIO(data)
     elif isinstance(data, Path):

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,7 @@ def storage_folder(settings: Settings, name: str) -> StorageFolder:
 
 
 @asynccontextmanager
-async def open_configured_store(settings: Settings, *, server: bool) -> AsyncIterator[Store]:
+async def open_configured_store(settings: Settings, *, server: bool) -> AsyncGenerator[Store]:
     """Open the store that `settings` name. It stores no secrets of theirs. Raises `StoreError`."""
     database = database_path(settings)
     if database is None:
@@ -78,7 +78,7 @@ def open_store(
 
 
 @asynccontextmanager
-async def open_temporary_store(parent: Path | None = None) -> AsyncIterator[Store]:
+async def open_temporary_store(parent: Path | None = None) -> AsyncGenerator[Store]:
     """Open an empty store below `parent` (default: the system's temporary folder); closing deletes it.
 
     A killed process cannot delete its store: the next call does. Raises `StoreError`.

@@ -3,7 +3,7 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Generator[None]:
     """Raise errors of SQLite and the file system that occur in the block as a `StoreError` about `path`."""
     try:
         yield

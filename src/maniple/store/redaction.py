@@ -68,7 +68,8 @@ def _has_same_shape(before: Any, after: Any) -> bool:
     if isinstance(before, dict):
         return _have_same_items(cast("Mapping[Any, Any]", before), after)
     if isinstance(before, list | tuple):
-        return len(cast("Sequence[Any]", before)) == len(after) and all(map(_has_same_shape, before, after))
+        items = cast("Sequence[Any]", before)
+        return len(items) == len(after) and all(map(_has_same_shape, items, after))
     return True
 
 

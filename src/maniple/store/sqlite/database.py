@@ -7,7 +7,7 @@ import os
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -219,7 +219,7 @@ class ProcessRegistry:
         self._held: list[int] = []
 
     @contextmanager
-    def opening(self) -> Iterator[None]:
+    def opening(self) -> Generator[None]:
         """Hold the lock under which one process at a time opens the file. Blocks; raises `StoreBusy`."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = _open_lock_file(self._directory / _OPENING_LOCK)

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -78,7 +78,7 @@ class SqliteStore:
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path, files: ArtifactFiles, *, server: bool) -> AsyncIterator[SqliteStore]:
+async def open_sqlite(path: Path, files: ArtifactFiles, *, server: bool) -> AsyncGenerator[SqliteStore]:
     """Open the store; create or migrate the file. On leaving, the log is merged into the file.
 
     Raises a `StoreError` for a file that cannot be used, and leaves that file unchanged.
