@@ -204,7 +204,7 @@ class Recorder:
 
 
 @asynccontextmanager
-async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) -> AsyncIterator[Recorder]:
+async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) -> AsyncGenerator[Recorder]:
     """Open a recorder; on leaving, all added events are written."""
     recorder = Recorder(events, metrics)
     writing = asyncio.create_task(recorder.write(), name="recorder")

@@ -35,8 +35,8 @@ class ArtifactQuota:
 
     files: int = MAX_WORKSPACE_FILES
     bytes: int = MAX_WORKSPACE_BYTES
-    seen: set[Stamp] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)
+    seen: set[Stamp] = field(default_factory=set[Stamp])
+    told: set[str] = field(default_factory=set[str])
 
     @classmethod
     def half(cls) -> "ArtifactQuota":
@@ -249,8 +249,8 @@ class PageCollector:
 
     store: Store
     active: ActiveRun
-    _seen: set[tuple[int, str]] = field(default_factory=set)
-    _told: set[str] = field(default_factory=set)
+    _seen: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    _told: set[str] = field(default_factory=set[str])
     _log_was_read: bool = False
 
     async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactCreated]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -152,7 +152,7 @@ class RunDriver:
         )
 
     @asynccontextmanager
-    async def _place(self, active: ActiveRun, start: Start) -> AsyncIterator[None]:
+    async def _place(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:
         """Wait for the thread, for a slot, and for other processes."""
         record, metrics = active.record, self.telemetry.metrics
         if metrics is not None:

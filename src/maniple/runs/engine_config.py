@@ -62,7 +62,7 @@ class EngineConfig:
     limits: RunLimits = field(default_factory=RunLimits)
     budget: Budget = field(default_factory=Budget)
     """The upper limit of every run; a request may lower it."""
-    prices: Mapping[str, Prices] = field(default_factory=dict)
+    prices: Mapping[str, Prices] = field(default_factory=dict[str, Prices])
     approval: Sequence[str] = ()
     """Tools that need a person's approval."""
     redactor: Redactor = field(default_factory=lambda: Redactor(()))

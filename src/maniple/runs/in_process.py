@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Literal
@@ -344,7 +344,7 @@ async def open_engine(
     rules: EngineConfig | None = None,
     telemetry: RunTelemetry | None = None,
     workplace: ExecutionEnvironment | None = None,
-) -> AsyncIterator[InProcessEngine]:
+) -> AsyncGenerator[InProcessEngine]:
     """Open an engine. A "server" recovers the orphaned runs of earlier servers.
 
     A "chat" recovers a run when its user asks for it (`recover_run`). On leaving, active runs stop at a

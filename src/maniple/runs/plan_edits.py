@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from maniple.agents.plan_edits import PlanChange
 from maniple.graph import Plan, Progress, Team, members_of
@@ -48,10 +48,13 @@ def edit_reviewed_plan(
 ) -> tuple[str, Plan]:
     """Return the interrupt id of the pending review, and the changed plan."""
     for interrupt_id, payload in pending.items():
-        if isinstance(payload, Mapping) and payload.get("kind") == "plan_review":
+        question: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", payload) if isinstance(payload, Mapping) else {}
+        )
+        if question.get("kind") == "plan_review":
             try:
                 plan = apply_to_review(
-                    Plan.model_validate(payload["plan"]), change, _allowed_members(team, request)
+                    Plan.model_validate(question["plan"]), change, _allowed_members(team, request)
                 )
             except ValueError as error:
                 raise InvalidPlanEdit(str(error)) from error

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
@@ -146,7 +146,7 @@ async def _fail(engine: RecoveryEngine, store: Store, record: RunRecord, why: Ru
 @asynccontextmanager
 async def watch_orphaned_runs(
     engine: RecoveryEngine, store: Store, kind: str, seconds: float
-) -> AsyncIterator[None]:
+) -> AsyncGenerator[None]:
     """Recover orphaned runs every `seconds`, for example when a full disk has space again."""
 
     async def watch() -> None:

@@ -47,7 +47,7 @@ class RunRequest:
     budget: Budget = field(default_factory=Budget)
     approval: Sequence[str] = ()
     """Tools that need a person's approval; stored with the run, so that later settings do not change it."""
-    answers: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The last answers, by interrupt id."""
     answered_after: int = 0
     """The number of the run's newest event when it was answered."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from maniple.runs.active_run import ActiveRun
@@ -23,7 +23,7 @@ class ThreadLocks:
         return thread_id in self._locks
 
     @asynccontextmanager
-    async def take(self, thread_id: str) -> AsyncIterator[None]:
+    async def take(self, thread_id: str) -> AsyncGenerator[None]:
         """Wait for the lock of a thread and hold it."""
         lock = self._locks.setdefault(thread_id, asyncio.Lock())
         self._holders[thread_id] += 1
@@ -47,7 +47,7 @@ class FairSemaphore:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
-    async def hold(self, owner: str) -> AsyncIterator[None]:
+    async def hold(self, owner: str) -> AsyncGenerator[None]:
         """Wait for a slot and hold it."""
         await self._take(owner)
         try:
@@ -107,7 +107,7 @@ class AdmissionControl:
         return self._coming[owner] + sum(run.record.owner == owner for run in self._active.values())
 
     @asynccontextmanager
-    async def admit(self, owner: str) -> AsyncIterator[None]:
+    async def admit(self, owner: str) -> AsyncGenerator[None]:
         """Reserve a place while a run is created.
 
         Raises `ServiceStopping`, `TooManyRuns` or `DailyLimitReached`.

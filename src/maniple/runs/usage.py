@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -155,7 +155,7 @@ class KeyQuota:
     def levels(self, **coming: float) -> Iterator[LimitUsage]:
         """Yield how far the key's limits are used up (see `SharedLimits`)."""
         if self.budget != Budget():
-            reserved = self._reserved() if "tokens" in coming else {}
+            reserved: Mapping[str, float] = self._reserved() if "tokens" in coming else {}
             yield from iterate_limits(self.budget, self.used, coming, reserved, is_daily=True)
 
     @property
@@ -182,7 +182,7 @@ class KeyQuota:
         self._kept.subtract(usage_by_limit(meter.used))
 
     @asynccontextmanager
-    async def writing(self, run_id: str) -> AsyncIterator[None]:
+    async def writing(self, run_id: str) -> AsyncGenerator[None]:
         """Count the row of a run again once the block has written it; if that fails, keep the meter."""
         async with self._rows:
             yield
