@@ -15,7 +15,7 @@ from maniple.agents.offers import Offer
 from maniple.agents.profiles import build_workers
 from maniple.config import ModelsSettings, TeamSettings
 from maniple.events import Event
-from maniple.graph import RunOptions, Team, TeamRules, build_graph
+from maniple.graph import RunOptions, Team, TeamRules, TeamServices, build_graph
 from maniple.llms import open_chat_models
 from maniple.runtime.turn import stream_run
 from tests.grammar import Client
@@ -93,8 +93,8 @@ async def scripted_team(
                 chat,
                 build_workers(settings or TeamSettings(), chat, toolbox, who),
                 rules=rules or TeamRules(roles=who),
+                services=TeamServices(**options),
                 checkpointer=InMemorySaver() if checkpointer == "memory" else checkpointer,
-                **options,
             )
             yield Scripted(team, server)
 

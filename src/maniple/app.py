@@ -22,13 +22,14 @@ from maniple.capabilities.mcp import abilities_of
 from maniple.capabilities.services import McpConnections, TeamBrowser, TeamSearch, UploadedFiles
 from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings, load_settings
-from maniple.graph import Team, TeamRules, build_graph, members_of
+from maniple.graph import Team, TeamRules, TeamServices, build_graph, members_of
 from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress
 from maniple.prompts import preload
 from maniple.runtime.models import Answering, LineProgress, ModelUse, open_models, uses_of
 from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
+from maniple.tools.items import ThreadItems
 from maniple.types import GENERAL, WORKERS, Worker
 
 if TYPE_CHECKING:
@@ -261,8 +262,11 @@ def _compile(
         models,
         workers,
         rules=rules,
-        search=search.provider if search else None,
-        files=files.names if files else None,
+        services=TeamServices(
+            search=search.provider if search else None,
+            files=files.names if files else None,
+            items=offer.service(ThreadItems),
+        ),
         checkpointer=checkpointer,
     )
 

@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from maniple.agents import Task
 from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.limits import PartialWork, collect_partial_work
-from maniple.agents.task import RESULT_CHARACTERS
+from maniple.agents.middleware.limits import PARTIAL_WORK_CHARACTERS
 from tests.agents.endpoints import agent_with, model_at, told_by
 from tests.openai_server import call, serving
 
@@ -48,4 +48,4 @@ def test_much_that_was_found_is_cut_to_what_a_report_can_take():
     )
     assert re.match(r"I look\.\nread: <data \w+>\nx", found)
     assert "the task" not in found
-    assert len(found) < 1.1 * RESULT_CHARACTERS
+    assert len(found) < 1.1 * PARTIAL_WORK_CHARACTERS

@@ -11,7 +11,7 @@ from maniple.agents.roles import (
     mark_author,
     sort_workers,
 )
-from maniple.agents.task import Agent, StepFailed, StepResult, Task, format_response, truncate_middle
+from maniple.agents.task import Agent, StepFailed, StepResult, Task, truncate_middle
 
 __all__ = [
     "ROLES",
@@ -28,7 +28,6 @@ __all__ = [
     "choose_llm",
     "find_author",
     "format_briefs",
-    "format_response",
     "mark_author",
     "sort_workers",
     "truncate_middle",

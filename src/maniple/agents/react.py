@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
+from maniple.agents.briefing import build_messages, format_items
 from maniple.agents.middleware.base import chain_middleware
 from maniple.agents.middleware.call_order import (
     CallOrder,
@@ -35,15 +36,7 @@ from maniple.agents.middleware.tool_errors import ArgumentErrors, build_failure_
 from maniple.agents.middleware.tool_results import WebExtracts
 from maniple.agents.roles import Role
 from maniple.agents.stuck import StuckDetection, watch_step
-from maniple.agents.task import (
-    REPORT_RESULT_CHARACTERS,
-    RESULT_CHARACTERS,
-    Task,
-    format_caller,
-    format_files,
-    format_response,
-    set_current_task,
-)
+from maniple.agents.task import Task, format_caller, format_files, set_current_task
 from maniple.llms import broke_off
 from maniple.llms.context_windows import room_of
 from maniple.text import without_thoughts
@@ -88,19 +81,16 @@ class ReactAgent:
         return extract_answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:
-        limit = REPORT_RESULT_CHARACTERS if self.role.name == "reporter" else RESULT_CHARACTERS
         prompt = self.role.instructions(
             tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
         )
         if task.conversation:
             said = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
-            return [SystemMessage(prompt + format_caller(task.caller) + format_files(task.files)), *said]
-        return [
-            SystemMessage(prompt),
-            HumanMessage(f"Request: {task.request}"),
-            *(HumanMessage(format_response(result, limit)) for result in task.results),
-            HumanMessage(task.instruction()),
-        ]
+            items = format_items(task.items, task.older_items)
+            listed = [HumanMessage(items)] if items else []
+            system = SystemMessage(prompt + format_caller(task.caller) + format_files(task.files))
+            return [system, *said[:-1], *listed, *said[-1:]]
+        return [SystemMessage(prompt), *build_messages(task, self.room)]
 
 
 def extract_answer(messages: Sequence[BaseMessage]) -> str:

@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 from langchain_core.messages import BaseMessage
 
 from maniple.prompts import render
+from maniple.tools.items import Item
+from maniple.types import StepStatus
 
-RESULT_CHARACTERS = 6_000
-REPORT_RESULT_CHARACTERS = 20_000
 CALLER_CHARACTERS = 4_000
 COMPACT_CALLER_CHARACTERS = 600
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
@@ -26,6 +26,33 @@ class StepResult:
     title: str
     text: str
     done: bool = True
+    step: int = 0
+    """The step's id in the plan; 0 outside of a plan."""
+    path: str = ""
+    """The workspace file that holds the whole text; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """A step of the plan as every member sees it."""
+
+    step: int
+    agent: str
+    title: str
+    status: StepStatus
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadHistory:
+    """What happened on the thread before the present request."""
+
+    requests: Sequence[str] = ()
+    """The user's earlier requests, oldest first."""
+    report: str = ""
+    """The team's last report or answer, with its list of sources."""
+    report_path: str = ""
+    """The workspace file that holds it; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +73,12 @@ class Task:
     files: Sequence[str] = ()
     """What the user put into the workspace, a line each; only who works there is told."""
 
+    history: ThreadHistory = ThreadHistory()
+    plan: Sequence[PlanLine] = ()
+    items: Sequence[Item] = ()
+    """What the thread has, newest last, without what the prompt shows whole."""
+    older_items: int = 0
+    """How many items are not listed."""
     conversation: Sequence[BaseMessage] = ()
     """What user and team said to each other, the request at its end; for one who answers alone."""
 
@@ -82,14 +115,6 @@ class Agent(Protocol):
 
 class StepFailed(Exception):
     """The worker could not do its step; the words say why."""
-
-
-def format_response(result: StepResult, limit: int = RESULT_CHARACTERS) -> str:
-    """Return a member's answer in the form that supervisor and workers are shown (seed 002)."""
-    return (
-        f"Response from {result.agent}:\n\n<response>\n{truncate_middle(result.text, limit)}\n</response>\n\n"
-        "*Please execute the next step.*"
-    )
 
 
 def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:

@@ -20,6 +20,7 @@ from maniple.sandbox.package_environment import list_installed_packages
 from maniple.store.configured import storage_folder
 from maniple.tools.code import code_tools, figure_reader
 from maniple.tools.files import StoredResults, build_file_check, file_search_tool, file_tools, uploaded_files
+from maniple.tools.items import ThreadItems
 from maniple.tools.text_editor import editor_tool
 
 _FOLDER = "workspaces"
@@ -42,7 +43,7 @@ class FilesCapability(Capability):
 
     name: ClassVar = "files"
     roles: ClassVar = ("file_manager",)
-    provides: ClassVar = (Workspaces, StoredResults, UploadedFiles)
+    provides: ClassVar = (Workspaces, StoredResults, ThreadItems, UploadedFiles)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
@@ -59,6 +60,7 @@ class FilesCapability(Capability):
             services={
                 Workspaces: workspaces,
                 StoredResults: StoredResults(workspaces, context.require(Redactor)),
+                ThreadItems: ThreadItems(workspaces, context.require(Redactor)),
                 UploadedFiles: UploadedFiles(uploaded_files(workspaces)),
             },
         )

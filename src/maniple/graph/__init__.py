@@ -1,4 +1,4 @@
-from maniple.graph.builder import RECURSION_LIMIT, Team, TeamRules, build_graph, members_of
+from maniple.graph.builder import RECURSION_LIMIT, Team, TeamRules, TeamServices, build_graph, members_of
 from maniple.graph.plan import Plan, PlannedStep, Progress
 from maniple.graph.state import RunOptions, State
 
@@ -11,6 +11,7 @@ __all__ = [
     "State",
     "Team",
     "TeamRules",
+    "TeamServices",
     "build_graph",
     "members_of",
 ]

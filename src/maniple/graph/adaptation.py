@@ -34,8 +34,8 @@ def begun(progress: Progress) -> Progress:
     return progress.model_copy(update={"steps": steps, **counted})
 
 
-def request_for_rest(progress: Progress) -> list[BaseMessage]:
-    """Return what the planner is told of the plan so far, and what it is to write now."""
+def request_for_rest(progress: Progress, tokens: int) -> list[BaseMessage]:
+    """Return the plan so far, with results of at most `tokens`, and what the planner is to write now."""
     lines = [
         f"{n}. {step.agent_name}: {step.title} ({_how(step)})" for n, step in enumerate(progress.steps, 1)
     ]
@@ -45,7 +45,7 @@ def request_for_rest(progress: Progress) -> list[BaseMessage]:
         "on to each new step. Go another way than the one that failed; where there is none, plan the report "
         "alone, which says what is missing."
     )
-    return [*answers_of(progress), HumanMessage(words.format(steps="\n".join(lines)))]
+    return [*answers_of(progress, tokens), HumanMessage(words.format(steps="\n".join(lines)))]
 
 
 def adapted(progress: Progress, rest: Plan) -> Progress:

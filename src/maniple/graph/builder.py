@@ -26,6 +26,7 @@ from maniple.graph.state import RunOptions, State
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
+from maniple.tools.items import ThreadItems
 from maniple.tools.run_context import SCOPE_KEY
 from maniple.types import AGENT_MARK, DIRECTORS, AgentName, LLMType, Worker
 
@@ -56,22 +57,33 @@ class TeamRules:
     """Workers who are not on the team: a run can only be given to them alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class TeamServices:
+    """What the nodes of the graph use beside models and workers."""
+
+    search: SearchProvider | None = None
+    """Searches before planning, when the caller asks for it."""
+    files: NamedFiles | None = None
+    """Names what the user put into the workspace."""
+    items: ThreadItems | None = None
+    """Lists and mirrors everything that a thread has."""
+
+
 def build_graph(
     models: ChatModels,
     workers: Mapping[Worker, Agent],
     *,
     rules: TeamRules | None = None,
-    search: SearchProvider | None = None,
-    files: NamedFiles | None = None,
+    services: TeamServices | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Team:
     """Compile the team's graph; pure, so nothing is sent or opened.
 
     `workers` are who is available, the reporter among them, each of a role in `rules`, else `ValueError`;
-    `files` names what the user put into the workspace. Without a checkpointer the graph inherits that of
+    Without a checkpointer the graph inherits that of
     the graph it is embedded in.
     """
-    rules = rules or TeamRules()
+    rules, services = rules or TeamRules(), services or TeamServices()
     everyone = sort_workers(workers.keys(), rules.roles)
     available = [name for name in everyone if name not in rules.on_call]
 
@@ -79,7 +91,7 @@ def build_graph(
         return models.get(choose_llm(role, rules.roles, rules.llms))
 
     planner = PlannerNode(
-        *(model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, search),
+        *(model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, services.search),
         abilities=rules.abilities,
         roles=rules.roles,
     )
@@ -90,7 +102,9 @@ def build_graph(
         max_adaptations=rules.max_plan_adaptations if rewrites else 0,
     )
     graph = StateGraph(State, context_schema=RunOptions)
-    coordinator = CoordinatorNode(model_of("coordinator"), available, rules.max_clarifications, files)
+    coordinator = CoordinatorNode(
+        model_of("coordinator"), available, rules.max_clarifications, services.files
+    )
     graph.add_node("coordinator", coordinator, metadata={AGENT_MARK: "coordinator"})
     graph.add_node("clarify", ClarifyNode())
     graph.add_node("planner", planner, metadata={AGENT_MARK: "planner"})
@@ -98,9 +112,9 @@ def build_graph(
     mark = {AGENT_MARK: "supervisor"}
     graph.add_node("supervisor", supervisor, metadata=mark, destinations=(*everyone, "planner", END))
     for name in everyone:
-        node = WorkerNode(rules.roles[name], workers[name], available)
+        node = WorkerNode(rules.roles[name], workers[name], available, services.items)
         graph.add_node(name, node, metadata={AGENT_MARK: name, _ON_CALL: name in rules.on_call})
-    _enter(graph, [name for name in everyone if rules.roles[name].works_alone], files)
+    _enter(graph, [name for name in everyone if rules.roles[name].works_alone], services.files)
     compiled = graph.compile(checkpointer=checkpointer, name="maniple")
     # For runs in a foreign graph; a run of ours brings its own scope along, which replaces this one.
     scopes = {SCOPE_KEY: RunScope()}

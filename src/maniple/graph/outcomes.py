@@ -2,18 +2,17 @@
 
 from langchain_core.messages import HumanMessage
 
-from maniple.agents import StepResult, format_response
+from maniple.agents import StepResult
+from maniple.agents.briefing import format_results
 from maniple.graph.plan import Progress, TrackedStep
 
-RESULT_CHARACTERS = 2_000
 
-
-def answers_of(progress: Progress) -> list[HumanMessage]:
-    """Return what each step gave that has been tried, in the order of the plan."""
-    tried = [step for step in progress.steps if step.result]
-    return [HumanMessage(format_response(_result(step), limit=RESULT_CHARACTERS)) for step in tried]
+def answers_of(progress: Progress, tokens: int) -> list[HumanMessage]:
+    """Return what each step gave that has been tried, in the order of the plan, in at most `tokens`."""
+    results = [_result(step) for step in progress.steps if step.result]
+    return [HumanMessage(text) for text in format_results(results, tokens)]
 
 
 def _result(step: TrackedStep) -> StepResult:
     text = step.result if step.status == "completed" else f"STEP FAILED: {step.result}"
-    return StepResult(step.agent_name, step.title, text)
+    return StepResult(step.agent_name, step.title, text, step=step.id)

@@ -9,6 +9,7 @@ from langgraph.graph import MessagesState
 from langgraph.runtime import Runtime
 
 from maniple.agents import find_author
+from maniple.agents.task import ThreadHistory
 from maniple.graph.plan import Progress
 from maniple.types import WORKERS, Worker
 
@@ -113,6 +114,29 @@ def conversation_of(state: State) -> list[BaseMessage]:
         if summary and message.id == summary["upto"]:
             said = [HumanMessage(_SUMMARY_IS + summary["text"])]
     return said
+
+
+def reports_of(state: State) -> list[str]:
+    """Return the reports and answers of the whole thread that are no small talk, oldest first."""
+    return [one.text for one in state["messages"] if _is_report(one)]
+
+
+def history_of(state: State) -> ThreadHistory:
+    """Return what happened on the thread before the present request."""
+    messages = state["messages"]
+    asked = [at for at, message in enumerate(messages) if is_users(message)]
+    earlier = messages[: asked[-1]] if asked else []
+    requests = [message.text for message in earlier if is_users(message)]
+    reports = [message for message in earlier if _is_report(message)]
+    answers = reports or [message for message in earlier if isinstance(message, AIMessage)]
+    return ThreadHistory(requests, answers[-1].text if answers else "")
+
+
+def _is_report(message: BaseMessage) -> bool:
+    """Say whether a message is a run's answer: the reporter's, or of a member that answered alone."""
+    if message.name == "reporter":
+        return True
+    return isinstance(message, AIMessage) and message.name not in (None, "coordinator", "planner")
 
 
 def caller_of(state: State) -> str:

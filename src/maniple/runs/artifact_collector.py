@@ -16,6 +16,7 @@ from maniple.redaction import Redactor
 from maniple.runs.active_run import ActiveRun, Recorder
 from maniple.sandbox import Workspace, Workspaces
 from maniple.store import Artifact, RunRecord, Store, read_event_pages
+from maniple.tools.items import is_mirror
 
 MAX_WORKSPACE_FILES = 100
 MAX_SCANNED_FILES = 10_000
@@ -136,7 +137,9 @@ class _MaskedFile:
 def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
     """Return the last changed files that are not `seen`, by path. Blocks on disk."""
     found = workspace.list_newest(MAX_SCANNED_FILES)
-    make_artifact_event = [stamp for stamp in found if "__pycache__" not in stamp[0].split("/")]
+    make_artifact_event = [
+        stamp for stamp in found if "__pycache__" not in stamp[0].split("/") and not is_mirror(stamp[0])
+    ]
     if len(make_artifact_event) > most and not seen:
         _LOG.warning(
             "There are %s files; the %s newest are kept as artifacts.", len(make_artifact_event), most

@@ -22,6 +22,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
+from maniple.agents.briefing import build_messages
 from maniple.agents.browsing.middleware import FAILED, ITERATIONS_EXHAUSTED
 from maniple.agents.browsing.recording import store_partial_recording, store_recording
 from maniple.agents.browsing.trace import CURRENT_TRACE, BrowserTrace
@@ -35,13 +36,13 @@ from maniple.agents.task import (
     StepResult,
     Task,
     current_task,
-    format_response,
     set_current_task,
     set_in_context,
     truncate_middle,
 )
 from maniple.config import BrowsingSettings
 from maniple.llms import Shape, ShapeError, ask_for
+from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 
 PhaseStatus = Literal["not_started", "completed", "failed"]
@@ -123,6 +124,8 @@ class PhasePlanner:
 
     def __init__(self, model: BaseChatModel, max_phases: int) -> None:
         self._model = model
+        self.room = room_of(model)
+        """Tokens that a prompt of the model may have."""
         self._max_phases = max_phases
 
     async def plan(self, task: str) -> list[Phase]:
@@ -312,9 +315,7 @@ class BrowsingLoop:
         )
         return [
             SystemMessage(prompt),
-            HumanMessage(f"Request: {task.request}"),
-            *(HumanMessage(format_response(result)) for result in task.results),
-            HumanMessage(task.instruction()),
+            *build_messages(replace(task, items=(), plan=()), self._planner.room),
         ]
 
     def _is_recorded(self) -> bool:

@@ -16,10 +16,13 @@ from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_order import preceding_calls
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.fencing import fence_untrusted
-from maniple.agents.task import RESULT_CHARACTERS, StepFailed, truncate_middle
+from maniple.agents.task import StepFailed, truncate_middle
 from maniple.errors import BudgetExhausted, ToolFailure
 from maniple.tools.third_party_tools import in_thread
 from maniple.types import SUMMARY_SOURCE
+
+PARTIAL_WORK_CHARACTERS = 6_000
+"""Of the record of a step that was cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,7 @@ def collect_partial_work(messages: Sequence[BaseMessage]) -> str:
     A summary that took the place of older ones is among them.
     """
     told = [message for message in messages if message.text and _tells(message)]
-    each = RESULT_CHARACTERS // max(len(told), 1)
+    each = PARTIAL_WORK_CHARACTERS // max(len(told), 1)
     lines = []
     for message in told:
         text = truncate_middle(message.text, each)

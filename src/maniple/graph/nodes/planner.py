@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import ROLES, Roles, format_briefs, truncate_middle
+from maniple.agents.briefing import RESULTS_SHARE
 from maniple.agents.compact import choose_examples, choose_language, example_messages
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
@@ -23,6 +24,7 @@ from maniple.graph.plan_shapes import compact_plan_shape, plan_shape
 from maniple.graph.state import RunOptions, State, caller_of, conversation_of, progress_of, request_of
 from maniple.graph.written_plan import normalised
 from maniple.llms import Shape, ShapeError, ask_for
+from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
 from maniple.tools.evidence import cited
@@ -75,11 +77,12 @@ class PlannerNode:
     ) -> Command[Literal["supervisor", "review"]]:
         """Write the rest of the plan anew; where that fails, the plan goes on as it is."""
         members = options.enabled(self.available)
-        messages = [*self._conversation(state, options, members), *request_for_rest(progress)]
+        model = self._model(options)
+        room = int(RESULTS_SHARE * room_of(model))
+        messages = [*self._conversation(state, options, members), *request_for_rest(progress, room)]
         shape = plan_shape(members, self.max_steps)
         try:
             async with current_meter().in_time():
-                model = self._model(options)
                 rest, message_id = await _plan(model, messages, shape, members, self.max_steps)
         except (BudgetExhausted, PlanError):
             return Command(goto="supervisor", update={"plan": progress.to_state()})

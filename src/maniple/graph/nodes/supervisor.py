@@ -12,6 +12,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, format_briefs
+from maniple.agents.briefing import RESULTS_SHARE
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.profiles import profile_of
@@ -24,6 +25,7 @@ from maniple.graph.plan import PlannedStep, Progress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import RunOptions, State, progress_of, request_of
 from maniple.llms import Shape, ShapeError, ask_for
+from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.types import Worker
 
@@ -126,7 +128,7 @@ class SupervisorNode:
         try:
             answer, _ = await send_within_window(
                 self.model,
-                _messages(state, progress, format_briefs(members, self.roles)),
+                _messages(state, progress, format_briefs(members, self.roles), room_of(self.model)),
                 lambda messages: ask_for(
                     self.model,
                     messages,
@@ -139,14 +141,16 @@ class SupervisorNode:
         return answer.next
 
 
-def _messages(state: State, progress: Progress, members: Sequence[Mapping[str, str]]) -> list[BaseMessage]:
+def _messages(
+    state: State, progress: Progress, members: Sequence[Mapping[str, str]], room: int
+) -> list[BaseMessage]:
     team = [member["name"] for member in members]
     prompt = render("supervisor", members=members, team=team, locale=state.get("locale") or "")
     return [
         SystemMessage(prompt),
         HumanMessage(f"Request: {request_of(state)}"),
         HumanMessage(state.get("full_plan") or ""),
-        *answers_of(progress),
+        *answers_of(progress, int(RESULTS_SHARE * room)),
     ]
 
 

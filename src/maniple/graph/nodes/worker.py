@@ -12,6 +12,7 @@ from langgraph.types import Command
 from maniple.agents import Agent, Role, StepFailed, StepResult, Task, mark_author
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.run_scope import run_scope
+from maniple.agents.task import PlanLine
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import TO_BEGIN, PlannedStep, Progress, TrackedStep
@@ -20,9 +21,20 @@ from maniple.graph.state import (
     State,
     caller_of,
     conversation_of,
+    history_of,
     is_users,
     progress_of,
+    reports_of,
     request_of,
+)
+from maniple.tools.evidence import current_evidence
+from maniple.tools.items import (
+    MIN_RESULT_CHARACTERS,
+    ItemIndex,
+    MirroredText,
+    ThreadItems,
+    report_path,
+    result_path,
 )
 from maniple.types import Worker
 
@@ -38,6 +50,7 @@ class WorkerNode:
     role: Role
     agent: Agent
     available: Sequence[Worker] = ()
+    items: ThreadItems | None = None
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
         progress = progress_of(state) or Progress(title="", steps=())
@@ -46,7 +59,8 @@ class WorkerNode:
             plan_edits.open()  # after a restart, or the user would have to wait for the next step
         options = RunOptions.of(runtime, state)
         is_alone = options.agent == self.role.name
-        task = _task(state, progress, step, self.role, options.enabled(self.available))
+        index = await self._index(state, progress)
+        task = _task(state, progress, step, self.role, options.enabled(self.available), index)
         if is_alone:
             task = replace(task, conversation=conversation_of(state), caller=caller_of(state))
         try:
@@ -64,6 +78,21 @@ class WorkerNode:
         reason = "" if done else reason_of(text)
         progress = progress.tried(step.id, done=done, result=text, reason=reason)
         return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
+
+    async def _index(self, state: State, progress: Progress) -> ItemIndex:
+        """Return what the thread has, once the results and reports so far are among it."""
+        if self.items is None:
+            return ItemIndex()
+        reports = [
+            MirroredText(report_path(number), text) for number, text in enumerate(reports_of(state), start=1)
+        ]
+        request = len(history_of(state).requests) + 1
+        results = [
+            MirroredText(result_path(request, step.id, step.agent_name), f"# {step.title}\n\n{step.result}")
+            for step in progress.steps
+            if step.status == "completed" and len(step.result) >= MIN_RESULT_CHARACTERS
+        ]
+        return await self.items.update(current_evidence(), [*reports, *results])
 
 
 def outcome_of(text: str) -> tuple[str, bool]:
@@ -95,12 +124,30 @@ def _unplanned(name: Worker, state: State) -> TrackedStep:
     )
 
 
-def _task(state: State, progress: Progress, step: TrackedStep, role: Role, team: Sequence[str]) -> Task:
+def _task(
+    state: State, progress: Progress, step: TrackedStep, role: Role, team: Sequence[str], index: ItemIndex
+) -> Task:
+    history = history_of(state)
+    request = len(history.requests) + 1
+
+    def stored(path: str) -> str:
+        return path if path in index.stored else ""
+
     results = [
-        StepResult(one.agent_name, one.title, _shown(one), one.status == "completed")
+        StepResult(
+            one.agent_name,
+            one.title,
+            _shown(one),
+            one.status == "completed",
+            step=one.id,
+            path=stored(result_path(request, one.id, one.agent_name)),
+        )
         for one in progress.given_to(step)
         if one.status not in TO_BEGIN
     ]
+    report = stored(report_path(len(reports_of(state))))
+    shown = {report, *(one.path for one in results)}
+    is_report = step.agent_name == "reporter"
     return Task(
         request=request_of(state),
         title=step.title,
@@ -109,9 +156,20 @@ def _task(state: State, progress: Progress, step: TrackedStep, role: Role, team:
         results=results,
         team=team,
         locale=state.get("locale") or "",
-        caller=caller_of(state) if step.agent_name == "reporter" else "",
-        said=_said(state) if step.agent_name == "reporter" else (),
+        caller=caller_of(state) if is_report else "",
+        said=_said(state) if is_report else (),
         files=(state.get("files") or ()) if role.has_files else (),
+        history=replace(history, report_path=report),
+        plan=[
+            PlanLine(one.id, one.agent_name, one.title, one.status, one.id == step.id)
+            for one in progress.steps
+        ],
+        items=[
+            one
+            for one in index.items
+            if one.path not in shown and not (one.kind == "upload" and role.has_files)
+        ],
+        older_items=index.older,
     )
 
 

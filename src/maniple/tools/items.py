@@ -1,0 +1,231 @@
+"""Items: everything that a thread has, named by its path in the workspace.
+
+An item is an upload, a page that was read (source), a table in it, a figure, a file that code wrote, a step's
+result, or a report. Files are where they are; sources, tables, results and reports are stored elsewhere and
+mirrored into the workspace without write permission, so that code and file tools can open them.
+"""
+
+import asyncio
+import csv
+import hashlib
+import io
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from maniple.errors import FileError
+from maniple.evidence import Evidence, Source
+from maniple.media_types import media_type_of
+from maniple.redaction import Redactor
+from maniple.sandbox import Workspace, Workspaces
+from maniple.tools.files import FOLDER as TOOL_RESULTS
+from maniple.tools.run_context import thread_key
+from maniple.tools.text_file import escape_unprintable
+
+ItemKind = Literal["upload", "source", "table", "figure", "file", "result", "report"]
+
+SOURCES = "sources"
+RESULTS = "results"
+REPORTS = "reports"
+_MIRRORED = re.compile(
+    rf"{SOURCES}/(?P<number>\d+)(?:-table-(?P<table>\d+)\.csv|\.md)"
+    rf"|{RESULTS}/(?:request-\d+/)?\d+-[a-z0-9_]+\.md|{REPORTS}/\d+\.md"
+)
+MIN_RESULT_CHARACTERS = 1_000
+"""Shorter results are shown whole in every prompt and need no file."""
+MIN_TABLE_ROWS = 3
+MAX_TABLES = 20
+"""Of one source."""
+MAX_MIRRORED_SOURCES = 200
+MAX_SCANNED_FILES = 2_000
+MAX_ITEMS = 40
+_MAX_THREADS = 1_000
+_TITLE_CHARACTERS = 80
+_HEAD_BYTES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that a thread has; `path` names it, and opens it."""
+
+    kind: ItemKind
+    path: str
+    title: str
+    size: int
+    """In bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemIndex:
+    """The newest items of a thread, newest last, and how many older ones there are."""
+
+    items: tuple[Item, ...] = ()
+    older: int = 0
+    stored: frozenset[str] = frozenset()
+    """The paths of all mirrors that are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredText:
+    """A text that the graph's state holds, and the path of its mirror."""
+
+    path: str
+    text: str
+
+
+def result_path(request: int, step: int, agent: str) -> str:
+    """Return the path of a step's result; `request` counts the user's requests on the thread from 1."""
+    folder = RESULTS if request <= 1 else f"{RESULTS}/request-{request}"
+    return f"{folder}/{step}-{agent}.md"
+
+
+def report_path(number: int) -> str:
+    """Return the path of the thread's report number `number`, from 1."""
+    return f"{REPORTS}/{number}.md"
+
+
+def is_mirror(path: str) -> bool:
+    """Return whether a workspace path is that of a mirror, which is no product of the team's own."""
+    return _MIRRORED.fullmatch(path) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadItems:
+    """The items of threads. What `redactor` masks is not in their mirrors."""
+
+    workspaces: Workspaces
+    redactor: Redactor = field(default_factory=Redactor)
+    _written: "OrderedDict[str, dict[str, str]]" = field(default_factory=OrderedDict)
+    """By thread: what each mirror was written from. A restart writes them once more."""
+
+    async def update(self, evidence: Evidence | None, texts: Iterable[MirroredText] = ()) -> ItemIndex:
+        """Write the mirrors that are missing on the current thread, and return its items.
+
+        A mirror that the workspace has no room for is left out. An index that cannot be read is empty: the
+        step works without it.
+        """
+        key = thread_key()
+        written = self._mirrors_of(key)
+        sources = await evidence.sources() if evidence is not None else ()
+        pages = [one for one in sources if one.kind == "page"][-MAX_MIRRORED_SOURCES:]
+        try:
+            for source in pages:
+                path = f"{SOURCES}/{source.number}.md"
+                if evidence is not None and written.get(path) != source.sha256:
+                    page = await _text_of(evidence, source)
+                    await asyncio.to_thread(self._write_source, key, source, page)
+                    written[path] = source.sha256
+            for one in texts:
+                digest = hashlib.sha256(one.text.encode(errors="replace")).hexdigest()
+                if written.get(one.path) != digest:
+                    await asyncio.to_thread(self._write, key, one.path, one.text)
+                    written[one.path] = digest
+        except FileError:
+            pass  # no room: what could be mirrored is listed
+        titles = {one.number: one.title for one in sources}
+        try:
+            return await asyncio.to_thread(self._list, key, titles)
+        except FileError:
+            return ItemIndex()
+
+    def _mirrors_of(self, key: str) -> dict[str, str]:
+        written = self._written.setdefault(key, {})
+        self._written.move_to_end(key)
+        if len(self._written) > _MAX_THREADS:
+            self._written.popitem(last=False)
+        return written
+
+    def _write_source(self, key: str, source: Source, text: str) -> None:
+        self._write(
+            key, f"{SOURCES}/{source.number}.md", f"# {source.title}\n\nSource: {source.url}\n\n{text}"
+        )
+        for number, rows in enumerate(find_tables(text)[:MAX_TABLES], start=1):
+            self._write(key, f"{SOURCES}/{source.number}-table-{number}.csv", format_csv(rows))
+
+    def _write(self, key: str, path: str, text: str) -> None:
+        content = self.redactor.text(text).encode(errors="replace")
+        self.workspaces.open(key).write_read_only(path, content)
+
+    def _list(self, key: str, titles: Mapping[int, str]) -> ItemIndex:
+        workspace = self.workspaces.locate(key)
+        uploads = {one.path for one in self.workspaces.uploads(key).list_uploads()}
+        files = [
+            (path, size)
+            for path, size, _ in workspace.list_newest(MAX_SCANNED_FILES)
+            if not path.startswith(f"{TOOL_RESULTS}/") and "__pycache__" not in path
+        ]
+        items = [_describe(workspace, path, size, uploads, titles) for path, size in files[:MAX_ITEMS]]
+        stored = frozenset(path for path, _ in files if is_mirror(path))
+        return ItemIndex(tuple(reversed(items)), len(files) - len(items), stored)
+
+
+def _describe(
+    workspace: Workspace, path: str, size: int, uploads: set[str], titles: Mapping[int, str]
+) -> Item:
+    shown = escape_unprintable(path)
+    if (mirror := _MIRRORED.fullmatch(path)) is None:
+        if path in uploads:
+            return Item("upload", shown, "", size)
+        is_figure = media_type_of(path).startswith("image/")
+        return Item("figure" if is_figure else "file", shown, "", size)
+    if mirror["table"]:
+        return Item("table", path, _first_line(workspace, path), size)
+    if mirror["number"]:
+        return Item("source", path, titles.get(int(mirror["number"]), "")[:_TITLE_CHARACTERS], size)
+    kind: ItemKind = "report" if path.startswith(REPORTS) else "result"
+    return Item(kind, path, _first_line(workspace, path), size)
+
+
+def _first_line(workspace: Workspace, path: str) -> str:
+    try:
+        head = workspace.read(path, _HEAD_BYTES).content.decode(errors="replace")
+    except FileError:
+        return ""
+    line = next((line.strip("# \t\r") for line in head.splitlines() if line.strip("# \t\r")), "")
+    return escape_unprintable(line[:_TITLE_CHARACTERS])
+
+
+async def _text_of(evidence: Evidence, source: Source) -> str:
+    """Return the newest text of a page."""
+    texts = await evidence.texts(source.number)
+    for text in reversed(texts):
+        if hashlib.sha256(text.encode()).hexdigest() == source.sha256:
+            return text
+    return texts[-1] if texts else ""
+
+
+_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
+_RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
+_CELL_END = re.compile(r"(?<!\\)\|")
+
+
+def find_tables(markdown: str) -> list[list[list[str]]]:
+    """Return the pipe tables (GitHub Flavored Markdown) with at least `MIN_TABLE_ROWS` rows: rows of cells.
+
+    The first row is the heading. Rows are as long as the heading.
+    """
+    tables: list[list[list[str]]] = []
+    rows: list[list[str]] = []
+    lines = markdown.splitlines()
+    for before, line in zip(["", *lines], [*lines, ""], strict=True):
+        if rows and _ROW.fullmatch(line):
+            rows.append(_cells(line, len(rows[0])))
+            continue
+        if len(rows) > MIN_TABLE_ROWS:
+            tables.append(rows)
+        rows = [_cells(before)] if _RULE.fullmatch(line) and _ROW.fullmatch(before) else []
+    return tables
+
+
+def _cells(line: str, width: int | None = None) -> list[str]:
+    cells = [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(line.strip()[1:-1])]
+    return cells if width is None else [*cells[:width], *[""] * (width - len(cells))]
+
+
+def format_csv(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as CSV (RFC 4180, but with line feeds)."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
