@@ -8,8 +8,7 @@ from langchain_core.tools import tool
 
 from maniple.agents import Task
 from maniple.agents.budget import Budget, UsageMeter
-from maniple.agents.middleware.limits import PartialWork, collect_partial_work
-from maniple.agents.middleware.limits import PARTIAL_WORK_CHARACTERS
+from maniple.agents.middleware.limits import PARTIAL_WORK_CHARACTERS, PartialWork, collect_partial_work
 from tests.agents.endpoints import agent_with, model_at, told_by
 from tests.openai_server import call, serving
 

@@ -8,7 +8,7 @@ import pytest
 
 from maniple.errors import StoreError
 from maniple.store import open_store
-from tests.store.samples import stored_run
+from tests.store.samples import a_run, stored_run
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,9 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
         run = await stored_run(store)
         before = await store.evidence(run.run_id).add("https://e.test/", "A", "page", "text")
     with closing(sqlite3.connect(file)) as connection:
-        connection.executescript("DROP TABLE source_aliases; PRAGMA user_version = 3;")
+        connection.executescript(
+            "DROP TABLE source_aliases; ALTER TABLE sources DROP COLUMN inherited; PRAGMA user_version = 3;"
+        )
     async with open_store(file, tmp_path / "artifacts", server=True) as store:
         evidence = store.evidence(run.run_id)
         assert await evidence.sources() == [before]
@@ -56,3 +58,53 @@ async def test_calls_at_once_get_numbers_of_their_own(store):
     numbers = [source.number for source in await asyncio.gather(*calls)]
     assert numbers[:20] == numbers[20:]
     assert sorted(numbers[:20]) == [*range(1, 21)]
+
+
+async def start_run_on(store, thread_of):
+    thread = await store.threads.get(thread_of.thread_id, None)
+    assert thread is not None
+    run = await store.runs.add(a_run(thread, store.process))
+    started = await store.runs.start(run.run_id)
+    assert started is not None
+    return started
+
+
+async def test_a_run_begins_with_the_sources_of_the_run_before_it_under_their_numbers(store):
+    first = await stored_run(store)
+    before = store.evidence(first.run_id)
+    await before.add("https://e.test/a", "A", "page", "text of a")
+    await before.add("https://e.test/b", "B", "page", "text of b", asked="https://sho.rt/b")
+    second = await start_run_on(store, first)
+    evidence = store.evidence(second.run_id)
+    assert [(one.number, one.url, one.also, one.inherited) for one in await evidence.sources()] == [
+        (1, "https://e.test/a", (), True),
+        (2, "https://e.test/b", ("https://sho.rt/b",), True),
+    ]
+    assert await evidence.texts(2) == ["text of b"]
+    new = await evidence.add("https://e.test/c", "C", "page", "text of c")
+    again = await evidence.add("https://e.test/a", "A", "page", "newer text of a")
+    assert (new.number, new.inherited, again.number, again.inherited) == (3, False, 1, False)
+    assert await evidence.texts(1) == ["text of a", "newer text of a"]
+    assert len(await before.sources()) == 2, "the earlier run's record stays as it was"
+    third = store.evidence((await start_run_on(store, first)).run_id)
+    assert [(one.number, one.inherited) for one in await third.sources()] == [(1, True), (2, True), (3, True)]
+    assert await third.texts(1) == ["text of a", "newer text of a"]
+
+
+async def test_a_run_that_starts_again_inherits_nothing_twice(store):
+    first = await stored_run(store)
+    await store.evidence(first.run_id).add("https://e.test/a", "A", "page", "text")
+    second = await start_run_on(store, first)
+    await store.evidence(second.run_id).add("https://e.test/b", "B", "page", "text")
+    assert await store.runs.start(second.run_id) is not None
+    sources = await store.evidence(second.run_id).sources()
+    assert [(one.number, one.inherited) for one in sources] == [(1, True), (2, False)]
+    assert await store.check() == []
+
+
+async def test_another_thread_inherits_nothing(store):
+    first = await stored_run(store)
+    await store.evidence(first.run_id).add("https://e.test/a", "A", "page", "text")
+    other = await stored_run(store)
+    await store.runs.start(other.run_id)
+    assert await store.evidence(other.run_id).sources() == []

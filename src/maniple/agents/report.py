@@ -388,7 +388,8 @@ class CheckedReport(AgentMiddleware[Any, Any]):
         draft: Callable[[], ReportDraft | UncitedDraft] = partial(UncitedDraft, check)
         if check.sources:
             draft = partial(ReportDraft, check, ReportRepair(request.model, check), locale=task.locale)
-            messages.insert(-1, HumanMessage(await _shown(check, task)))
+            if sources := await _shown(check, task):
+                messages.insert(-1, HumanMessage(sources))
         model = CheckedReportModel(model=request.model, draft=draft)
         return await handler(request.override(model=model, messages=messages))
 
@@ -412,9 +413,15 @@ async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
 
 
 async def _shown(check: SourceCheck, task: Task) -> str:
-    """Return the sources as the reporter sees them: those that the results name, then pages, then finds."""
+    """Return the sources as the reporter sees them: those that the results name, then pages, then finds.
+
+    Those of earlier runs are listed at the end of the last report, which the reporter is shown; "" for none.
+    """
     named = await find_result_sources(check, task)
-    order = sorted(check.sources.values(), key=lambda one: (one.number not in named, one.kind != "page"))
+    new = [one for one in check.sources.values() if not one.inherited or one.number in named]
+    order = sorted(new, key=lambda one: (one.number not in named, one.kind != "page"))
+    if not order:
+        return ""
     return f"The sources, to be cited by number:\n{fence_untrusted(listed(order[:MOST_LISTED]))}"
 
 

@@ -12,10 +12,11 @@ SourceKind = Literal["result", "page"]
 class Source:
     """One address that a run has met.
 
-    `number` counts from 1 in the order of first appearance in the run, and is what the report cites:
-    `[number]`. `url` is absolute and has no fragment; two spellings of one address are compared by
-    `comparable_url`. `retrieved_at` is Unix time in seconds, and `sha256` the hex digest of the newest text
-    that was read there (UTF-8), once it was fetched that of the page.
+    `number` counts from 1 in the order of first appearance on the thread, and is what reports cite:
+    `[number]`. A run begins with the sources of the runs before it. `url` is absolute and has no fragment;
+    two spellings of one address are compared by `comparable_url`. `retrieved_at` is Unix time in seconds,
+    and `sha256` the hex digest of the newest text that was read there (UTF-8), once it was fetched that of
+    the page.
     """
 
     number: int
@@ -26,6 +27,8 @@ class Source:
     sha256: str
     also: tuple[str, ...] = ()
     """Other addresses of it: those that redirected there, and where it redirected to."""
+    inherited: bool = False
+    """Whether only an earlier run of the thread has read it."""
 
 
 class Evidence(Protocol):

@@ -263,7 +263,9 @@ class PageCollector:
         try:
             sources = await self.store.evidence(self.active.record.run_id).sources()
             read = [
-                one for one in sources if one.kind == "page" and (one.number, one.sha256) not in self._seen
+                one
+                for one in sources
+                if one.kind == "page" and not one.inherited and (one.number, one.sha256) not in self._seen
             ]
             for source in read[: max(MAX_PAGES - len(self._seen), 0)]:
                 self._seen.add((source.number, source.sha256))

@@ -126,6 +126,8 @@ class RunTable(Protocol):
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         """Change a queued or running run of this process to `running`, with these fields.
 
+        A run that starts for the first time is given the sources of the thread's runs before it.
+
         Returns None and changes nothing while another living process has a running run on the thread, and
         when the run has ended or moved to another process.
         """

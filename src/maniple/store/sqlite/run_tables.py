@@ -23,7 +23,7 @@ _INSERT_EVENTS = (
 )
 _CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts"
 _ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
-_SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256"
+_SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, inherited"
 
 
 class SqliteEvents:
@@ -211,7 +211,10 @@ class SqliteEvidence:
             known = self._find_known(connection, reading)
             source = self._store_source(connection, reading, known)
             if source.number and reading.text and self._store_text(connection, reading):
-                sql = "INSERT INTO readings (run_id, number, sha256) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+                sql = (
+                    "INSERT INTO readings (run_id, number, text_run_id, sha256) VALUES (?1, ?2, ?1, ?3) "
+                    "ON CONFLICT (run_id, number, sha256) DO UPDATE SET text_run_id = excluded.text_run_id"
+                )
                 numbers = {source.number, *known}
                 connection.executemany(sql, [(self._run_id, number, reading.sha256) for number in numbers])
             return source
@@ -223,8 +226,9 @@ class SqliteEvidence:
 
     async def texts(self, number: int) -> Sequence[str]:
         sql = (
-            "SELECT body FROM readings JOIN source_texts USING (run_id, sha256) "
-            "WHERE run_id = ? AND number = ? ORDER BY position"
+            "SELECT body FROM readings JOIN source_texts text "
+            "ON text.run_id = readings.text_run_id AND text.sha256 = readings.sha256 "
+            "WHERE readings.run_id = ? AND number = ? ORDER BY position"
         )
         return [body for (body,) in await self._database.fetch(sql, (self._run_id, number))]
 
@@ -238,7 +242,7 @@ class SqliteEvidence:
         rows = connection.execute(
             f"SELECT {_SOURCE_COLUMNS} FROM sources {where} ORDER BY number", (self._run_id, number)
         )
-        return [Source(*row, also=tuple(also.get(row[0], ()))) for row in rows]
+        return [Source(*row[:-1], also=tuple(also.get(row[0], ())), inherited=bool(row[-1])) for row in rows]
 
     def _detach_redirect(self, connection: sqlite3.Connection, reading: Reading) -> None:
         """Remove the alias of an address that redirected before and is a page of its own now."""
@@ -260,10 +264,10 @@ class SqliteEvidence:
         if known:
             source = reading.joined(self._select_sources(connection, known[0])[0])
             sql = (
-                "UPDATE sources SET title = ?, kind = ?, retrieved_at = ?, sha256 = ? "
+                "UPDATE sources SET title = ?, kind = ?, retrieved_at = ?, sha256 = ?, inherited = ? "
                 "WHERE run_id = ? AND number = ?"
             )
-            row = (source.title, source.kind, source.retrieved_at, source.sha256)
+            row = (source.title, source.kind, source.retrieved_at, source.sha256, source.inherited)
             connection.execute(sql, (*row, self._run_id, source.number))
         else:
             count = self._count(connection, "sources")
@@ -271,7 +275,8 @@ class SqliteEvidence:
                 return reading.first(0)
             source = reading.first(count + 1)
             sql = (
-                f"INSERT INTO sources (run_id, comparable, {_SOURCE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                f"INSERT INTO sources (run_id, comparable, {_SOURCE_COLUMNS}) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
             )
             row = (source.number, source.url, source.title, source.kind, source.retrieved_at, source.sha256)
             connection.execute(sql, (self._run_id, reading.comparable, *row))

@@ -212,7 +212,10 @@ class SqliteRuns:
             others = {process for (process,) in connection.execute(select_others, (run_id,)).fetchall()}
             if others - self._processes.find_dead(others):
                 return []
-            return connection.execute(update, (*values, run_id, self._processes.own)).fetchall()
+            started = connection.execute(update, (*values, run_id, self._processes.own)).fetchall()
+            if started:
+                inherit_sources(connection, run_id)
+            return started
 
         return make_first(_make_run, await self._database.write(start))
 
@@ -234,6 +237,29 @@ class SqliteRuns:
         (row,) = await self._database.fetch(f"SELECT {sums} FROM ({both})", (owner, since, until))
         calls, tools, input_tokens, output_tokens, seconds, cost = row
         return RunUsage(int(calls), int(tools), int(input_tokens), int(output_tokens), seconds, cost)
+
+
+def inherit_sources(connection: sqlite3.Connection, run_id: str) -> None:
+    """Give a run without sources those of the newest earlier run of its thread that has any."""
+    sql = (
+        "SELECT earlier.run_id FROM runs earlier, runs this WHERE this.run_id = ?1 "
+        "AND earlier.thread_id = this.thread_id AND earlier.created_at < this.created_at "
+        "AND EXISTS (SELECT 1 FROM sources WHERE run_id = earlier.run_id) "
+        "AND NOT EXISTS (SELECT 1 FROM sources WHERE run_id = ?1) ORDER BY earlier.created_at DESC LIMIT 1"
+    )
+    found = connection.execute(sql, (run_id,)).fetchone()
+    if found is None:
+        return
+    copies = {
+        "sources": "number, comparable, url, title, kind, retrieved_at, sha256",
+        "source_aliases": "number, comparable, url, redirects",
+        "readings": "number, text_run_id, sha256",
+    }
+    for table, columns in copies.items():
+        order = "number" if table == "sources" else "position"
+        copy = f"SELECT ?1, {columns} FROM {table} WHERE run_id = ?2 ORDER BY {order}"
+        connection.execute(f"INSERT INTO {table} (run_id, {columns}) {copy}", (run_id, *found))
+    connection.execute("UPDATE sources SET inherited = 1 WHERE run_id = ?", (run_id,))
 
 
 class SqliteKeys:
