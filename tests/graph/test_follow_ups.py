@@ -1,0 +1,130 @@
+"""A follow-up question: members know the last report, its sources, and what is in the workspace."""
+
+import json
+import re
+
+import pytest
+from langchain_core.tools import tool
+
+from maniple.agents.offers import Offer
+from maniple.sandbox import Workspaces
+from maniple.tools.evidence import source_line
+from maniple.tools.files import file_tools
+from maniple.tools.items import ThreadItems
+from tests.openai_server import call, reply
+from tests.team import plan, scripted_team, step
+
+pytestmark = pytest.mark.anyio
+URL = "https://tea.example/history"
+PAGE = "Tea came to Europe in 1610.\n\n" + "More of it. " * 500
+
+
+@tool
+async def crawl_tool(url: str) -> str:
+    """Read a page."""
+    return f"{await source_line(url, 'The history of tea', PAGE)}\n{PAGE}"
+
+
+def planned(*members: str) -> dict:
+    return reply(json.dumps(plan(*(step(name) for name in members))))
+
+
+HANDOFF = call("handoff_to_planner", locale="en")
+FIRST = "# Tea\n\nTea came to Europe in 1610 [1]."
+
+
+def tools(workspaces: Workspaces) -> Offer:
+    return Offer({"researcher": [crawl_tool], "coder": file_tools(workspaces)})
+
+
+async def test_a_follow_up_is_given_the_last_report_with_its_sources(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    script = {
+        "coordinator": [HANDOFF, HANDOFF],
+        "planner": [planned("researcher", "reporter"), planned("reporter")],
+        "researcher": [call("crawl_tool", url=URL), reply("It came in 1610 [1]. " + "x" * 2_000)],
+        "reporter": [reply(FIRST), reply("# Tee\n\n1610 [1].")],
+    }
+    async with scripted_team(script, toolbox=tools(workspaces), items=ThreadItems(workspaces)) as it:
+        await it.run("When did tea come to Europe?", thread_id="t")
+        frames = await it.run("Half as long, in German", thread_id="t")
+        first, second = it.prompts("reporter")
+    assert "<report>" not in first
+    report = re.search(r"<report>\n(.+?)\n</report>", second, re.S)
+    assert report
+    assert FIRST in report[1]
+    assert URL in report[1]
+    assert "When did tea come to Europe?" in second
+    assert "reports/1.md" in second
+    final = next(data for name, data in frames if name == "final_session_state")["messages"][-1]["content"]
+    assert final.startswith("# Tee\n\n1610 [1].")
+    assert URL in final, "a source of the first run is cited and listed in the second"
+
+
+async def test_a_coder_opens_what_the_researcher_read_as_a_file(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    script = {
+        "coordinator": [HANDOFF],
+        "planner": [planned("researcher", "coder", "reporter")],
+        "researcher": [call("crawl_tool", url=URL), reply("Read it [1].")],
+        "coder": [call("read_file", path="sources/1.md"), reply("1610.")],
+        "reporter": [reply("# Tea\n\n1610 [1].")],
+    }
+    async with scripted_team(script, toolbox=tools(workspaces), items=ThreadItems(workspaces)) as it:
+        await it.run("When did tea come to Europe?", thread_id="t")
+        before, after = it.prompts("coder")
+    assert "- sources/1.md (source, The history of tea, " in before
+    assert "Tea came to Europe in 1610." in after
+
+
+@pytest.mark.parametrize(("window", "is_whole"), [(200_000, True), (8_000, False)])
+async def test_a_result_of_40_000_characters_is_whole_or_names_its_file(tmp_path, window, is_whole):
+    found = "".join(f"finding {number:05}\n" for number in range(2_860))
+    workspaces = Workspaces(tmp_path)
+    script = {
+        "coordinator": [HANDOFF],
+        "planner": [planned("researcher", "coder", "reporter")],
+        "researcher": [reply(found)],
+        "coder": [reply("Counted.")],
+        "reporter": [reply("# Done")],
+    }
+    async with scripted_team(
+        script,
+        toolbox=tools(workspaces),
+        items=ThreadItems(workspaces),
+        models={"context_tokens": window},
+    ) as it:
+        await it.run("Count the findings", thread_id="t")
+        (prompt,) = it.prompts("coder")
+    assert (found.strip() in prompt) is is_whole
+    assert ("left out; the whole is the file results/1-researcher.md" in prompt) is not is_whole
+    assert found.strip() in workspaces.open("t").read("results/1-researcher.md", 100_000).content.decode()
+
+
+async def test_results_of_a_second_request_do_not_replace_those_of_the_first(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    script = {
+        "coordinator": [HANDOFF, HANDOFF],
+        "planner": [planned("researcher", "reporter")] * 2,
+        "researcher": [reply("Denmark. " * 200), reply("Norway. " * 200)],
+        "reporter": [reply("# Denmark"), reply("# Norway")],
+    }
+    async with scripted_team(script, toolbox=tools(workspaces), items=ThreadItems(workspaces)) as it:
+        await it.run("Denmark", thread_id="t")
+        await it.run("Now the same for Norway", thread_id="t")
+    place = workspaces.open("t")
+    assert b"Denmark" in place.read("results/1-researcher.md", 10_000).content
+    assert b"Norway" in place.read("results/request-2/1-researcher.md", 10_000).content
+
+
+async def test_no_member_is_told_to_execute_the_next_step():
+    script = {
+        "coordinator": [HANDOFF],
+        "planner": [planned("coder", "reporter")],
+        "coder": [reply("4")],
+        "reporter": [reply("# Four")],
+    }
+    async with scripted_team(script) as it:
+        await it.run()
+        (prompt,) = it.prompts("reporter")
+    assert "execute the next step" not in prompt
