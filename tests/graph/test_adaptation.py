@@ -43,14 +43,14 @@ async def test_after_three_failures_in_a_row_the_rest_is_planned_anew_and_what_i
         new_step, report = it.prompts("researcher")[-1], it.prompts("reporter")[-1]
     assert agents(frames) == ["coordinator", "planner", "researcher", *["coder"] * 3, *agents(frames)[6:]]
     assert agents(frames)[6:] == ["planner", "researcher", "reporter"]
-    # The coder's two steps in a row are one.
-    done = [(1, "researcher", "completed"), (2, "coder", "failed"), (4, "researcher", "completed")]
-    assert stands(frames) == [*done, (5, "reporter", "completed")]
+    done = [(1, "researcher", "completed"), (2, "coder", "failed"), (5, "researcher", "completed")]
+    assert stands(frames) == [*done, (6, "reporter", "completed")]
     assert data(frames, "plan")[-1]["steps"][1]["reason"] == "no data"
     assert status(frames) == "completed"
     assert "does not work" not in first
-    assert "1. researcher: Find (completed)\n2. coder: Compute; Draw (failed: no data)" in second
-    assert "3. reporter: reporter's step (not done, to be replaced)" in second
+    assert "1. researcher: Find (completed)\n2. coder: Compute (failed: no data)" in second
+    assert "3. coder: Draw (not done, to be replaced)" in second
+    assert "4. reporter: reporter's step (not done, to be replaced)" in second
     assert "Tea costs 3 euros." in second
     assert "Tea costs 3 euros." in new_step and "was not completed: no data" in new_step
     assert "Tea costs 3 euros." in report and "It is 4." in report
@@ -104,7 +104,8 @@ async def test_where_the_planner_knows_no_other_way_the_plan_goes_on():
     assert stands(frames) == [
         (1, "researcher", "completed"),
         (2, "coder", "failed"),
-        (3, "reporter", "completed"),
+        (3, "coder", "failed"),
+        (4, "reporter", "completed"),
     ]
     assert status(frames) == "completed"
 

@@ -139,7 +139,7 @@ async def test_what_an_embedding_graph_knows_nothing_of_changes_nothing():
         assert status(await it.run()) == "completed"
 
 
-async def test_numbers_stay_right_when_steps_are_joined():
+async def test_needs_that_make_no_sense_become_all_earlier_steps():
     steps = [
         step("researcher", "A"),
         {**step("researcher", "B"), "needs": [1]},
@@ -152,7 +152,15 @@ async def test_numbers_stay_right_when_steps_are_joined():
         await metered(it, UsageMeter())
         state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
     kept = [(one["title"], one["needs"]) for one in state.values["plan"]["steps"]]
-    assert kept == [("A; B", None), ("C", []), ("D", [2]), ("E", [1]), ("F", None), ("The plan", None)]
+    assert kept == [
+        ("A", None),
+        ("B", [1]),
+        ("C", []),
+        ("D", [3]),
+        ("E", [1, 2]),
+        ("F", None),
+        ("The plan", None),
+    ]
 
 
 async def test_a_step_taken_out_before_the_plan_is_accepted_is_never_begun():

@@ -73,6 +73,8 @@ class Task:
     files: Sequence[str] = ()
     """What the user put into the workspace, a line each; only who works there is told."""
 
+    is_answer: bool = False
+    """Whether the result of the step is the answer that the user reads."""
     history: ThreadHistory = ThreadHistory()
     plan: Sequence[PlanLine] = ()
     items: Sequence[Item] = ()
@@ -87,8 +89,15 @@ class Task:
         lines = [f"Your step: {self.title}", self.description]
         if self.note:
             lines.append(f"Note: {self.note}")
+        if self.is_answer:
+            lines.append(ANSWER_LINE)
         return "\n".join(lines) + format_files(self.files) + format_caller(self.caller)
 
+
+ANSWER_LINE = (
+    "No report is written after this step: your result is the answer that the user reads. Write it for the "
+    "user, complete in itself, in Markdown, and cite sources as `[3]`."
+)
 
 # Not the graph's context, which is the run's options: tools look there whether anybody may be asked.
 _CURRENT: ContextVar[Task] = ContextVar("maniple_task")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from maniple.types import StepStatus
 
@@ -25,6 +25,21 @@ class PlannedStep(BaseModel):
     description: str
     note: str | None = None
     needs: list[int] | None = None
+    repeats: bool | None = None
+    """Of a report: it is the result of the step before it, and no model is asked for it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accepts_loose_forms(cls, value: Any) -> Any:
+        """Take a text for the whole step, and a description for the title or the other way round."""
+        if isinstance(value, str):
+            value = {"description": value}
+        if not isinstance(value, Mapping):
+            return value
+        title, description = value.get("title") or "", value.get("description") or ""
+        name = value.get("agent_name") or ""
+        texts = {"title": title or str(description)[:80], "description": description or title}
+        return {**value, **texts, "agent_name": name}
 
     @field_validator("needs", mode="before")
     @classmethod
@@ -38,11 +53,37 @@ class Plan(BaseModel):
 
     thought: str = ""
     title: str = Field(min_length=1)
-    steps: list[PlannedStep] = Field(min_length=1)
+    steps: list[PlannedStep]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accepts_loose_forms(cls, value: Any) -> Any:
+        """Take a bare list for the steps, and leave out a last step that was cut off."""
+        if isinstance(value, list):
+            value = {"steps": value}
+        if not isinstance(value, Mapping) or not isinstance(value.get("steps"), list):
+            return value
+        steps = value["steps"]
+        if len(steps) > 1 and not _is_step(steps[-1]):
+            steps = steps[:-1]
+        return {**value, "steps": steps, "title": value.get("title") or _title_of(steps)}
 
     def as_text(self) -> str:
         """Return the plan as the JSON text that clients parse."""
         return self.model_dump_json(exclude_none=True)
+
+
+def _is_step(value: Any) -> bool:
+    """Return whether a step says who does what; a step at which an answer broke off does not."""
+    if not isinstance(value, Mapping):
+        return isinstance(value, str | PlannedStep)
+    return bool(value.get("agent_name")) and bool(value.get("title") or value.get("description"))
+
+
+def _title_of(steps: list[Any]) -> str:
+    first = steps[0] if steps else ""
+    text = first.get("title") or first.get("description") if isinstance(first, Mapping) else first
+    return str(text or "")[:80] or "Plan"
 
 
 class TrackedStep(PlannedStep):

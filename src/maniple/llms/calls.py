@@ -8,6 +8,7 @@ shown its mistake once.
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -32,6 +33,7 @@ MAX_ANSWER_CHARACTERS = 100_000
 
 MAX_REPAIRED_CHARACTERS = 20_000
 MAX_DEPTH = 32
+_JSON_START = re.compile(r"\[\s*\{|\{")
 
 
 PLACEHOLDER = {"type": "text", "text": "[A picture was sent here; the model cannot see pictures.]"}
@@ -125,7 +127,8 @@ def read_json(text: str) -> Any:
         raise ValueError(f"it is no JSON, and with {len(text)} characters too long to be repaired")
     if _depth(text) > MAX_DEPTH:
         raise ValueError("it is no JSON, and nested too deeply to be repaired")
-    return json_repair.loads(text[text.find("{") :] if "{" in text else "")
+    found = _JSON_START.search(text)
+    return json_repair.loads(text[found.start() :] if found else "")
 
 
 def has_images(message: BaseMessage) -> bool:
@@ -220,7 +223,7 @@ async def _parse_answer(answer: AIMessage, shape: Shape[T]) -> T:
         return shape.model.model_validate_json(text)
     except ValidationError:
         value = await asyncio.to_thread(read_json, text)
-    if isinstance(value, dict):
+    if isinstance(value, dict | list):
         return shape.model.model_validate(value)
     raise ValueError("it is not a JSON object")
 

@@ -11,6 +11,7 @@ from langgraph.types import Command
 
 from maniple.agents import Agent, Role, StepFailed, StepResult, Task, mark_author
 from maniple.agents.middleware.fencing import fences_to_code
+from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import PlanLine
 from maniple.errors import BudgetExhausted
@@ -27,6 +28,7 @@ from maniple.graph.state import (
     reports_of,
     request_of,
 )
+from maniple.graph.written_plan import is_answer, repeated_step
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
     MIN_RESULT_CHARACTERS,
@@ -65,7 +67,8 @@ class WorkerNode:
             task = replace(task, conversation=conversation_of(state), caller=caller_of(state))
         try:
             async with current_meter().in_time(reporting=self.role.name == "reporter"):
-                answer = await self.agent.work(task)
+                repeated = repeated_step(progress, step)
+                answer = await (check_report(task, repeated.result) if repeated else self.agent.work(task))
             # A report is what it is, whatever words stand in it.
             text, done = (answer, True) if self.role.name == "reporter" and answer else outcome_of(answer)
         except StepFailed as failure:
@@ -159,6 +162,7 @@ def _task(
         caller=caller_of(state) if is_report else "",
         said=_said(state) if is_report else (),
         files=(state.get("files") or ()) if role.has_files else (),
+        is_answer=is_answer(progress, step),
         history=replace(history, report_path=report),
         plan=[
             PlanLine(one.id, one.agent_name, one.title, one.status, one.id == step.id)
