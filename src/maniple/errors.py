@@ -172,7 +172,7 @@ class WorkspaceFull(FileError):
     code = "workspace_full"
 
 
-def failure_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return what a tool's failure is told to a model and to clients: one line, at most 500 characters."""
     lines = str(error).strip().splitlines()
     first = lines[0][:500] if lines else "no further words"

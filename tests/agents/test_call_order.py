@@ -7,7 +7,7 @@ from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import Task
 from maniple.agents.budget import Budget, UsageMeter
-from maniple.agents.middleware.call_order import is_ordered, keep_call_order
+from maniple.agents.middleware.call_order import is_ordered, preserve_call_order
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.sandbox import Workspaces
@@ -167,7 +167,7 @@ async def test_a_call_that_ends_the_run_leaves_none_behind_it_waiting():
     meter = UsageMeter(Budget(tool_calls=1))
     async with coder_with([world.tool("act")], answer, DONE) as (coder, _):
         config = {"callbacks": meter.callbacks, "configurable": {SCOPE_KEY: RunScope("r", None, meter)}}
-        with keep_call_order():
+        with preserve_call_order():
             async with asyncio.timeout(60):
                 _, error = await told_by(coder.graph, {"messages": coder._messages(TASK)}, config)
     assert world.did == ["first"]

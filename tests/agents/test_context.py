@@ -111,7 +111,7 @@ class Offer:
     def __init__(self, characters: int) -> None:
         self.tools = [StructuredTool.from_function(coroutine=told, name="told", description="x" * characters)]
 
-    def offered(self):
+    def list_tools(self):
         return self.tools
 
     def find(self, name):

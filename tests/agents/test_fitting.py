@@ -50,7 +50,7 @@ def test_no_call_is_ever_parted_from_its_results(turns, tokens):
     messages = list(TASK)
     for number, (calls, size) in enumerate(turns):
         messages += turn(number, size, calls)
-    short = fit_messages(messages, tokens, kept=len(TASK))
+    short = fit_messages(messages, tokens, pinned=len(TASK))
     assert_paired(short)
     assert short[:3] == TASK
     assert short[-1].tool_call_id == messages[-1].tool_call_id
@@ -62,12 +62,12 @@ def test_no_call_is_ever_parted_from_its_results(turns, tokens):
 
 def test_what_fits_is_left_as_it_is():
     messages = [*TASK, *turn(1, 100)]
-    assert fit_messages(messages, 10_000, kept=3) == messages
+    assert fit_messages(messages, 10_000, pinned=3) == messages
 
 
 def test_the_longest_texts_are_cut_first_and_say_so():
     messages = [*TASK, *turn(1, 50_000), *turn(2, 300)]
-    short = fit_messages(messages, 2_000, kept=3)
+    short = fit_messages(messages, 2_000, pinned=3)
     assert "characters left out" in short[4].text
     assert short[6].text == "x" * 300
     assert count_tokens(short) <= 2_000
@@ -76,14 +76,14 @@ def test_the_longest_texts_are_cut_first_and_say_so():
 
 def test_long_arguments_are_cut_and_stay_arguments():
     messages = [*TASK, asked("1", code="y" * 40_000, timeout=3), ToolMessage("ok", tool_call_id="1")]
-    call = fit_messages(messages, 1_000, kept=3)[3].tool_calls[0]
+    call = fit_messages(messages, 1_000, pinned=3)[3].tool_calls[0]
     assert call["args"]["timeout"] == 3
     assert len(call["args"]["code"]) < 5_000
 
 
 def test_the_oldest_are_left_out_only_when_cutting_is_not_enough():
     messages = [*TASK, *(one for n in range(60) for one in turn(n, 600))]
-    short = fit_messages(messages, 3_000, kept=3)
+    short = fit_messages(messages, 3_000, pinned=3)
     assert short[:3] == TASK
     assert "earlier messages are left out" in short[3].text
     assert_paired(short)

@@ -178,9 +178,9 @@ async def test_a_meter_goes_on_where_it_was_before_a_restart():
     now[0] += 1.5
     meter.start()
     assert meter.used == RunUsage(2, 3, 40, 5, 7.5, 0.5)
-    assert meter.near() is None
+    assert meter.describe_near_limit() is None
     now[0] += 0.5
-    assert "seconds" in (meter.near() or "")
+    assert "seconds" in (meter.describe_near_limit() or "")
     meter.check(tool_calls=1)
     now[0] += 2
     with pytest.raises(BudgetExhausted, match="The budget of 10 seconds is used up"):
@@ -190,10 +190,10 @@ async def test_a_meter_goes_on_where_it_was_before_a_restart():
 async def test_four_fifths_of_any_limit_are_near_it():
     limits = {"tokens": 100, "model_calls": 10, "tool_calls": 10, "cost": 1.0}
     almost = RunUsage(7, 7, 39, 40, 0, 0.79)
-    assert UsageMeter(Budget(**limits), used=almost).near() is None
+    assert UsageMeter(Budget(**limits), used=almost).describe_near_limit() is None
     for field, value in [("model_calls", 8), ("tool_calls", 8), ("output_tokens", 41), ("cost", 0.8)]:
         used = RunUsage(**{**{name: getattr(almost, name) for name in almost.__slots__}, field: value})
-        assert UsageMeter(Budget(**limits), used=used).near(), field
+        assert UsageMeter(Budget(**limits), used=used).describe_near_limit(), field
 
 
 @dataclass
@@ -247,18 +247,18 @@ async def test_near_a_shared_limit_is_four_fifths_of_what_was_left_when_the_run_
     day = Day(Budget(model_calls=100), RunUsage(model_calls=90))
     meter = UsageMeter(Budget(model_calls=50), shared=day)
     meter.start()
-    assert meter.near() is None, "a run that was taken may use the rest"
+    assert meter.describe_near_limit() is None, "a run that was taken may use the rest"
     day.used = RunUsage(model_calls=97)
-    assert meter.near() is None
+    assert meter.describe_near_limit() is None
     day.used = RunUsage(model_calls=98)
-    assert meter.near() == "98 of 100 (model calls) of the key's daily limit are used"
+    assert meter.describe_near_limit() == "98 of 100 (model calls) of the key's daily limit are used"
 
 
 async def test_what_takes_longer_than_the_seconds_left_of_the_day_is_cut():
     meter = UsageMeter(Budget(seconds=60), shared=Day(Budget(seconds=100), RunUsage(seconds=99.95)))
     meter.start()
     with pytest.raises(BudgetExhausted, match="The key's daily limit of 100 seconds is used up"):
-        async with meter.in_time():
+        async with meter.enforce_time_limit():
             await asyncio.Event().wait()
 
 
@@ -266,11 +266,11 @@ async def test_what_takes_longer_than_the_run_s_seconds_is_cut():
     meter = UsageMeter(Budget(seconds=0.05))
     meter.start()
     with pytest.raises(BudgetExhausted) as caught:
-        async with meter.in_time():
+        async with meter.enforce_time_limit():
             await asyncio.Event().wait()
     assert caught.value.limit == "seconds"
     assert meter.exhausted
-    async with meter.in_time(reporting=True):
+    async with meter.enforce_time_limit(reporting=True):
         await asyncio.sleep(0)
     assert REPORT_SECONDS > 30
 
@@ -278,12 +278,12 @@ async def test_what_takes_longer_than_the_run_s_seconds_is_cut():
 async def test_a_time_out_of_somebody_else_and_a_cancellation_pass():
     meter = UsageMeter(Budget(seconds=60))
     with pytest.raises(TimeoutError):
-        async with meter.in_time():
+        async with meter.enforce_time_limit():
             raise TimeoutError
     begun = asyncio.Event()
 
     async def work():
-        async with meter.in_time():
+        async with meter.enforce_time_limit():
             begun.set()
             await asyncio.Event().wait()
 
@@ -340,10 +340,10 @@ async def test_a_wall_clock_that_is_set_anew_costs_a_run_no_seconds_and_gives_it
     meter = UsageMeter(Budget(seconds=30))
     meter.start()
     monkeypatch.setattr(time, "time", lambda: clock() + wrong_by)
-    async with meter.in_time():
+    async with meter.enforce_time_limit():
         with serving(LOOPING) as server:
             async with model_at(server) as model:
                 assert await streamed(model, {"callbacks": meter.callbacks}) == "one two three"
     assert 0 <= meter.used.seconds < 20
-    assert meter.near() is None
+    assert meter.describe_near_limit() is None
     assert meter.exhausted is None

@@ -4,7 +4,12 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
-from maniple.agents.middleware.tool_results import MOST_PICTURES, ResultPictures, drawn_figures, page_pictures
+from maniple.agents.middleware.tool_results import (
+    MOST_PICTURES,
+    ResultPictures,
+    figure_source,
+    page_picture_source,
+)
 from maniple.errors import FileError
 from tests.agents.endpoints import agent_with, model_at
 from tests.openai_server import call, reply, serving
@@ -54,7 +59,7 @@ async def work(*replies, refused=None):
         async with model_at(server) as model:
             if refused is not None:
                 model.capabilities.learn("vision", refused)
-            agent = agent_with(model, [drawing()], ResultPictures(drawn_figures(read)))
+            agent = agent_with(model, [drawing()], ResultPictures(figure_source(read)))
             result = await agent.graph.ainvoke({"messages": [HumanMessage("Draw a line.")]})
     return result["messages"], server.requests
 
@@ -120,7 +125,7 @@ async def shown_of_pages(read, *urls, sees=True):
     with serving(script) as server:
         async with model_at(server) as model:
             model.capabilities.learn("vision", sees)
-            agent = agent_with(model, [reading_pages()], ResultPictures(page_pictures(noting)))
+            agent = agent_with(model, [reading_pages()], ResultPictures(page_picture_source(noting)))
             result = await agent.graph.ainvoke({"messages": [HumanMessage("What does it look like?")]})
     assert "base64" not in str(result["messages"])
     return server.requests, asked

@@ -33,7 +33,7 @@ def test_what_is_no_change_is_refused_with_words(data, words):
 def test_a_run_takes_changes_from_its_plans_first_step_to_its_end():
     kept, new = PlanChange("skip", 1), PlanChange("redo", 2)
     wishes = PendingPlanEdits([kept])
-    with pytest.raises(ValueError, match="not working through a plan"):
+    with pytest.raises(ValueError, match="not executing a plan"):
         wishes.put(new)
     wishes.open()
     wishes.put(new)
@@ -42,5 +42,5 @@ def test_a_run_takes_changes_from_its_plans_first_step_to_its_end():
     assert wishes.take() == [kept, new]
     assert wishes.take() == []
     assert wishes.close()
-    with pytest.raises(ValueError, match="not working through a plan"):
+    with pytest.raises(ValueError, match="not executing a plan"):
         wishes.put(new)

@@ -10,7 +10,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 
-from maniple.agents.middleware.tool_results import CAP_CHARACTERS, ResultLengthLimit
+from maniple.agents.middleware.tool_results import RESULT_MAX_CHARACTERS, ResultLengthLimit
 from maniple.agents.offers import Offer
 from maniple.agents.profiles import static_tools
 from maniple.errors import WorkspaceFull
@@ -39,7 +39,7 @@ async def capped(content, cap: ResultLengthLimit):
 
 
 async def test_what_fits_stays_as_it_is():
-    text = "x" * CAP_CHARACTERS
+    text = "x" * RESULT_MAX_CHARACTERS
     assert await capped(text, ResultLengthLimit(model())) is text
 
 
@@ -48,7 +48,7 @@ async def test_head_and_tail_of_what_is_longer_are_shown_with_the_number_left_ou
     assert short.startswith("head xxx")
     assert short.endswith("xxx tail")
     assert "[… 76,010 of 100,010 characters left out; they are not kept …]" in short
-    assert len(short) < CAP_CHARACTERS + 200
+    assert len(short) < RESULT_MAX_CHARACTERS + 200
 
 
 @pytest.mark.parametrize(("letter", "characters"), [("x", 4_000), ("字", 1_333)])
@@ -61,12 +61,12 @@ async def test_of_a_result_in_parts_the_texts_are_cut_and_pictures_stay():
     picture = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
     parts = await capped([{"type": "text", "text": "x" * 50_000}, picture], ResultLengthLimit(model()))
     assert [part["type"] for part in parts] == ["text", "image"]
-    assert len(parts[0]["text"]) < CAP_CHARACTERS + 200
+    assert len(parts[0]["text"]) < RESULT_MAX_CHARACTERS + 200
 
 
 async def test_where_there_is_no_room_for_a_file_the_cut_says_so(tmp_path):
     class Full(StoredResults):
-        async def keep(self, tool_name: str, text: str) -> str:
+        async def save(self, tool_name: str, text: str) -> str:
             raise WorkspaceFull("the workspace is full")
 
     short = await capped("x" * 50_000, ResultLengthLimit(model(), Full(Workspaces(tmp_path))))
@@ -97,7 +97,7 @@ async def test_the_whole_is_a_file_of_the_workspace_without_the_secrets_of_the_s
 
 
 async def test_a_name_that_no_file_can_have_is_made_fit(tmp_path):
-    keep = StoredResults(Workspaces(tmp_path)).keep
+    keep = StoredResults(Workspaces(tmp_path)).save
     path = await keep("../über/" + "x" * 300, "text")
     assert re.fullmatch(r"tool-results/[\w-]{1,60}-[0-9a-f]{8}\.txt", path)
     assert await keep("../über/" + "x" * 300, "text") == path
@@ -105,7 +105,7 @@ async def test_a_name_that_no_file_can_have_is_made_fit(tmp_path):
 
 async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_else(tmp_path):
     lines = "".join(f"line {number}: {'x' * 90}\n" for number in range(1_000))
-    path = await StoredResults(Workspaces(tmp_path / "elsewhere")).keep("dump", lines)
+    path = await StoredResults(Workspaces(tmp_path / "elsewhere")).save("dump", lines)
     workspaces = Workspaces(tmp_path / "here")
 
     @tool

@@ -13,7 +13,7 @@ def told(answers: list[Answer]) -> list[str]:
     """What the detector says after each answer, until the step ends: nothing, "nudge" or "end"."""
     detector, said = StuckDetector(), []
     for answer in answers:
-        stuck = detector.see(answer)
+        stuck = detector.observe(answer)
         said.append("" if stuck is None else "end" if stuck.is_final else "nudge")
         if said[-1] == "end":
             break
@@ -67,11 +67,11 @@ def test_who_gets_stuck_time_and_again_in_a_step_is_not_nudged_for_ever():
 def test_the_words_name_the_tools_and_no_more_than_three():
     calls = [did(f"tool_{n}" + "x" * 100, "same") for n in range(5)]
     detector = StuckDetector()
-    stuck = [detector.see(calls) for _ in range(3)][-1]
+    stuck = [detector.observe(calls) for _ in range(3)][-1]
     assert stuck is not None
-    assert stuck.words.startswith("the same call of tool_0xxx")
-    assert "tool_3" not in stuck.words
-    assert len(stuck.words) < 350
+    assert stuck.description.startswith("the same call of tool_0xxx")
+    assert "tool_3" not in stuck.description
+    assert len(stuck.description) < 350
 
 
 @pytest.mark.parametrize("piece", ["a1 ", "x.", "[took ", "in 1", "request id: ", " ", "no ", "1", "\n"])

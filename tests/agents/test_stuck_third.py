@@ -41,7 +41,7 @@ def test_a_link_that_the_task_names_is_no_guess():
     links = [f"https://old.test/{n}" for n in range(12)]
     answers = alone(*(did("fetch", "HTTP 404", True, url=link) for link in links))
     detector = StuckDetector([f"Which of these are dead? {', '.join(links)}."])
-    assert [detector.see(answer) for answer in answers] == [None] * 12
+    assert [detector.observe(answer) for answer in answers] == [None] * 12
     assert told(answers)[-1] == "end"
 
 

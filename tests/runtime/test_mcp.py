@@ -301,7 +301,7 @@ def _system(request: Json) -> str:
 
 
 def _tools(offer: DynamicTools) -> list[BaseTool]:
-    return [*offer._offer.offered()]
+    return [*offer._source.list_tools()]
 
 
 def _names(offer: DynamicTools) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a run may use up, what models cost, and how far a limit is used up."""
+"""Budgets of runs, prices of models, and the meter that counts a run's usage."""
 
 import asyncio
 import logging
@@ -26,18 +26,18 @@ _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of one run; `None` is none. `cost` is in the currency of the prices."""
+    """The limits of one run; `None` means unlimited. `cost` is in the currency of the prices."""
 
     tokens: int | None = None
-    """Input and output together."""
+    """Input and output tokens together."""
     seconds: float | None = None
-    """Of work: the time in which a run waits for people does not count."""
+    """Working time. Time that a run waits for people does not count."""
     model_calls: int | None = None
     tool_calls: int | None = None
     cost: float | None = None
 
     def within(self, ceiling: "Budget") -> "Budget":
-        """Return this budget with no limit above that of `ceiling`."""
+        """Return this budget with each limit lowered to that of `ceiling` if it is higher."""
         both = {
             field.name: (getattr(self, field.name), getattr(ceiling, field.name)) for field in fields(self)
         }
@@ -51,25 +51,25 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a model costs, per million tokens, in any one currency."""
+    """The prices of a model per million tokens, in any one currency."""
 
     input: float = 0.0
     output: float = 0.0
 
     def of(self, input_tokens: float, output_tokens: float) -> float:
-        """Return what so many tokens cost."""
+        """Return the cost of these numbers of tokens."""
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
 
 def find_price(prices: Mapping[str, Prices], model: str) -> Prices | None:
-    """Return what a model costs, by the name that its answer has: at times its own with a date behind it."""
+    """Return the prices of a model by the name in its answer, which may have a date appended."""
     return prices.get(model) or prices.get(_DATE.sub("", model))
 
 
 def load_prices(settings: ModelsSettings) -> dict[str, Prices]:
-    """Return what the configured models and their fallbacks cost, by name; without a price they cost nothing.
+    """Return the prices of the configured models and their fallbacks, by name.
 
-    A name that stands there twice has the price that is named first.
+    Models without a price are left out. If a name is configured twice, the first price counts.
     """
     prices: dict[str, Prices] = {}
     for one in settings.each():
@@ -80,30 +80,30 @@ def load_prices(settings: ModelsSettings) -> dict[str, Prices]:
 
 @dataclass(frozen=True, slots=True)
 class LimitUsage:
-    """How far one limit is used up."""
+    """The usage of one limit."""
 
     limit: str
     """The field of `Budget`."""
     allowed: float
     used: float
     next: float = 0
-    """What the call that is asked for would add, as far as it can be known."""
+    """The amount that the requested call would add, as far as it is known."""
     is_daily: bool = False
-    """Whether it is a limit of the key's day, which all its runs share, and not one of the run."""
+    """Whether it is the daily limit of the API key, which all runs of the key share, or one of the run."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the call would go beyond the limit."""
+        """Whether the call would exceed the limit."""
         return self.used >= self.allowed or self.used + self.next > self.allowed
 
     @property
     def left(self) -> float:
-        """How much may still be used."""
+        """The amount that may still be used."""
         return max(self.allowed - self.used, 0)
 
     @property
-    def whose(self) -> str:
-        """Whose limit it is, in words."""
+    def owner(self) -> str:
+        """The owner of the limit, for messages."""
         return "the key's daily limit" if self.is_daily else "the run's budget"
 
     def __str__(self) -> str:
@@ -115,29 +115,29 @@ class LimitUsage:
         is_cost = self.limit == "cost"
         amount = f"{self.allowed:.6g}" if is_cost else f"{self.allowed:.6g} {self.limit.replace('_', ' ')}"
         if self.is_daily:
-            return f"{self.whose} of {amount}{' (cost)' if is_cost else ''}"
+            return f"{self.owner} of {amount}{' (cost)' if is_cost else ''}"
         return f"the {'cost' if is_cost else 'budget'} of {amount}"
 
 
 class SharedLimits(Protocol):
-    """Limits that a run has in common with others."""
+    """Limits that several runs share."""
 
     def levels(self, **coming: float) -> Iterable[LimitUsage]:
-        """Yield how far all together, this run included, have used each up; see `levels`."""
+        """Yield the usage of each limit by all runs together, this one included; see `iterate_limits`."""
         ...
 
 
 LIMITS = tuple(field.name for field in fields(Budget))
-"""What can be limited."""
+"""The names of the limits."""
 
 
 def usage_of(used: RunUsage, limit: str) -> float:
-    """Return how much is used of what a field of `Budget` limits."""
+    """Return the used amount of what the field `limit` of `Budget` limits."""
     return used.input_tokens + used.output_tokens if limit == "tokens" else getattr(used, limit)
 
 
 def usage_by_limit(used: RunUsage) -> dict[str, float]:
-    """Return what is used, by the field of `Budget` that limits it."""
+    """Return the used amounts by the field of `Budget` that limits them."""
     return {limit: usage_of(used, limit) for limit in LIMITS}
 
 
@@ -149,30 +149,32 @@ def iterate_limits(
     *,
     is_daily: bool = False,
 ) -> Iterator[LimitUsage]:
-    """Yield the level of each limit that is set; all amounts are by limit.
+    """Yield the usage of each limit that is set. All amounts are by limit.
 
-    `coming` are those that a call would add, `reserved` those that calls under way will use for certain.
+    `coming` are the amounts that a call would add. `reserved` are the amounts that running calls will
+    certainly
+    use.
     """
     for limit, so_far in used.items():
         allowed = getattr(budget, limit)
-        # A call of one kind is no matter of the other kind's limit.
+        # The limit of tool calls does not concern a model call, nor the other way round.
         if allowed is not None and (limit in coming or limit not in ("model_calls", "tool_calls")):
             added = coming[limit] + reserved.get(limit, 0) if limit in coming else 0
             yield LimitUsage(limit, allowed, so_far, added, is_daily)
 
 
 NEAR = 0.8
-"""The share of a limit from which on no new step is begun."""
+"""The used share of a limit from which on no new step begins."""
 MOST_TOKENS = 1_000_000_000
-"""No call takes more, whatever its endpoint says."""
+"""The largest accepted token count of a call; larger counts from an endpoint are invalid."""
 REPORT_SECONDS = 60.0
-"""What a report may take at least, however late it is."""
+"""The time that a report always gets, even if the run's time is used up."""
 _CALLBACK_LOGGER = "langchain_core.callbacks.manager"
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A model call under way, with what it uses for certain: the estimated prompt."""
+    """A running model call, with the amounts that it certainly uses: those of the estimated prompt."""
 
     model: str
     input_tokens: int
@@ -181,11 +183,13 @@ class _Call:
 
 
 class UsageMeter:
-    """The usage of one run, with what it had used before a restart; its seconds run from `start()`.
+    """Counts the usage of one run, including the usage before a restart; time counts from `start()`.
 
-    `prices` are by the name of the model; `shared` are limits that bind the run beside its own. Checking and
-    counting happen without giving way to another task, so parallel steps, and runs, go beyond a limit by no
-    more than the answers of the calls already under way.
+    `prices` are by model name. `shared` are limits that apply in addition to the run's own. Checking and
+    counting
+    happen without an `await` in between, so parallel steps and runs exceed a limit by at most the answers of
+    the
+    calls that are already running.
     """
 
     def __init__(
@@ -209,7 +213,7 @@ class UsageMeter:
         self._exhausted: str | None = None
 
     def start(self) -> None:
-        """Let the seconds run: the run begins to work. What it waited for before does not count."""
+        """Start the clock: the run begins to work. Earlier waiting time does not count."""
         if self._began is None:
             self._began = self._clock()
             self._shared_before = {
@@ -218,18 +222,18 @@ class UsageMeter:
 
     @property
     def used(self) -> RunUsage:
-        """What the run has used so far."""
+        """The usage of the run so far."""
         worked = 0.0 if self._began is None else self._clock() - self._began
         return replace(self._used, seconds=self._used.seconds + worked)
 
     @property
-    def counted(self) -> RunUsage:
-        """The same without the seconds that run, at no expense."""
+    def usage_without_time(self) -> RunUsage:
+        """The usage without the time since `start()`; cheaper to compute than `used`."""
         return self._used
 
     @property
     def reserved(self) -> Mapping[str, float]:
-        """What the model calls under way use for certain, by limit: their prompts."""
+        """The amounts that running model calls certainly use, by limit: those of their prompts."""
         calls = self._calls.values()
         return {
             "tokens": sum(call.input_tokens for call in calls),
@@ -238,37 +242,39 @@ class UsageMeter:
 
     @property
     def exhausted(self) -> str | None:
-        """Why the run ends as `budget_exhausted`: which limit took something from it. `None` if none did."""
+        """The limit that cut the run's work, so that it ends as `budget_exhausted`; `None` if none did."""
         return self._exhausted
 
     @property
     def seconds_left(self) -> float:
-        """How long the run may still work; infinite when nothing limits it."""
-        return min((level.left for level in self._levels() if level.limit == "seconds"), default=math.inf)
+        """The remaining working time; infinite without a limit."""
+        return min(
+            (level.left for level in self._limit_usages() if level.limit == "seconds"), default=math.inf
+        )
 
-    def near(self) -> str | None:
-        """Say which limit is used up by four fifths or more, if one is.
+    def describe_near_limit(self) -> str | None:
+        """Return a description of a limit of which at least the share `NEAR` is used; None if there is none.
 
-        Of a shared limit that is four fifths of what was left of it when the run began to work.
+        For a shared limit, the share is that of what was left when the run began to work.
         """
-        for level in self._levels(model_calls=0, tool_calls=0):
+        for level in self._limit_usages(model_calls=0, tool_calls=0):
             before = self._shared_before.get(level.limit, 0) if level.is_daily else 0
             if level.used - before >= NEAR * (level.allowed - before):
                 unit = level.limit.replace("_", " ")
-                return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of {level.whose} are used"
+                return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of {level.owner} are used"
         return None
 
-    def give_up(self, reason: str) -> None:
-        """Note that the budget took something from the run; the first reason stays."""
+    def mark_exhausted(self, reason: str) -> None:
+        """Record that the budget cut the run's work. Only the first reason is stored."""
         self._exhausted = self._exhausted or reason
 
     @asynccontextmanager
-    async def in_time(self, *, reporting: bool = False) -> AsyncIterator[None]:
-        """Cut what happens inside when the run's seconds are over: then `BudgetExhausted` is raised.
+    async def enforce_time_limit(self, *, reporting: bool = False) -> AsyncIterator[None]:
+        """Cancel the body when the run's time is used up, and raise `BudgetExhausted`.
 
-        A report has `REPORT_SECONDS` at least.
+        A report (`reporting`) gets at least `REPORT_SECONDS`.
         """
-        limited = [level for level in self._levels() if level.limit == "seconds"]
+        limited = [level for level in self._limit_usages() if level.limit == "seconds"]
         if not limited:
             yield
             return
@@ -286,8 +292,8 @@ class UsageMeter:
 
     @property
     def callbacks(self) -> list[BaseCallbackHandler]:
-        """What a run's `config["callbacks"]` begin with."""
-        logging.getLogger(_CALLBACK_LOGGER).addFilter(_is_news)  # once: a filter that is there stays alone
+        """The callbacks that must come first in a run's `config["callbacks"]`."""
+        logging.getLogger(_CALLBACK_LOGGER).addFilter(_is_not_refusal)  # adding it again has no effect
         return [ModelCallCounter(self), ToolCallCounter(self)]
 
     def begin(self, call_id: UUID, prompt: Sequence[BaseMessage], metadata: Mapping[str, Any]) -> None:
@@ -295,7 +301,7 @@ class UsageMeter:
         model = str(metadata.get("ls_model_name") or "")
         tokens = count_tokens(prompt)
         cost = self._prices.get(model, Prices()).of(tokens, 0)
-        over = self._over(model_calls=1, tokens=tokens, cost=cost)
+        over = self._find_exceeded(model_calls=1, tokens=tokens, cost=cost)
         if over is not None:
             refusal = self._refusal(over)
             is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") not in UNSPOKEN
@@ -310,8 +316,8 @@ class UsageMeter:
         if call := self._calls.pop(call_id, None):
             self._count(call, answer)
 
-    def break_off(self, call_id: UUID, answer: AIMessage | None) -> None:
-        """Count what came of a call that failed; one that was never answered costs nothing."""
+    def fail(self, call_id: UUID, answer: AIMessage | None) -> None:
+        """Count the tokens of a failed call. A call without any answer costs nothing."""
         call = self._calls.pop(call_id, None)
         if call is None:
             return
@@ -325,18 +331,18 @@ class UsageMeter:
         self._add(tool_calls=1)
 
     def allows(self, **coming: float) -> bool:
-        """Say whether amounts such as `tool_calls=1` stay within the limits; nothing is noted."""
-        return self._over(**coming) is None
+        """Return whether amounts such as `tool_calls=1` stay within the limits; nothing is recorded."""
+        return self._find_exceeded(**coming) is None
 
     def check(self, **coming: float) -> None:
-        """Raise `BudgetExhausted` when amounts such as `tool_calls=1` would go beyond a limit."""
-        if over := self._over(**coming):
+        """Raise `BudgetExhausted` if amounts such as `tool_calls=1` would exceed a limit."""
+        if over := self._find_exceeded(**coming):
             raise self._refusal(over)
 
-    def _over(self, **coming: float) -> LimitUsage | None:
-        return next((level for level in self._levels(**coming) if level.is_over), None)
+    def _find_exceeded(self, **coming: float) -> LimitUsage | None:
+        return next((level for level in self._limit_usages(**coming) if level.is_over), None)
 
-    def _levels(self, **coming: float) -> Iterator[LimitUsage]:
+    def _limit_usages(self, **coming: float) -> Iterator[LimitUsage]:
         yield from iterate_limits(self.budget, usage_by_limit(self.used), coming, self.reserved)
         yield from self._shared_levels(**coming)
 
@@ -345,20 +351,20 @@ class UsageMeter:
             yield from self._shared.levels(**coming)
 
     def _refusal(self, over: LimitUsage) -> BudgetExhausted:
-        words = str(over)
-        self.give_up(words)
-        return BudgetExhausted(f"{words[0].upper()}{words[1:]}.", limit=over.limit)
+        reason = str(over)
+        self.mark_exhausted(reason)
+        return BudgetExhausted(f"{reason[0].upper()}{reason[1:]}.", limit=over.limit)
 
     def _count(self, call: _Call, answer: AIMessage | None) -> None:
         usage = answer.usage_metadata if answer is not None else None
         if usage is not None:
-            given, said = clamp_tokens(usage["input_tokens"]), clamp_tokens(usage["output_tokens"])
+            sent, received = clamp_tokens(usage["input_tokens"]), clamp_tokens(usage["output_tokens"])
         else:
-            given, said = call.input_tokens, count_tokens([answer]) if answer is not None else 0
-        # A fallback may have answered: the answer names its model, though at times with a date.
+            sent, received = call.input_tokens, count_tokens([answer]) if answer is not None else 0
+        # A fallback may have answered. The answer names its model, sometimes with a date.
         model = str(answer.response_metadata.get("model_name") or "") if answer is not None else ""
         prices = find_price(self._prices, model) or self._prices.get(call.model) or Prices()
-        self._add(input_tokens=given, output_tokens=said, cost=prices.of(given, said))
+        self._add(input_tokens=sent, output_tokens=received, cost=prices.of(sent, received))
 
     def _add(self, **amounts: Any) -> None:
         before = self._used
@@ -366,7 +372,7 @@ class UsageMeter:
 
 
 class ModelCallCounter(AsyncCallbackHandler):
-    """Tells a meter of model calls.
+    """Counts model calls in a meter.
 
     Not inline: langchain-core 1.7 leaves the coroutines of all other handlers unawaited when an inline one
     raises at the start of a chat model.
@@ -389,15 +395,15 @@ class ModelCallCounter(AsyncCallbackHandler):
         self._meter.begin(run_id, messages[0], metadata or {})
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        self._meter.end(run_id, _answer(response))
+        self._meter.end(run_id, _find_answer(response))
 
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         response = kwargs.get("response")
-        self._meter.break_off(run_id, _answer(response) if isinstance(response, LLMResult) else None)
+        self._meter.fail(run_id, _find_answer(response) if isinstance(response, LLMResult) else None)
 
 
 class ToolCallCounter(AsyncCallbackHandler):
-    """Tells a meter of tool calls; inline and first, so that a refused call is told to nobody."""
+    """Counts tool calls in a meter; inline and first, so that no other handler sees a refused call."""
 
     raise_error = True
     run_inline = True
@@ -409,19 +415,21 @@ class ToolCallCounter(AsyncCallbackHandler):
         self._meter.use_tool()
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Say whether a warning tells more than that a call was refused, which is what the callbacks are for."""
-    words = record.getMessage()
-    ours = any(f"Error in {handler.__name__}." in words for handler in (ModelCallCounter, ToolCallCounter))
-    return not (ours and BudgetExhausted.__name__ in words)
+def _is_not_refusal(record: logging.LogRecord) -> bool:
+    """Return whether a log record is anything but LangChain's warning that one of our callbacks refused a
+    call.
+    """
+    text = record.getMessage()
+    ours = any(f"Error in {handler.__name__}." in text for handler in (ModelCallCounter, ToolCallCounter))
+    return not (ours and BudgetExhausted.__name__ in text)
 
 
 def clamp_tokens(tokens: int) -> int:
-    """Return what an endpoint says that a call took, within what can be."""
+    """Return a token count from an endpoint, limited to 0 … `MOST_TOKENS`."""
     return min(max(tokens, 0), MOST_TOKENS)
 
 
-def _answer(response: LLMResult) -> AIMessage | None:
+def _find_answer(response: LLMResult) -> AIMessage | None:
     first = next((one for generations in response.generations for one in generations), None)
     message = first.message if isinstance(first, ChatGeneration) else None
     return message if isinstance(message, AIMessage) else None

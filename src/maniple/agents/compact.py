@@ -1,8 +1,7 @@
-"""What the workers for small local models share.
+"""The workers for small local models.
 
-Each does one narrow thing, where a free loop fails half of the time. Measured with the embedded model
-(seed `models.md`): a free ReAct loop was right 3 times of 6, one fenced program with one repair 10 times
-of 12.
+Each does one narrow task, because a free ReAct loop fails half of the time. Measured with the embedded model
+(seed `models.md`): a ReAct loop was right 3 times of 6, one fenced program with one repair 10 times of 12.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ from maniple.tools.web import find_address
 
 RESULT_CHARACTERS = 1_500
 PROMPT_ONLY = 1
-"""Of a prompt with worked examples: so many messages stay whatever the window, and the newest."""
+"""For prompts with worked examples: the number of first messages that are never left out."""
 
 
 def example_messages(pairs: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:
@@ -52,9 +51,10 @@ def example_messages(pairs: Sequence[tuple[str, str]]) -> Iterator[BaseMessage]:
 async def call_tool(tool: BaseTool, number: int, **arguments: str) -> tuple[str, Mapping[str, Any]]:
     """Call `tool` as a model would, so that clients see the call and its result.
 
-    `number` tells the calls of one task apart: executed again, the task finds what it did. Returns the result
-    and the arguments that it came from, which may be those on record or the user's. Raises `StepFailed` when
-    the tool failed or the user rejected the call.
+    `number` identifies the call within its task, so that a task that is executed again finds its recorded
+    result.
+    Returns the result and the arguments that the tool ran with, which may be the recorded ones or the user's.
+    Raises `StepFailed` if the tool failed or the user rejected the call.
     """
     call_id = f"call_{number}"
 
@@ -81,19 +81,22 @@ _EXAMPLES = {
     "fr": re.compile(r"fr\b|french|français", re.IGNORECASE),
     "es": re.compile(r"es\b|spanish|español", re.IGNORECASE),
 }
-"""The languages of the worked examples of plans, by how their names begin; the rest have English ones."""
+"""Languages with worked examples of plans, by the beginning of their names. The others use English ones."""
 
 
 def is_chinese(text: str) -> bool:
-    """Say whether `text` holds Chinese characters, and no Japanese or Korean ones."""
+    """Return whether `text` contains Chinese characters but no Japanese or Korean ones."""
     return _HAN.search(text) is not None and _KANA_OR_HANGUL.search(text) is None
 
 
 def detect_language(request: str, named: str) -> str:
-    """Return the request's language where its letters show it, else what the model `named`."""
+    """Return the language of the request:
+
+    By its characters if they show it, else the one that the model `named`.
+    """
     if is_chinese(request):
         return "Chinese"
-    # Of a sum without any word the model says "Chinese".
+    # For a request without letters, such as a sum, the model answers "Chinese".
     wordless = not any(character.isalpha() for character in request)
     if wordless or not _LANGUAGE_NAME.fullmatch(named) or _CHINESE.match(named):
         return "English" if wordless else ""
@@ -101,37 +104,37 @@ def detect_language(request: str, named: str) -> str:
 
 
 def choose_language(request: str, locale: str) -> str:
-    """Return the language to answer in: "Chinese", the `locale` or a name, or words for an unknown one."""
+    """Return the language to answer in: "Chinese", the `locale`, or a phrase if the language is unknown."""
     if _CHINESE.match(locale) or (not locale and is_chinese(request)):
         return "Chinese"
     return locale or "the language of the request"
 
 
 def choose_examples(language: str) -> str:
-    """Return the name of the examples of plans to show: a small model's titles follow their language."""
+    """Return the name of the plan examples to show; a small model writes its titles in their language."""
     known = (code for code, beginning in _EXAMPLES.items() if beginning.match(language.replace("_", "-")))
     return f"plan_{next(known, 'en')}"
 
 
 @dataclass(frozen=True, slots=True)
 class CompactResearcher:
-    """The researcher: it reads the page that the request names, else it searches."""
+    """The researcher: it reads the page that the request names; without one it searches."""
 
     search: BaseTool | None
     crawl: BaseTool | None
     missing: str
-    """Why there is no search."""
+    """Why search is unavailable."""
 
     async def work(self, task: Task) -> str:
-        # A small model makes up addresses: one in its plan counts only when there is nothing else.
+        # A small model invents addresses, so an address in its plan is used only if there is no search.
         address = find_address(task.request)
         if address is None and self.search is None:
             address = find_address(task.description)
         if self.crawl is not None and address is not None:
-            return await _read(self.crawl, task, url=address)
+            return await _read_page(self.crawl, task, url=address)
         if self.search is None:
             raise StepFailed(self.missing)
-        return await _found(self.search, task)
+        return await _search_web(self.search, task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +147,20 @@ class CompactBrowser:
     async def work(self, task: Task) -> str:
         if self.tool is None:
             raise StepFailed(self.missing)
-        # The plan's own words are short, so that an address in them may be cut.
+        # The plan's texts are short, so an address in them may be cut.
         named = find_address(task.request) is not None
-        return await _read(self.tool, task, instruction=task.request if named else task.description)
+        return await _read_page(self.tool, task, instruction=task.request if named else task.description)
 
 
-async def _read(tool: BaseTool, task: Task, **arguments: str) -> str:
+async def _read_page(tool: BaseTool, task: Task, **arguments: str) -> str:
     page, _ = await call_tool(tool, 0, **arguments)
     with suppress(ValueError, KeyError, TypeError):
-        page = str(json.loads(page)["result_content"])  # as the browser tells it
+        page = str(json.loads(page)["result_content"])  # the format of the browser tool
     return (await asyncio.to_thread(extract, page, task.request, RESULT_CHARACTERS)).text
 
 
-async def _found(tool: BaseTool, task: Task) -> str:
-    """Return what a search found, a hit in two lines under its number."""
+async def _search_web(tool: BaseTool, task: Task) -> str:
+    """Return the hits of a search, each with its number on two lines."""
     found, _ = await call_tool(tool, 0, query=task.request)
     try:
         hits = [hit for hit in json.loads(found) if isinstance(hit, dict)]
@@ -166,13 +169,13 @@ async def _found(tool: BaseTool, task: Task) -> str:
     if not hits:
         return truncate_middle(found, RESULT_CHARACTERS)
     room = RESULT_CHARACTERS // len(hits)
-    return "\n".join(_line(hit, task.request, room) for hit in hits)
+    return "\n".join(_format_hit(hit, task.request, room) for hit in hits)
 
 
-def _line(hit: Mapping[str, Any], asked: str, characters: int) -> str:
+def _format_hit(hit: Mapping[str, Any], asked: str, characters: int) -> str:
     number = f"[{hit['cite']}] " if "cite" in hit else ""
-    said = extract(str(hit.get("content") or ""), asked, characters).text
-    return f"{number}{hit.get('title')} — {hit.get('url')}\n{said}"
+    content = extract(str(hit.get("content") or ""), asked, characters).text
+    return f"{number}{hit.get('title')} — {hit.get('url')}\n{content}"
 
 
 PROGRAM_TOKENS = 300
@@ -184,7 +187,7 @@ _TOO_LONG = "The program was cut at the model's output limit, so it was not run.
 
 @dataclass(frozen=True, slots=True)
 class CompactCoder:
-    """Writes a program and runs it. One that ends well and prints, or writes a file, has done its step."""
+    """Writes a program and runs it. The step succeeds if the program exits without error and has output."""
 
     model: BaseChatModel
     tool: BaseTool | None
@@ -198,7 +201,7 @@ class CompactCoder:
         output = ""
         for number in range(_TRIES):
             answer = await self._written(messages)
-            code, output = _program(answer.text), _TOO_LONG
+            code, output = _extract_program(answer.text), _TOO_LONG
             if not is_truncated(answer):
                 output, ran = await call_tool(self.tool, number, code=code)
                 code, output = str(ran["code"]), output.strip()
@@ -206,35 +209,34 @@ class CompactCoder:
                     return f"Code run:\n{code}\nOutput: {truncate_middle(output, RESULT_CHARACTERS)}"
             messages += [
                 AIMessage(f"```python\n{code}\n```"),
-                HumanMessage(f"{_wrong(output)}\nReply with corrected code."),
+                HumanMessage(f"{_describe_output_error(output)}\nReply with corrected code."),
             ]
-        raise StepFailed(
-            f"the program failed twice: {_last_words(output)}\n{truncate_middle(output, RESULT_CHARACTERS)}"
-        )
+        error = _find_error_line(output)
+        raise StepFailed(f"the program failed twice: {error}\n{truncate_middle(output, RESULT_CHARACTERS)}")
 
     async def _written(self, messages: Sequence[BaseMessage]) -> AIMessage:
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:
             return await ask(self.model, shown, max_tokens=PROGRAM_TOKENS)
 
-        return await send_within_window(self.model, messages, send, kept=PROMPT_ONLY)
+        return await send_within_window(self.model, messages, send, pinned=PROMPT_ONLY)
 
 
-def _program(text: str) -> str:
+def _extract_program(text: str) -> str:
     found = _FENCE.search(text)
     return (found.group(1) if found else text).strip()
 
 
-def _wrong(output: str) -> str:
+def _describe_output_error(output: str) -> str:
     if not output or output.startswith("[no output"):
         return "It printed nothing. Use print."
     return f"It failed:\n{output[-300:]}"
 
 
-def _last_words(output: str) -> str:
-    """Return the line that names the error; the sandbox's own lines after it stand in brackets."""
+def _find_error_line(output: str) -> str:
+    """Return the line that names the error. Lines in brackets are added by the sandbox."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    spoken = [line for line in lines if not line.startswith("[")]
-    return (spoken or lines or ["it printed nothing"])[-1]
+    own_lines = [line for line in lines if not line.startswith("[")]
+    return (own_lines or lines or ["it printed nothing"])[-1]
 
 
 REPORT_TOKENS = 260
@@ -247,14 +249,16 @@ _FROM_MEMORY_ZH = "（没有查询或计算任何内容：以上来自模型的�
 
 @dataclass(frozen=True, slots=True)
 class CompactReporter:
-    """Writes from the results that are there; left to itself, a small model makes up what nobody found.
+    """Writes the report from the results of the other workers.
 
-    A plan that nobody but the reporter can serve is answered from the model's memory, and says so.
+    A plan that has only the reporter is answered from the model's memory, and the answer states so. A small
+    model
+    without this guidance invents results.
     """
 
     model: BaseChatModel
     no_search: str = ""
-    """Why there is no search, and how to get one."""
+    """Why search is unavailable, and how to configure it."""
 
     async def work(self, task: Task) -> str:
         done = [result for result in task.results if result.done]
@@ -266,15 +270,15 @@ class CompactReporter:
         if not text:
             return ""
         missing = [await check_addition(task, one) for one in failed]
-        return "\n\n".join([text, *self._added(done, text, language), *missing])
+        return "\n\n".join([text, *self._additions(done, text, language), *missing])
 
     async def _written(self, task: Task, done: list[StepResult], language: str) -> str:
         prompt = render("compact/reporter" if done else "compact/answer", language=language)
         system = SystemMessage(prompt + format_caller(task.caller, COMPACT_CALLER_CHARACTERS))
-        # In pieces, so that the longest of them are cut to the window and not all in one middle.
-        pieces = _material(task.request, done, language) if done else [task.request]
+        # One message for each piece, so that the longest pieces are cut rather than the middle of the whole.
+        pieces = _build_material(task.request, done, language) if done else [task.request]
 
-        # A small model is not asked to mend it.
+        # A small model is not asked for repairs.
         model = CheckedReportModel(model=self.model, draft=await build_unrepaired_draft(task, language))
 
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:
@@ -284,8 +288,8 @@ class CompactReporter:
         messages = [system, *(HumanMessage(piece) for piece in pieces)]
         return text_with_note(await send_within_window(self.model, messages, send))
 
-    def _added(self, done: list[StepResult], text: str, language: str) -> Iterator[str]:
-        """Yield where files are, and where the text is from when it is from no result."""
+    def _additions(self, done: list[StepResult], text: str, language: str) -> Iterator[str]:
+        """Yield the lines that name written files, and a notice if the text comes from the model's memory."""
         for result in done:
             yield from (line for line in _WRITTEN_LINE.findall(result.text) if line not in text)
         if not done:
@@ -293,11 +297,11 @@ class CompactReporter:
             yield notice.format(missing=f" {self.no_search}" if self.no_search else "")
 
 
-def _material(request: str, done: Sequence[StepResult], language: str) -> list[str]:
-    # Said last and in that language, or the program's English decides.
-    wish = "用中文写报告。" if language == "Chinese" else f"Write the report in {language}."
+def _build_material(request: str, done: Sequence[StepResult], language: str) -> list[str]:
+    # Last and in that language; otherwise the model follows the English of the results.
+    closing = "用中文写报告。" if language == "Chinese" else f"Write the report in {language}."
     return [
         f"Request: {request}",
         *(truncate_middle(result.text, RESULT_CHARACTERS) for result in done),
-        wish,
+        closing,
     ]

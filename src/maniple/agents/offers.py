@@ -1,4 +1,4 @@
-"""What capabilities offer to the workers: tools, middleware, services, notices."""
+"""What capabilities provide to workers: tools, middleware, services and notices."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Middleware = AgentMiddleware[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """The worker that middleware and tools are made for."""
+    """The worker that middleware and tools are built for."""
 
     name: Worker
     model: BaseChatModel
     tools: Sequence[BaseTool]
-    """All tools that the worker always has."""
+    """The static tools of the worker."""
     settings: TeamSettings
 
     def has_tool(self, name: str) -> bool:
@@ -36,44 +36,44 @@ class WorkerContext:
 
 
 WorkerMiddleware = Callable[[WorkerContext], Sequence[Middleware]]
-"""Returns the middleware that a worker gets; nothing for a worker that it does not concern."""
+"""Returns the middleware for a worker; empty if the worker needs none."""
 BindTool = Callable[[BaseTool, WorkerContext], BaseTool]
-"""Returns a tool as one worker uses it, for example with that worker's own model."""
+"""Returns the tool bound to one worker, for example to that worker's model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one capability, or all of them together, give to the team. Every part may be empty."""
+    """What one capability, or all of them together, provide to the team. Every field may be empty."""
 
     tools_by_role: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
-    """What a built-in worker does its own work with. A coder without any is told that no code runs."""
+    """The main tools of a built-in worker. The prompt of a coder without tools states that no code runs."""
     unavailable: Mapping[Worker, str] = field(default_factory=dict)
-    """Why a worker lacks what it works with, and what to do about it."""
+    """Why a worker's main tools are unavailable, and what to do about it."""
     extra_tools: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
-    """Tools beside those. Workers of a small model (profile: compact) do without them."""
+    """Additional tools. Workers of a small model (profile: compact) do not get them."""
     dynamic_tools: Mapping[Worker, DynamicTools] = field(default_factory=dict)
-    """Tools that come and go while the program runs, such as those of MCP servers."""
+    """Tools that change while the program runs, such as those of MCP servers."""
     middleware: Sequence[WorkerMiddleware] = ()
     """Middleware around the worker's tool calls and model calls, from the outside in."""
     tool_filters: Sequence[WorkerMiddleware] = ()
-    """Outermost middleware that holds tools back while they are of no use."""
+    """Outermost middleware that hides tools while they are useless."""
     bind_tools: Mapping[str, BindTool] = field(default_factory=dict)
-    """By tool name: makes the tool for one worker."""
+    """By tool name: binds the tool to one worker."""
     direct_workers: Collection[Worker] = ()
-    """Workers whose step is one call of their only tool, without a model around it."""
+    """Workers whose step is one call of their only tool, without a model call."""
     instructions: Mapping[Worker, str] = field(default_factory=dict)
-    """Text behind a worker's system prompt."""
+    """Text that is appended to a worker's system prompt."""
     services: Mapping[type[Any], Any] = field(default_factory=dict)
-    """Objects for later capabilities and for the application, by their type."""
+    """Objects for later capabilities and for the application, by type."""
     notices: tuple[str, ...] = ()
-    """One sentence for people about each thing that is absent or unsafe."""
+    """One sentence for the operator about each thing that is unavailable or unsafe."""
 
     def tools_of(self, worker: Worker) -> list[BaseTool]:
-        """Return the tools that a worker does its own work with."""
+        """Return the main tools of a worker."""
         return list(self.tools_by_role.get(worker, ()))
 
     def tool(self, worker: Worker, name: str) -> BaseTool | None:
-        """Return one of a worker's own tools by name."""
+        """Return one of a worker's main tools by name."""
         return next((tool for tool in self.tools_of(worker) if tool.name == name), None)
 
     def service(self, kind: type[S]) -> S | None:
@@ -82,7 +82,7 @@ class Offer:
 
 
 def merge_offers(offers: Iterable[Offer]) -> Offer:
-    """Return all `offers` as one. Sequences are joined; of two entries of one key the later counts."""
+    """Return all `offers` as one. Sequences are joined; for equal keys, the later entry counts."""
     merged = Offer()
     for offer in offers:
         merged = Offer(

@@ -1,4 +1,4 @@
-"""What the user wants changed in the plan of a run while it is worked through."""
+"""Changes that the user requests to the plan of a running run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,10 +12,10 @@ _TEXTS = ("title", "description", "agent_name")
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """One step to be skipped, done again, edited, added or moved; what an edit leaves out stays as it is.
+    """A request to skip, repeat, edit, add or move one step. Fields that an edit omits stay unchanged.
 
-    `after` is the step behind which one that is added or moved goes, 0 for the beginning. The plan remembers
-    the `change_id` of each change that is in it, so that none is applied twice.
+    `after` is the step after which an added or moved step goes, 0 for the beginning. The plan stores the
+    `change_id` of each applied change, so that no change is applied twice.
     """
 
     action: ChangeAction
@@ -27,12 +27,15 @@ class PlanChange:
     change_id: str = field(default_factory=lambda: str(uuid4()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, to be kept as JSON until the run has ended."""
+        """Return the change as JSON data, which is stored until the run has ended."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "PlanChange":
-        """Read what `to_dict` wrote, or a client's own words; raises `ValueError` with what is wrong."""
+        """Parse the result of `to_dict` or a client's input.
+
+        Raises `ValueError` that names the wrong field.
+        """
         step_id, after = data.get("step_id", 0), data.get("after")
         action = data.get("action")
         if action not in ACTIONS:
@@ -50,10 +53,11 @@ class PlanChange:
 
 
 class PendingPlanEdits:
-    """The changes that one running run has not taken up yet.
+    """The requested changes that a running run has not applied yet.
 
-    It takes them while its plan is worked through, from its first step to its end; before and after that
-    nobody would fulfil them, so they are refused. `waiting` are those that were accepted before a restart.
+    Changes are accepted only while the run executes its plan, because nothing applies them before or after
+    that.
+    `waiting` are changes that were accepted before a restart.
     """
 
     def __init__(self, waiting: Iterable[PlanChange] = ()) -> None:
@@ -62,25 +66,25 @@ class PendingPlanEdits:
 
     @property
     def is_open(self) -> bool:
-        """Whether the run still takes changes."""
+        """Whether the run accepts changes."""
         return self._is_open
 
     def open(self) -> None:
-        """Take changes from here on."""
+        """Accept changes from now on."""
         self._is_open = True
 
     def put(self, change: PlanChange) -> None:
-        """Hand a change to the run; raises `ValueError` when it takes none."""
+        """Add a change; raises `ValueError` if the run does not accept changes now."""
         if not self._is_open:
-            raise ValueError("The run is not working through a plan now, so nothing of it can be changed.")
+            raise ValueError("The run is not executing a plan now, so its plan cannot be changed.")
         self._waiting.append(change)
 
     def take(self) -> list[PlanChange]:
-        """Return what waits, oldest first; it waits no longer."""
+        """Remove and return the waiting changes, oldest first."""
         taken, self._waiting = self._waiting, []
         return taken
 
     def close(self) -> bool:
-        """Take no more changes, unless one waits; return whether that is so."""
+        """Stop accepting changes, unless one is waiting; return whether changes are refused now."""
         self._is_open = bool(self._waiting)
         return not self._is_open

@@ -122,7 +122,7 @@ def _tool_filters(context: WorkerContext, offer: Offer) -> list[Middleware]:
     filters: list[Middleware] = []
     stored = offer.service(StoredResults)
     if stored is not None and context.has_tool(READ_RESULT):
-        filters.append(HiddenTools({READ_RESULT}, stored.are_there))
+        filters.append(HiddenTools({READ_RESULT}, stored.has_any))
     return [*filters, *(each for make in offer.tool_filters for each in make(context))]
 
 

@@ -17,8 +17,8 @@ from maniple.agents.middleware.base import chain_middleware
 from maniple.agents.middleware.call_order import (
     CallOrder,
     ConcurrencyLimit,
-    keep_call_order,
     limit_concurrency,
+    preserve_call_order,
 )
 from maniple.agents.middleware.context_window import ContextCompaction, fit_messages
 from maniple.agents.middleware.fencing import UntrustedDataFencing
@@ -42,37 +42,38 @@ from maniple.llms.context_windows import room_of
 from maniple.text import without_thoughts
 
 CONVERSATION_SHARE = 0.25
-"""Of the prompt's room: what an agent that answers alone is given of the conversation, the newest of it."""
+"""The share of the prompt's room that an agent which answers alone gets of the conversation, the newest part.
+"""
 
 
 @contextmanager
 def step_context(task: Task) -> Iterator[None]:
-    """Do what is done within as one step of one agent, which works on `task`."""
-    with set_current_task(task), limit_concurrency(), keep_call_order(), watch_step():
+    """Run the body as one step of one agent, which works on `task`."""
+    with set_current_task(task), limit_concurrency(), preserve_call_order(), watch_step():
         yield
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraMiddleware:
-    """What an agent has beside the usual middleware, from the outside in."""
+    """Middleware of an agent beside the usual one, from the outside in."""
 
     around_answers: Sequence[AgentMiddleware[Any, Any]] = ()
-    """Around each answer of the model with its retries, and each call with its record."""
+    """Around each model call with its retries, and each tool call with its record."""
     text_tools: TextToolCalls = field(default_factory=TextToolCalls)
-    """Who talks to models that have no tool calls."""
+    """The middleware for models without tool calling."""
     around_calls: Sequence[AgentMiddleware[Any, Any]] = ()
-    """Around what a call does, once it is its turn; and each request to the model."""
+    """Around the execution of each tool call, inside of its record; and around each request to the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReactAgent:
-    """Think, call tools, read the results, until the step is done."""
+    """An agent that thinks, calls tools and reads the results until the step is done."""
 
     role: Role
     has_tools: bool
     graph: CompiledStateGraph[Any, Any, Any, Any]
     room: int
-    """Tokens that a prompt of its model may have."""
+    """The number of tokens that a prompt of its model may have."""
 
     async def work(self, task: Task) -> str:
         messages = self._messages(task)
@@ -85,16 +86,16 @@ class ReactAgent:
             tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
         )
         if task.conversation:
-            said = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
+            recent = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
             items = format_items(task.items, task.older_items)
             listed = [HumanMessage(items)] if items else []
             system = SystemMessage(prompt + format_caller(task.caller) + format_files(task.files))
-            return [system, *said[:-1], *listed, *said[-1:]]
+            return [system, *recent[:-1], *listed, *recent[-1:]]
         return [SystemMessage(prompt), *build_messages(task, self.room)]
 
 
 def extract_answer(messages: Sequence[BaseMessage]) -> str:
-    """Return what an agent's last message says."""
+    """Return the text of an agent's last message without thoughts."""
     last = messages[-1]
     return without_thoughts(last.text) if isinstance(last, AIMessage) else ""
 
@@ -108,7 +109,7 @@ def build_react_agent(
     middleware: Sequence[AgentMiddleware[Any, Any]] = (),
     offered: Sequence[AgentMiddleware[Any, Any]] = (),
 ) -> ReactAgent:
-    """Build the agent of `role`, which keeps the `limits` for one task."""
+    """Build the agent of `role`, with `limits` for each task."""
     graph = build_react_graph(
         role.name,
         model,
@@ -130,45 +131,46 @@ def build_react_graph(
     additions: ExtraMiddleware,
     offered: Sequence[AgentMiddleware[Any, Any]] = (),
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Build the loop of thinking, acting and observing; it is run within `one_step`.
+    """Build the loop of thinking, acting and observing; it must run within `step_context`.
 
-    `offered` decide which tools a prompt has; they are around all else, so that no other part of it speaks
-    of more. The order counts: what stands first is around all that follows.
+    `offered` middleware decides which tools a request has. It is outermost, so that all other middleware sees
+    the same tools. The order counts: the first middleware is the outermost.
     """
     stack: list[AgentMiddleware[Any, Any]] = [
         *offered,
-        # Around all that may end the step: what was found until then goes with the reason.
+        # Around everything that may end the step, to add the results so far to the reason.
         PartialWork(),
-        # Before a call of the model is counted: after a terminal tool there is none.
+        # Before a model call is counted: after a terminal tool there is no further call.
         TerminalTools(),
-        # Before the conversation is compacted, which would be for nothing.
+        # Before the conversation is compacted, which would be useless at the limit.
         ModelCallLimit(limits.model_calls),
-        # Before what is added to one prompt alone, and would else be kept in a summary.
+        # Before texts that are added to a single prompt, which would otherwise become part of a summary.
         ContextCompaction(model, tools),
-        # Its nudge comes last of what the model reads.
+        # After the compaction, so that its nudge is the last message.
         StuckDetection(),
-        # The last to change what is shown, but for the form that an endpoint without tools takes it in.
+        # The last to change the messages, except for the conversion for endpoints without tool calling.
         UntrustedDataFencing(),
         *additions.around_answers,
-        # Around what reads the answer: an answer that broke off is asked for once more.
+        # Around everything that parses the answer: an answer that broke off is requested again.
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
-        # Around what finds calls in text, to know of those, too; a call waits for its turn before all else.
+        # Around the parsing of calls in text, to register those, too. A call waits for its turn first.
         CallOrder(),
         additions.text_tools,
-        # Before a call is recorded or approved: one too many is neither.
+        # Before a call is recorded or approved: a call beyond the limit is neither.
         ToolCallLimit(limits.tool_calls),
-        # Before `ToolCallsOnce`: a call that waits is not yet noted as begun.
+        # Before `RecordedToolCalls`: a waiting call is not recorded as begun.
         ConcurrencyLimit(),
-        # Around what changes results: they are recorded as the model reads them.
+        # Around everything that changes results, so that they are recorded as the model reads them.
         RecordedToolCalls(),
         *additions.around_calls,
-        # Around what makes failures messages, some of which it adds the schema to.
+        # Around the conversion of failures to messages, because it adds the schema to some of them.
         ArgumentErrors(),
-        # Around whatever may raise in a call, the end of its time among it: the model reads why.
+        # Around everything that may raise in a call, including timeouts, so that the model reads the reason.
         build_failure_middleware(),
-        # Around the call alone, so that everybody further out has the extract.
+        # Directly around the call, so that all outer middleware sees the extract.
         WebExtracts(model),
-        # Nothing but the tool's own work is timed: no waiting, and no person's word.
+        # Innermost, so that only the tool's own work is timed, not the waiting for other calls or for the
+        # user.
         ToolTimeouts(limits.tool_seconds),
     ]
     return create_agent(model, list(tools), middleware=chain_middleware(stack), name=name)

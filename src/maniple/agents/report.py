@@ -1,4 +1,4 @@
-"""A report while it is written: what of it may be shown."""
+"""Reports while they are written: the check of their sources, and the repair of what fails it."""
 
 import asyncio
 import re
@@ -38,78 +38,80 @@ from maniple.types import REPAIR_SOURCE
 
 @dataclass(frozen=True, slots=True)
 class ReportPassage:
-    """A block of the report, and what in it does not hold."""
+    """A block of the report, and the findings against it."""
 
     text: str
     findings: Sequence[Finding] = ()
 
 
 RepairPassages = Callable[[Sequence[ReportPassage]], Awaitable[Mapping[int, str]]]
-"""Gives new texts for passages, by their places in the sequence; none for those that it cannot mend."""
+"""Returns new texts for passages by their indexes; passages that cannot be repaired are left out."""
 
 
 class ReportDraft:
-    """Takes a report as its model writes it and gives what holds, block by block.
+    """Checks a report block by block while the model writes it, and releases the blocks that pass.
 
-    From the first block that does not hold on, the rest is kept back until all of it is there: then `mend`
-    is asked once, what still does not hold is marked, and the sources that are cited are listed, in the place
-    of a list that the model wrote. `at_hand` are the sources to list for a report that cites none.
+    From the first block with a finding on, all blocks are held back until the report is complete. Then
+    `repair`
+    is called once, remaining findings are marked in the text, and a list of the cited sources replaces the
+    list
+    that the model wrote. `at_hand` are the sources to list if the report cites none.
     """
 
     def __init__(
         self,
         check: SourceCheck,
-        mend: RepairPassages | None = None,
+        repair: RepairPassages | None = None,
         *,
         locale: str = "",
         at_hand: Collection[int] = (),
     ) -> None:
         self._check = check
-        self._mend = mend
+        self._repair = repair
         self._locale = locale
         self._at_hand = at_hand
         self._blocks = Blocks()
         self._own_list = WrittenList()
-        self._kept: list[ReportPassage] = []
-        self._shown: list[str] = []
+        self._held_back: list[ReportPassage] = []
+        self._shown_parts: list[str] = []
 
     async def feed(self, text: str) -> str:
-        """Return what may be shown now that `text` has been written."""
-        return await self._checked(self._without_list(self._blocks.feed(text)))
+        """Take the next part of the report; return the text that may be shown now."""
+        return await self._check_blocks(self._remove_own_list(self._blocks.feed(text)))
 
     async def end(self) -> str:
-        """Return the rest of the report. It takes a model call at most."""
-        rest = [await self._checked([*self._without_list(self._blocks.end()), *self._own_list.end()])]
-        for passage in await self._mended():
+        """Return the rest of the report. It makes at most one model call."""
+        rest = [await self._check_blocks([*self._remove_own_list(self._blocks.end()), *self._own_list.end()])]
+        for passage in await self._repair_passages():
             rest.append(marked(passage.text, passage.findings))
-        self._shown += rest[1:]
-        return "".join(rest) + await self._listed()
+        self._shown_parts += rest[1:]
+        return "".join(rest) + await self._format_sources()
 
-    def _without_list(self, blocks: Sequence[str]) -> list[str]:
+    def _remove_own_list(self, blocks: Sequence[str]) -> list[str]:
         return [left for block in blocks for left in self._own_list.feed(block)]
 
-    async def _checked(self, blocks: Sequence[str]) -> str:
+    async def _check_blocks(self, blocks: Sequence[str]) -> str:
         ready: list[str] = []
         for block in blocks:
             findings = await self._check.findings(block)
-            if findings or self._kept:
-                self._kept.append(ReportPassage(block, findings))
+            if findings or self._held_back:
+                self._held_back.append(ReportPassage(block, findings))
             else:
                 ready.append(block)
-        self._shown += ready
+        self._shown_parts += ready
         return "".join(ready)
 
-    async def _mended(self) -> list[ReportPassage]:
-        failing = [index for index, passage in enumerate(self._kept) if passage.findings]
-        if failing and self._mend is not None:
-            replies = await self._mend([self._kept[index] for index in failing])
+    async def _repair_passages(self) -> list[ReportPassage]:
+        failing = [index for index, passage in enumerate(self._held_back) if passage.findings]
+        if failing and self._repair is not None:
+            replies = await self._repair([self._held_back[index] for index in failing])
             for place, index in enumerate(failing):
                 if reply := replies.get(place, "").strip():
-                    self._kept[index] = await self._better(self._kept[index], reply)
-        return self._kept
+                    self._held_back[index] = await self._choose_passage(self._held_back[index], reply)
+        return self._held_back
 
-    async def _better(self, passage: ReportPassage, reply: str) -> ReportPassage:
-        """Return what holds better of a passage and what its writer gave for it; as good is not better."""
+    async def _choose_passage(self, passage: ReportPassage, reply: str) -> ReportPassage:
+        """Return the model's reply if it has fewer findings than the passage, else the passage."""
         ending = passage.text[len(passage.text.rstrip()) :]
         findings = await self._check.findings(reply)
         if len(findings) >= len(passage.findings):
@@ -118,8 +120,8 @@ class ReportDraft:
             return passage
         return ReportPassage(reply + ending, findings)
 
-    async def _listed(self) -> str:
-        report = "".join(self._shown)
+    async def _format_sources(self) -> str:
+        report = "".join(self._shown_parts)
         if not report.strip():
             return ""
         numbers = await self._check.cited(report) or await self._check.cited("".join(self._own_list.taken))
@@ -134,7 +136,7 @@ def _newlines_behind(text: str) -> int:
 
 
 LEAST_SHARE = 0.5
-"""Of the characters of a passage that nobody objected to."""
+"""The smallest length of a repair, as a share of the characters without findings."""
 _KINDS = {
     "table": re.compile(r"[ \t]*\|"),
     "list": re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]"),
@@ -143,21 +145,21 @@ _KINDS = {
 
 
 async def is_repair(passage: str, findings: Iterable[Finding], reply: str, check: SourceCheck) -> bool:
-    """Say whether `reply` keeps what is good in `passage`, in which `findings` do not hold.
+    """Return whether `reply` preserves the parts of `passage` that have no findings.
 
-    It may not leave code open, turn a table, a list, a heading or a paragraph into something else, lose a
-    citation that nobody objected to, or be much shorter than what nobody objected to.
+    It must not leave a code block open, change the kind of a block (table, list, heading, paragraph), lose a
+    citation without findings, or be much shorter than the parts without findings.
     """
     objected = [finding.citation for finding in findings]
     doubted = {number for one in objected if one.kind == "quotation" for number in one.numbers}
-    kept = len(passage.strip()) - sum(one.end - one.start for one in objected)
-    if len(reply) < LEAST_SHARE * kept or _kinds(reply) != _kinds(passage):
+    unobjected = len(passage.strip()) - sum(one.end - one.start for one in objected)
+    if len(reply) < LEAST_SHARE * unobjected or _block_kinds(reply) != _block_kinds(passage):
         return False
     return await check.cited(passage) - doubted <= await check.cited(reply)
 
 
-def _kinds(text: str) -> set[str]:
-    """Return what `text` is made of beside paragraphs; code that it leaves open is a kind of its own."""
+def _block_kinds(text: str) -> set[str]:
+    """Return the kinds of blocks in `text` beside paragraphs; an open code block is a kind of its own."""
     fences, prose = MarkdownScanner(), []
     for line in text.splitlines():
         if not fences.take(line).is_code:
@@ -167,31 +169,38 @@ def _kinds(text: str) -> set[str]:
 
 
 MOST_AHEAD = 8_000
-"""Characters of a block that are shown before it is whole; the rest of a longer one waits."""
+"""The number of characters of an incomplete block that may be shown.
+
+The rest waits for the end of the block.
+"""
 _MAY_BE_AN_ADDRESS = re.compile(r"[/&\\]|www|\]\(|\w:\w", re.IGNORECASE)
 _MAY_CITE = re.compile(r"[/&\\\[【［<>\"“”„‟«»‹›「」『』〝〟｢｣❝❛＂'’‘‚]|www|\w:\w", re.IGNORECASE)
 
 
 class UncitedDraft:
-    """Takes a report as its model writes it; a block waits from what may be a part of an address on.
+    """Checks the addresses of a report without sources while the model writes it.
 
-    Where `check` looks at words, too, it waits from what may begin a citation or a quotation on.
+    Text is shown up to the first character that may belong to an address. If the check includes words, text
+    is
+    shown up to the first character that may begin a citation or a quotation. The rest waits for the end of
+    the
+    block.
     """
 
     def __init__(self, check: SourceCheck) -> None:
         self._check = check
         self._waits = _MAY_CITE if check.checks_words else _MAY_BE_AN_ADDRESS
         self._blocks = Blocks()
-        self._shown = 0
+        self._shown_parts = 0
 
     async def feed(self, text: str) -> str:
-        """Return what may be shown now that `text` has been written."""
+        """Take the next part of the report; return the text that may be shown now."""
         ready = [await self._rest_of(block) for block in self._blocks.feed(text)]
         if self._blocks.pending_characters <= MOST_AHEAD:
             begun = self._blocks.pending
             if not self._waits.search(begun):
-                ready.append(begun[self._shown :])
-                self._shown = len(begun)
+                ready.append(begun[self._shown_parts :])
+                self._shown_parts = len(begun)
         return "".join(ready)
 
     async def end(self) -> str:
@@ -199,27 +208,29 @@ class UncitedDraft:
         return "".join([await self._rest_of(block) for block in self._blocks.end()])
 
     async def _rest_of(self, block: str) -> str:
-        # What is shown of it holds no part of what may be marked, so that no mark belongs before its end.
-        # Nor does the next block, where what ends this one came with words behind it.
-        shown, self._shown = self._shown, max(self._shown - len(block), 0)
+        # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
+        # for the next block, too, if the end of this one arrived together with text of the next.
+        shown, self._shown_parts = self._shown_parts, max(self._shown_parts - len(block), 0)
         return marked(block, await self._check.findings(block))[shown:]
 
 
 REPAIR_SECONDS = 120.0
 MOST_PASSAGES = 20
 MOST_OBJECTIONS = 5
-"""Told of one passage."""
+"""The limit of findings that are reported for one passage."""
 MOST_SOURCES = 40
 SHARE_OF_TIME = 0.8
-"""Of what is left of the run's seconds: the report must be handed over within them."""
+"""The share of the run's remaining time for repairs, because the report must be delivered within that time.
+"""
 _PASSAGE = re.compile(r'<passage number="(\d{1,4})">')
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRepair:
-    """Asks `model` for new passages in one call, which counts like any and is told to nobody.
+    """Asks `model` for new passages in one call, which counts towards the budget but is not streamed to
+    clients.
 
-    What it cannot be asked for, because the budget or the time is used up or the model fails, stays as it is.
+    If the budget or the time is used up, or the model fails, passages stay unchanged.
     """
 
     model: BaseChatModel
@@ -232,27 +243,27 @@ class ReportRepair:
             return {}
         try:
             async with asyncio.timeout(min(REPAIR_SECONDS, SHARE_OF_TIME * left)):
-                asked = await self._asked(passages[:MOST_PASSAGES])
-                prompt = [SystemMessage(render("repair")), HumanMessage(asked)]
+                request = await self._build_request(passages[:MOST_PASSAGES])
+                prompt = [SystemMessage(render("repair")), HumanMessage(request)]
                 answer = await send_within_window(self.model, prompt, self._send)
         except (ModelError, BudgetExhausted, TimeoutError):
             return {}
-        return _read(without_thoughts(answer.text))
+        return _parse_passages(without_thoughts(answer.text))
 
     async def _send(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        # Its words are nobody's: LangGraph's streams leave out what has this tag, ours what has this source.
+        # Hides the answer from streams: LangGraph's skip this tag, `Translator` skips this source.
         config: RunnableConfig = {"metadata": {"lc_source": REPAIR_SOURCE}, "tags": ["nostream"]}
         return await self.model.ainvoke(list(messages), config=config)
 
-    async def _asked(self, passages: Sequence[ReportPassage]) -> str:
+    async def _build_request(self, passages: Sequence[ReportPassage]) -> str:
         sources = list(self.check.sources.values())[:MOST_SOURCES]
         parts = [f"The sources:\n{fence_untrusted(listed(sources))}"]
         for number, passage in enumerate(passages, start=1):
             parts.append(f'<passage number="{number}">\n{passage.text.strip()}\n</passage>')
-            parts += [await self._objection(finding) for finding in passage.findings[:MOST_OBJECTIONS]]
+            parts += [await self._describe_finding(finding) for finding in passage.findings[:MOST_OBJECTIONS]]
         return "\n\n".join(parts)
 
-    async def _objection(self, finding: Finding) -> str:
+    async def _describe_finding(self, finding: Finding) -> str:
         line = f"Wrong in it: {finding.reason}"
         if finding.citation.kind != "quotation":
             return line
@@ -261,8 +272,8 @@ class ReportRepair:
         return f"{line}\nWhat stands there:\n{fence_untrusted(near)}" if near else line
 
 
-def _read(answer: str) -> dict[int, str]:
-    """Return the passages of an answer by their places, from 0; of one that is given twice, the last."""
+def _parse_passages(answer: str) -> dict[int, str]:
+    """Return the passages of an answer by index, from 0; if one occurs twice, the last."""
     _, *pieces = _PASSAGE.split(answer)
     return {
         int(number) - 1: text.partition("</passage>")[0].strip()
@@ -272,20 +283,21 @@ def _read(answer: str) -> dict[int, str]:
 
 
 class CheckedReportModel(BaseChatModel):
-    """Asks `model` and passes its answer through a draft, a new one for each call.
+    """A chat model that passes the answer of `model` through a draft; each call gets a new draft.
 
-    Callbacks, events and the answer have the checked text alone; thoughts pass at once, usage and the reason
-    of the end as they came. It can only be asked asynchronously.
+    Callbacks, events and the answer contain only the checked text. Thoughts pass immediately; usage and
+    finish
+    reason pass unchanged. Only asynchronous calls are supported.
     """
 
     model: BaseChatModel = Field(exclude=True)
     draft: Callable[[], ReportDraft | UncitedDraft] = Field(exclude=True)
     cache: Any = Field(default=False, exclude=True)
-    """Not from a cache: what holds is another matter in each run."""
+    """Caching is off, because the result of the check differs in each run."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What is known of the model that is asked."""
+        """The capabilities of the wrapped model."""
         return capabilities_of(self.model)
 
     @property
@@ -300,7 +312,7 @@ class CheckedReportModel(BaseChatModel):
         return self.model._get_ls_params(stop=stop, **kwargs)
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        raise NotImplementedError("A report is only checked asynchronously; use ainvoke or astream.")
+        raise NotImplementedError("Reports are only checked asynchronously. Use ainvoke or astream.")
 
     async def _agenerate(
         self,
@@ -332,19 +344,19 @@ class CheckedReportModel(BaseChatModel):
                 message_id = chunk.message.id or message_id
                 ready, bare = await draft.feed(chunk.text), _without_text(chunk)
                 if ready:
-                    yield _spoken(ready, message_id)
-                # Nothing is said behind the end: it waits for what is still to be looked at.
-                if ending or _ends(chunk):
+                    yield _text_chunk(ready, message_id)
+                # The end must come last, so it waits for the text that is still being checked.
+                if ending or _is_end(chunk):
                     ending.append(bare)
                 elif _has_more(bare):
                     yield bare
         if rest := await draft.end():
-            yield _spoken(rest, message_id)
+            yield _text_chunk(rest, message_id)
         for chunk in ending:
             yield chunk
 
 
-def _spoken(text: str, message_id: str | None) -> ChatGenerationChunk:
+def _text_chunk(text: str, message_id: str | None) -> ChatGenerationChunk:
     return ChatGenerationChunk(message=AIMessageChunk(content=text, id=message_id))
 
 
@@ -353,7 +365,7 @@ def _without_text(chunk: ChatGenerationChunk) -> ChatGenerationChunk:
     return ChatGenerationChunk(message=message, generation_info=chunk.generation_info)
 
 
-def _ends(chunk: ChatGenerationChunk) -> bool:
+def _is_end(chunk: ChatGenerationChunk) -> bool:
     return bool((chunk.generation_info or {}).get("finish_reason")) or _is_last(chunk)
 
 
@@ -362,7 +374,7 @@ def _is_last(chunk: ChatGenerationChunk) -> bool:
 
 
 def _has_more(chunk: ChatGenerationChunk) -> bool:
-    """Whether a chunk says anything beside its text."""
+    """Return whether a chunk has anything beside its text."""
     message = cast("AIMessageChunk", chunk.message)
     return bool(
         message.additional_kwargs
@@ -375,11 +387,11 @@ def _has_more(chunk: ChatGenerationChunk) -> bool:
 
 MOST_LISTED = 40
 _READ_HERE = ("researcher", "browser")
-"""Whose results are taken from the web: what they quote must stand there."""
+"""Workers whose results come from the web, so that their quotations must occur in what the run has read."""
 
 
 class CheckedReport(AgentMiddleware[Any, Any]):
-    """Ask for the report with the sources at hand, and let only checked words out. Must be the innermost."""
+    """Adds the sources to the reporter's prompt, and checks the report. Must be innermost."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         task = current_task()
@@ -388,34 +400,34 @@ class CheckedReport(AgentMiddleware[Any, Any]):
         draft: Callable[[], ReportDraft | UncitedDraft] = partial(UncitedDraft, check)
         if check.sources:
             draft = partial(ReportDraft, check, ReportRepair(request.model, check), locale=task.locale)
-            if sources := await _shown(check, task):
+            if sources := await _format_source_list(check, task):
                 messages.insert(-1, HumanMessage(sources))
         model = CheckedReportModel(model=request.model, draft=draft)
         return await handler(request.override(model=model, messages=messages))
 
 
 async def build_source_check(task: Task) -> SourceCheck:
-    """Return the check of the report that `task` asks for."""
-    said = (task.request, task.caller, *task.said)
+    """Return the check for the report of `task`."""
+    trusted_texts = (task.request, task.caller, *task.thread_texts)
     given = [result.text for result in task.results if result.agent not in _READ_HERE]
     researched = any(result.agent in _READ_HERE for result in task.results)
     evidence = current_evidence()
     record = MemoryEvidence() if evidence is None else evidence
-    return await SourceCheck.of(record, said, given, researched=researched)
+    return await SourceCheck.of(record, trusted_texts, given, researched=researched)
 
 
 async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
-    """Return the sources that the results of `task` name, by number."""
+    """Return the numbers of the sources that the results of `task` cite."""
     numbers: set[int] = set()
     for result in task.results:
         numbers |= await check.cited(result.text)
     return sorted(numbers)
 
 
-async def _shown(check: SourceCheck, task: Task) -> str:
-    """Return the sources as the reporter sees them: those that the results name, then pages, then finds.
+async def _format_source_list(check: SourceCheck, task: Task) -> str:
+    """Return the source list for the reporter's prompt: sources that the results cite, then pages, then hits.
 
-    Those of earlier runs are listed at the end of the last report, which the reporter is shown; "" for none.
+    Sources of earlier runs are at the end of the last report, which the prompt contains. Returns "" for none.
     """
     named = await find_result_sources(check, task)
     new = [one for one in check.sources.values() if not one.inherited or one.number in named]
@@ -426,7 +438,7 @@ async def _shown(check: SourceCheck, task: Task) -> str:
 
 
 async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], ReportDraft | UncitedDraft]:
-    """Return what checks the report that `task` asks for, and lists its sources as `locale` calls them."""
+    """Return a factory of drafts for `task` that check and list sources, without a repair by the model."""
     check = await build_source_check(task)
     if not check.sources:
         return partial(UncitedDraft, check)
@@ -434,14 +446,14 @@ async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], Report
 
 
 async def check_report(task: Task, report: str) -> str:
-    """Return a report that is there already, marked, with its sources."""
-    return await _through((await build_unrepaired_draft(task, task.locale))(), report)
+    """Return a complete report with its findings marked and its sources listed."""
+    return await _run_draft((await build_unrepaired_draft(task, task.locale))(), report)
 
 
 async def check_addition(task: Task, text: str) -> str:
-    """Return what is added behind a report and its sources, marked."""
-    return await _through(UncitedDraft(await build_source_check(task)), text)
+    """Return a text that follows the report and its sources, with its findings marked."""
+    return await _run_draft(UncitedDraft(await build_source_check(task)), text)
 
 
-async def _through(draft: ReportDraft | UncitedDraft, text: str) -> str:
+async def _run_draft(draft: ReportDraft | UncitedDraft, text: str) -> str:
     return await draft.feed(text) + await draft.end()

@@ -1,4 +1,4 @@
-"""Who is on the team, as data."""
+"""The roles of the team's members, as data."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from maniple.types import AGENT_MARK, AGENTS, GENERAL, AgentName, LLMType, Worke
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One worker: what the planner is told of it, what clients are told, and which model it uses."""
+    """A worker: its descriptions for the planner and for clients, its model type, tools and prompt."""
 
     name: Worker
     brief: str
-    """Shown to the planner and the supervisor: what it does, what it cannot."""
+    """What it can and cannot do; shown to the planner and the supervisor."""
     description: str
     """Shown to clients by `GET /api/team_members`."""
     is_optional: bool = True
     llm: LLMType = "basic"
     has_files: bool = False
-    """Whether it works in the workspace, and is told of the user's files there."""
+    """Whether it works in the workspace. Its prompt then lists the user's files there."""
     tools: tuple[str, ...] = ()
-    """What one of the team's own works with, by name; the tools of the built-in ones are what is there."""
+    """The names of a configured worker's tools. Built-in workers get theirs from the capabilities."""
     prompt: str = ""
-    """The template of one of the team's own; a built-in one's is the room's of prompts."""
+    """The prompt template of a configured worker; those of built-in workers are in `maniple.prompts`."""
 
     skills: str = ""
-    """What its prompt says of the skills that it can read."""
+    """The part of its prompt about the skills that it can read."""
     works_alone: bool = False
-    """Whether a run may be given to it alone (`RunOptions.agent`)."""
+    """Whether a run may be assigned to it alone (`RunOptions.agent`)."""
 
     def instructions(self, **values: object) -> str:
-        """Return the system prompt; `values` are what every worker's template may name."""
+        """Return the system prompt; `values` are the variables of the template."""
         own = render_own(self.prompt, **values) if self.prompt else render(self.name, **values)
         return "\n\n".join(filter(None, (own, self.skills)))
 
@@ -47,7 +47,7 @@ WORKSPACE_TOOLS = frozenset(
 )
 
 Roles = Mapping[Worker, Role]
-"""Those who may be on a team by name, in the order in which they are told; the reporter is the last."""
+"""The possible members of a team by name, in the order of the prompts; the reporter is the last."""
 
 ROLES: Roles = {
     role.name: role
@@ -98,7 +98,10 @@ _MANUS = Role(
 
 
 def build_roles(team: TeamSettings) -> Roles:
-    """Return the built-in roles and those of the settings; raises `ConfigError` for a wrong prompt."""
+    """Return the built-in roles and those of the settings.
+
+    Raises `ConfigError` for an invalid prompt template.
+    """
     roles = {**ROLES, GENERAL: _MANUS, **{role.name: _own(role) for role in team.roles}}
     return {name: roles[name] for name in team.workers}
 
@@ -118,22 +121,22 @@ def _own(settings: RoleSettings) -> Role:
 
 
 def choose_llm(agent: AgentName, roles: Roles, chosen: Mapping[AgentName, LLMType]) -> LLMType:
-    """Return the model type that an agent uses: the one that was `chosen` for it, else its role's."""
+    """Return the model type of an agent: the one in `chosen`, else that of its role."""
     role = roles.get(agent)
     return chosen.get(agent) or (role.llm if role else "basic")
 
 
 def sort_workers(names: Collection[Worker], roles: Roles) -> list[Worker]:
-    """Return `names` in the order of the roles; raises `ValueError` for one that has none."""
-    if strangers := set(names) - set(roles):
-        raise ValueError(f"no role is given for {', '.join(sorted(strangers))}; there are {', '.join(roles)}")
+    """Return `names` in the order of the roles; raises `ValueError` for a name without a role."""
+    if unknown := set(names) - set(roles):
+        raise ValueError(f"Unknown roles: {', '.join(sorted(unknown))}. Known roles: {', '.join(roles)}")
     return [name for name in roles if name in names]
 
 
 def format_briefs(
     members: Iterable[Worker], roles: Roles, abilities: Mapping[Worker, str] = MappingProxyType({})
 ) -> list[dict[str, str]]:
-    """Return what a prompt says of each member: its name, its brief, and what it can do beside its role."""
+    """Return name and brief of each member for a prompt; `abilities` are appended to the briefs."""
     return [
         {"name": name, "brief": f"{roles[name].brief} {abilities.get(name, '')}".rstrip()} for name in members
     ]
@@ -143,12 +146,15 @@ M = TypeVar("M", bound=BaseMessage)
 
 
 def mark_author(author: AgentName, message: M) -> M:
-    """Return `message` as the author's: by its name alone it could be a user's who is called so."""
+    """Return `message` marked as the author's.
+
+    The name alone is not enough, because a user may have it, too.
+    """
     mark = {**message.additional_kwargs, AGENT_MARK: author}
     return message.model_copy(update={"name": author, "additional_kwargs": mark})
 
 
 def find_author(message: BaseMessage) -> AgentName | None:
-    """Return which agent wrote a message; `None` for the user's. Built-in names need no mark."""
+    """Return the agent that wrote a message; `None` for the user. Built-in names need no mark."""
     name = message.name
     return name if name in AGENTS or message.additional_kwargs.get(AGENT_MARK, "") == name else None

@@ -1,4 +1,4 @@
-"""What a run carries along for its agents and tools: its records, its budget, its approvals."""
+"""The objects of a run that its agents and tools use: ledger, budget, approvals, evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from maniple.evidence import Evidence
     from maniple.store.protocols import ToolCallLedger
 
-KeepFile = Callable[[str, str, bytes], Awaitable["str | None"]]
+StoreFile = Callable[[str, str, bytes], Awaitable["str | None"]]
 """Stores (name, media type, content) and returns the artifact's id; None when the run may store no more."""
 
 
@@ -25,26 +25,26 @@ def _is_never_watched() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """The run that an agent works in. The default, as outside of our runs, records and forbids nothing.
+    """The run that an agent works in. The default, for calls outside of a run, records and forbids nothing.
 
-    It travels in `configurable[SCOPE_KEY]`; that is the only place where a run's own objects are found.
+    It is passed in `configurable[SCOPE_KEY]`, the only place where agents and tools find a run's objects.
     """
 
     run_id: str = ""
-    """The id that the ledger's records belong to. A resumed or recovered run has the same id."""
+    """The id of the run in the ledger. A resumed or recovered run has the same id."""
     ledger: ToolCallLedger | None = None
     meter: UsageMeter | None = None
     approval: frozenset[str] = frozenset()
     """Names of the tools that run only after the user has approved their exact arguments."""
     plan_edits: PendingPlanEdits | None = None
-    """The changes of the plan that the user asked for."""
+    """The changes of the plan that the user requests."""
     evidence: Evidence | None = None
-    """Where the run's tools record what they read (`maniple.tools.evidence`)."""
+    """The record of what the run's tools read (`maniple.tools.evidence`)."""
     thread_evidence: ThreadEvidence = field(default_factory=ThreadEvidence, compare=False)
-    """The evidence by thread, for runs that have none of their own (in a foreign graph)."""
+    """The evidence by thread, for calls without a run, as in a foreign graph."""
     is_watched: Callable[[], bool] = _is_never_watched
     """Whether a client follows the run right now."""
-    keep_file: KeepFile | None = None
+    store_file: StoreFile | None = None
     """Stores a file that the run made for its clients."""
 
     def evidence_of(self, thread_id: str) -> Evidence:
@@ -59,9 +59,10 @@ def run_scope() -> RunScope:
 
 
 def task_key() -> str:
-    """Return what names the current task of the graph, `node:uuid`; "" outside of a run.
+    """Return the key of the current task of the graph, `node:uuid`; "" outside of a run.
 
-    LangGraph derives it from the checkpoint that the task begins at: it is the same when the task is
-    executed again after an interrupt or a crash, and another one when its node is entered again.
+    LangGraph derives it from the checkpoint at which the task begins. It stays the same if the task is
+    executed
+    again after an interrupt or a crash. It differs if the node is entered again.
     """
     return str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]

@@ -1,4 +1,4 @@
-"""What a worker is handed, and what it hands back."""
+"""The task of a worker, its result, and their formats in prompts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What a member answered in an earlier step."""
+    """The answer of a member in an earlier step."""
 
     agent: str
     title: str
@@ -57,7 +57,7 @@ class ThreadHistory:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One step of the plan, with all that its worker may know."""
+    """One step of the plan, with everything that its worker may use."""
 
     request: str
     title: str
@@ -67,11 +67,11 @@ class Task:
     team: Sequence[str] = ()
     locale: str = ""
     caller: str = ""
-    """What the API's caller asks of the answer; only who writes the answer is told."""
-    said: Sequence[str] = ()
-    """What the user and earlier reports said on the thread, for the check of the report."""
+    """The system messages of the API's caller; only workers that write the answer get them."""
+    thread_texts: Sequence[str] = ()
+    """Texts of the user and earlier reports in the thread, for the check of the report."""
     files: Sequence[str] = ()
-    """What the user put into the workspace, a line each; only who works there is told."""
+    """Descriptions of the user's files in the workspace, one line each; only workers with files get them."""
 
     is_answer: bool = False
     """Whether the result of the step is the answer that the user reads."""
@@ -82,10 +82,13 @@ class Task:
     older_items: int = 0
     """How many items are not listed."""
     conversation: Sequence[BaseMessage] = ()
-    """What user and team said to each other, the request at its end; for one who answers alone."""
+    """The conversation of the user with the team, ending with the request.
+
+    For a worker that answers alone.
+    """
 
     def instruction(self) -> str:
-        """Return the step in words, and what the caller asks of it."""
+        """Return the prompt of the step, with the files and the caller's system messages."""
         lines = [f"Your step: {self.title}", self.description]
         if self.note:
             lines.append(f"Note: {self.note}")
@@ -99,43 +102,43 @@ ANSWER_LINE = (
     "user, complete in itself, in Markdown, and cite sources as `[3]`."
 )
 
-# Not the graph's context, which is the run's options: tools look there whether anybody may be asked.
+# Not LangGraph's context, which contains the run's options.
 _CURRENT: ContextVar[Task] = ContextVar("maniple_task")
 
 
 def set_current_task(task: Task) -> AbstractContextManager[None]:
-    """Make `task` the current one of everything that is done within."""
+    """Return a context in which `task` is the current task."""
     return set_in_context(_CURRENT, task)
 
 
 def current_task() -> Task:
-    """Return the task that the caller works on; raises `LookupError` outside of any."""
+    """Return the current task; raises `LookupError` outside of a step."""
     return _CURRENT.get()
 
 
 class Agent(Protocol):
-    """A worker: it gets one task and returns its answer as text.
+    """A worker: it takes one task and returns its answer as text.
 
-    Raises `ModelError` when its model fails. A `StepFailed` says that the step could not be done.
+    Raises `ModelError` if its model fails, and `StepFailed` if the step could not be done.
     """
 
     async def work(self, task: Task) -> str: ...
 
 
 class StepFailed(Exception):
-    """The worker could not do its step; the words say why."""
+    """The worker could not do its step; the message gives the reason."""
 
 
 def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:
-    """Return the caller's system messages as an addition to a prompt; nothing when there are none."""
+    """Return the caller's system messages as an addition to a prompt; "" if there are none."""
     if not caller.strip():
         return ""
-    # Whoever could write the closing mark would go on in our voice.
+    # A caller that writes the closing mark could continue as if it were the prompt.
     return "\n\n" + render("caller", text=truncate_middle(_MARK.sub("", caller.strip()), limit))
 
 
 def format_files(files: Sequence[str]) -> str:
-    """Return the user's files as an addition to a prompt; nothing when there are none."""
+    """Return the user's files as an addition to a prompt; "" if there are none."""
     return "\n\n" + render("files", files=files) if files else ""
 
 
@@ -145,7 +148,7 @@ def append_files(request: str, files: Sequence[str]) -> str:
 
 
 def truncate_middle(text: str, limit: int) -> str:
-    """Return `text` cut in its middle to about `limit` characters, saying so."""
+    """Return `text` cut in its middle to about `limit` characters, with a note in between."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -157,7 +160,7 @@ T = TypeVar("T")
 
 @contextmanager
 def set_in_context(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Give `variable` a value in everything that is done within."""
+    """Set `variable` to `value` in the body."""
     token = variable.set(value)
     try:
         yield

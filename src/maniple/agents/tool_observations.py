@@ -1,4 +1,4 @@
-"""What of a tool call and its result makes it the same as another one, whatever their wording."""
+"""Comparison of tool calls and results, independent of their wording, for the detection of repeated work."""
 
 import hashlib
 import json
@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from typing import Any
 
 _SENTENCE_CHARACTERS = 10
-_SAYING_CHARACTERS = 10
-"""A call that is longer than its sentence by more than this does more than to say it."""
+_ECHO_MARGIN_CHARACTERS = 10
+"""A call whose argument exceeds its result by more than this does more than to print it."""
 _LOOKED_THROUGH_CHARACTERS = 50_000
 _PROGRAM = frozenset({"code", "cmd", "command", "script"})
-"""Arguments that hold a program."""
+"""Names of arguments that contain a program."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^'\"\n]{0,200}$", re.M)
-"""ls  # look once more"""
+"""For example: `ls  # look once more`"""
 _ANCHOR = re.compile(r"\A(https?://[^\s#]+)#(?![/!])\S*\Z", re.I)
-"""https://a.test/x#part-2; what begins with a slash or an exclamation mark is a page of its own."""
+"""For example: https://a.test/x#part-2. A fragment that begins with `/` or `!` is a page of its own."""
 _WAITING_TOOL = re.compile(r"\b(?:sleep|wait|poll|status|progress)\b")
-"""job_status"""
+"""For example: `job_status`"""
 _WAITING_ARGUMENT = re.compile(r"(?<![a-z])(?:sleep|wait)(?![a-z])")
-"""sleep 20; cat state"""
+"""For example: `sleep 20; cat state`"""
 _WAITING_RESULT = re.compile(
     r"\b(?:pending|queued|in[ _-]progress|running|processing|loading|not (?:yet )?ready|waiting)\b", re.I
 )
-"""build 42: in progress"""
+"""For example: `build 42: in progress`"""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedCall:
-    """A tool call, and the text that came of it.
+    """A tool call and the text of its result.
 
-    `only_reads` is what the tool, or its server, says of itself; without its word, names are judged by.
+    `only_reads` is declared by the tool or its server. Without it, `acts` guesses by names.
     """
 
     name: str
@@ -42,36 +42,37 @@ class ObservedCall:
 
     @property
     def call(self) -> str:
-        """What this call has in common with those that ask for the same."""
-        return f"{self.name} {json.dumps(_plain(self.arguments), sort_keys=True, default=str)}"
+        """The normalised call, which is equal for calls with the same meaning."""
+        return f"{self.name} {json.dumps(_normalize(self.arguments), sort_keys=True, default=str)}"
 
     @property
     def failed(self) -> bool:
-        """Whether it failed, be it as a call or as a program."""
+        """Whether the call failed or its program did."""
         return self.is_error or is_program_failure(self.result)
 
     @property
     def acts(self) -> bool:
-        """Whether it changes something, as far as can be told."""
+        """Whether the call probably changes something."""
         return not self.only_reads and is_change(self.name, self.arguments)
 
     @property
     def is_blind(self) -> bool:
-        """Whether it acts and does not tell what came of it: the same call may be the next one of many."""
+        """Whether it acts and its result is a mere acknowledgement, so that repeating it may be progress."""
         return self.acts and not self.failed and is_acknowledgement(self.name, self.result)
 
-    def found(self) -> frozenset[str]:
-        """Return what the result says, a digest for each thing that counts by itself.
+    def digest_result(self) -> frozenset[str]:
+        """Return digests of the result's contents, which are equal for results with the same meaning.
 
-        Of a list of hits these are the addresses; of code that raised, what it raised; of a sentence that the
-        call was given and that comes back, none; else it is one text.
-        Times and ids that each call has anew do not count, nor do the numbers of a refusal, nor what a
-        failure repeats of the arguments.
-        Longer ones than any that a conversation holds, such as pictures, are compared as they are.
+        A list of hits has a digest for each address. A failed program has one of its exception. A sentence
+        that
+        only repeats an argument has none. Any other text has one.
+        Times and ids that differ in each call are ignored. So are numbers in a refusal, and arguments that a
+        failure repeats.
+        Results longer than `_LOOKED_THROUGH_CHARACTERS`, such as pictures, are compared unchanged.
         """
         if len(self.result) > _LOOKED_THROUGH_CHARACTERS:
             return frozenset({_digest(self.result)})
-        if self._only_repeats():
+        if self._is_echo():
             return frozenset()
         if addresses := _addresses(self.result):
             return frozenset(map(_digest, addresses))
@@ -79,14 +80,14 @@ class ObservedCall:
         if self.failed:
             text = mask_arguments(extract_failure(text), self.arguments)
         text = mask_volatile(text)
-        return frozenset({_digest(text if self.waits() else mask_counts(text))})
+        return frozenset({_digest(text if self.is_polling() else mask_counts(text))})
 
-    def could_be_known(self) -> bool:
-        """Say whether a result that was seen before teaches nothing, although the call is a new one.
+    def may_repeat_results(self) -> bool:
+        """Return whether a known result means no progress, although the call is new.
 
-        The words with which a tool confirms that it did something are always the same.
+        The acknowledgement of an action is always the same and therefore does not count as repetition.
         """
-        if self.failed or self._only_repeats():
+        if self.failed or self._is_echo():
             return True
         if self.acts or (not self.only_reads and is_acknowledgement(self.name, self.result)):
             return False
@@ -95,43 +96,45 @@ class ObservedCall:
         return True
 
     def gist(self) -> str:
-        """Return what a short result says beside the words of the call, if that could say nothing; else "".
+        """Return the gist of a short result without the words of the arguments; "" if it is informative.
 
-        Whatever its language: who is told the same whatever the arguments may be none the wiser.
+        It works in any language: an agent that gets the same gist for all arguments may have learned nothing.
         """
         if _addresses(self.result):
             return ""
-        told = is_refusal(self.result) if self.acts else not is_acknowledgement(self.name, self.result)
-        return extract_gist(self.result, self.arguments) if told else ""
+        is_uninformative = (
+            is_refusal(self.result) if self.acts else not is_acknowledgement(self.name, self.result)
+        )
+        return extract_gist(self.result, self.arguments) if is_uninformative else ""
 
-    def _only_repeats(self) -> bool:
-        """Say whether the call did no more than say a sentence, as `echo` does."""
+    def _is_echo(self) -> bool:
+        """Return whether the result only repeats the argument, as `echo` does."""
         text, given = self.result.strip(), [value for value in self.arguments.values() if value is not None]
         if len(given) != 1 or not isinstance(given[0], str):
             return False
         is_sentence = len(text) >= _SENTENCE_CHARACTERS and " " in text
-        return is_sentence and text in given[0] and len(given[0]) <= len(text) + _SAYING_CHARACTERS
+        return is_sentence and text in given[0] and len(given[0]) <= len(text) + _ECHO_MARGIN_CHARACTERS
 
-    def waits(self) -> bool:
-        """Say whether it looks after something that takes its time."""
+    def is_polling(self) -> bool:
+        """Return whether the call waits for something or polls it."""
         if _WAITING_TOOL.search(split_words(self.name)):
             return True
         if len(self.result) <= SHORT_CHARACTERS and _WAITING_RESULT.search(self.result):
             return True
-        said = " ".join(value for value in self.arguments.values() if isinstance(value, str))
-        return _WAITING_ARGUMENT.search(said.casefold()) is not None
+        arguments = " ".join(value for value in self.arguments.values() if isinstance(value, str))
+        return _WAITING_ARGUMENT.search(arguments.casefold()) is not None
 
 
-def _plain(value: Any) -> Any:
-    """Return arguments without what makes no difference.
+def _normalize(value: Any) -> Any:
+    """Return arguments without differences that do not matter.
 
-    That is: blanks, case, empty ones, kinds of numbers, comments of programs, which part of a page is named.
+    These are: blanks, case, empty values, int or float, comments in programs, and the fragments of URLs.
     """
     if isinstance(value, Mapping):
-        plain = {str(name): _plain(_without_comments(str(name), one)) for name, one in value.items()}
-        return {name: one for name, one in plain.items() if one not in ("", None, [], {})}
+        normalized = {str(name): _normalize(_without_comments(str(name), one)) for name, one in value.items()}
+        return {name: one for name, one in normalized.items() if one not in ("", None, [], {})}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_normalize(one) for one in value]
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int | float):
@@ -160,13 +163,13 @@ def _digest(text: str) -> str:
 
 
 SHORT_CHARACTERS = 80
-"""From here on, the same result of two different calls is no coincidence."""
+"""Results of at least this length are unlikely to be equal by coincidence."""
 _ACKNOWLEDGED_CHARACTERS = 200
 _FEW = 2
-"""So many times and ids in a result are those of the call; more of them are what it found."""
+"""A result with at most this many times and ids has those of the call. More of them are its content."""
 _ECHOED_CHARACTERS = 3
 _NAMED_CHARACTERS = 500
-"""Arguments of more than this are a program or a text, whose words say nothing of the result."""
+"""Longer arguments are programs or texts, whose words are not compared with the result."""
 
 _VOLATILE = re.compile(
     "|".join(
@@ -190,9 +193,9 @@ _VOLATILE = re.compile(
     re.I,
 )
 _RAISED = re.compile(r"^[\w.]{1,100}(?:Error|Exception|Exit|Interrupt)\b.*", re.M)
-"""KeyError: 'x', as the last line of a traceback."""
+"""For example `KeyError: 'x'`, the last line of a traceback."""
 _CODE_FAILED = re.compile(r"\[exit code [1-9]|\[timeout: stopped after")
-"""[exit code 127]"""
+"""For example: `[exit code 127]`"""
 _EMPTY = re.compile(
     r"\W*|null|none"  # [], {}, ""
     # No results. No matching documents were found
@@ -202,10 +205,10 @@ _EMPTY = re.compile(
     re.I | re.S,
 )
 _ANSWER = re.compile(r"\W*(?:true|false|yes|no|-?\d[\d.,]*)\W*", re.I)
-"""False, 4: small answers, of which many questions have the same."""
+"""For example `False` or `4`: short answers that many different calls return."""
 _NO_REFUSAL = re.compile(
     r"[\"']?errors?[\"']?\s?[:=]\s?(?:null|none|false|0|\"\"|\[\]|\{\})"  # {"error": null}
-    r"|\[no output[^\]]{0,60}\]",  # what a program without a word is told by
+    r"|\[no output[^\]]{0,60}\]",  # the sandbox's note for a program without output
     re.I,
 )
 _REFUSES = re.compile(
@@ -215,80 +218,80 @@ _REFUSES = re.compile(
     re.I,
 )
 _SUCCEEDED = re.compile(r"\b(?:ok|done|success\w*|sent|saved|wrote|written)\b", re.I)
-"""{"status": "success"}, Sent."""
+"""For example `{"status": "success"}` or `Sent.`"""
 _ACTS = re.compile(
     r"\b(?:accept|add|append|apply|approve|archive|assign|bash|book|cancel|click|close|comment|commit|complete"
     r"|copy|create|delete|disable|drag|edit|enable|exec\w*|fill|import|insert|install|invite|make|mark|merge"
     r"|mkdir|move|mv|patch|pay|post|press|publish|push|put|python|register|remove|rename|reply|restore|rm|run"
     r"|save|schedule|send|set|share|shell|store|submit|subscribe|tag|tap|type|update|upload|upsert|write)\b"
 )
-"""createIssue, mail__archive_message, and `insert into …` as an argument."""
+"""For example `createIssue`, `mail__archive_message`, or the argument `insert into …`."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
-"""Where words of a name meet: create|Issue, git__log."""
+"""The borders of words in a name: create|Issue, git|__|log."""
 _COUNT = re.compile(r"(?<![\w.])(?<!\w:)(?<!line )\d[\d.,]*", re.I)
-"""attempt 7 failed; but not a.c:7, line 7 or page7, which are places."""
-_COURSE = re.compile(r"\d ?%|\d ?(?:of|/) ?\d|\b(?:left|remaining)\b", re.I)
-"""3 of 40 are missing: the numbers say how far it is."""
+"""For example "attempt 7 failed"; but not a.c:7, line 7 or page7, which are locations."""
+_PROGRESS = re.compile(r"\d ?%|\d ?(?:of|/) ?\d|\b(?:left|remaining)\b", re.I)
+"""For example "3 of 40 are missing": here the numbers show progress."""
 _WORD = re.compile(r"\w+")
 
 
 def split_words(name: str) -> str:
-    """Return the words of a tool's name, small and with blanks between them."""
+    """Return the words of a tool's name in lower case, separated by blanks."""
     return " ".join(_HUMP.split(name)).casefold()
 
 
 def is_change(name: str, arguments: Mapping[str, Any]) -> bool:
-    """Say whether a call does something, by the name of its tool or the first word of what it is given."""
+    """Return whether a call changes something, by the name of its tool or the first word of an argument."""
     if _ACTS.search(split_words(name)):
         return True
     return any(_ACTS.match(one[:20].casefold()) for one in arguments.values() if isinstance(one, str))
 
 
 def is_program_failure(text: str) -> bool:
-    """Say whether a program's result tells of its failure."""
+    """Return whether a program's result reports a failure."""
     return _CODE_FAILED.search(text) is not None
 
 
 def is_empty_result(text: str) -> bool:
-    """Say whether a result says that there is none."""
+    """Return whether a result states that nothing was found."""
     return _EMPTY.fullmatch(text) is not None
 
 
 def is_refusal(text: str) -> bool:
-    """Say whether a short result says that something was not done or is not there."""
+    """Return whether a short result states that something was not done or does not exist."""
     return len(text) <= _ACKNOWLEDGED_CHARACTERS and _REFUSES.search(_NO_REFUSAL.sub("", text)) is not None
 
 
 def is_acknowledgement(name: str, text: str) -> bool:
-    """Say whether a result only tells that the tool did what it is for: `Clicked #next` of `click`."""
+    """Return whether a result only confirms the tool's action, such as `Clicked #next` for `click`."""
     if len(text) > _ACKNOWLEDGED_CHARACTERS or is_refusal(text):
         return False
-    said = text.casefold()
+    lowered = text.casefold()
     done = (word.removesuffix("e") + "ed" for word in split_words(name).split() if len(word) > 2)
-    return _SUCCEEDED.search(said) is not None or any(re.search(rf"\b{one}\b", said) for one in done)
+    return _SUCCEEDED.search(lowered) is not None or any(re.search(rf"\b{one}\b", lowered) for one in done)
 
 
 def extract_failure(text: str) -> str:
-    """Return what a failure says that is its own: of a traceback, what was raised."""
+    """Return the specific part of a failure: the last exception of a traceback, else the whole text."""
     raised = _RAISED.findall(text)
     return raised[-1] if raised else text
 
 
 def mask_volatile(text: str) -> str:
-    """Return a text without the times and ids that each call has anew."""
-    places = _VOLATILE.findall(text)
-    stays = _VOLATILE.sub("·", text) if len(places) <= _FEW else text
-    # Who asks for the time gets nothing else.
-    return " ".join((stays if re.search(r"\w", stays) else text).split())
+    """Return a text without times and ids that differ in each call."""
+    found = _VOLATILE.findall(text)
+    masked = _VOLATILE.sub("·", text) if len(found) <= _FEW else text
+    # Unmasked if nothing else is left, as for a tool that returns the time.
+    return " ".join((masked if re.search(r"\w", masked) else text).split())
 
 
 def mask_counts(text: str) -> str:
-    """Return a short refusal without its numbers, but for those that say how far it is."""
-    return text if _COURSE.search(text) or not is_refusal(text) else _COUNT.sub("·", text)
+    """Return a short refusal without its numbers, unless they show progress."""
+    return text if _PROGRESS.search(text) or not is_refusal(text) else _COUNT.sub("·", text)
 
 
 def mask_arguments(text: str, arguments: Mapping[str, Any]) -> str:
-    """Return a failure without the arguments that it names: another name that is not there is no news."""
+    """Return a failure without the arguments that it repeats: another missing name is nothing new."""
     for value in arguments.values():
         given = str(value)
         if _ECHOED_CHARACTERS <= len(given) <= len(text):
@@ -297,14 +300,14 @@ def mask_arguments(text: str, arguments: Mapping[str, Any]) -> str:
 
 
 def extract_gist(text: str, arguments: Mapping[str, Any]) -> str:
-    """Return what a short result says, "" of longer and of small ones.
+    """Return the gist of a short result; "" for long results and for answers such as `False`.
 
-    Of a refusal the words of the arguments do not count: that another one is not there is no news.
+    In a refusal, words of the arguments are masked: another missing name is nothing new.
     """
     if len(text) > SHORT_CHARACTERS or _ANSWER.fullmatch(text):
         return ""
     if not is_refusal(text):
         return mask_volatile(text)
-    said = " ".join(map(str, arguments.values())) if arguments else ""
-    given = set(_WORD.findall(said.casefold())) if len(said) <= _NAMED_CHARACTERS else set()
+    joined = " ".join(map(str, arguments.values())) if arguments else ""
+    given = set(_WORD.findall(joined.casefold())) if len(joined) <= _NAMED_CHARACTERS else set()
     return _WORD.sub(lambda word: "·" if word[0].casefold() in given else word[0], mask_volatile(text))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from maniple.agents import Agent, ReactAgent
 from maniple.agents.middleware.tool_availability import DynamicTools
-from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, server_pictures
+from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, server_picture_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, open_all
 from maniple.capabilities.services import McpConnections
@@ -79,7 +79,7 @@ class McpCapability(Capability):
 
 
 def _pictures(read: ReadPicture, workers: Collection[Worker], worker: WorkerContext) -> list[Middleware]:
-    return [ResultPictures(server_pictures(read))] if worker.name in workers else []
+    return [ResultPictures(server_picture_source(read))] if worker.name in workers else []
 
 
 def _enabled(settings: Settings) -> dict[str, McpServerSettings]:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import ClassVar
 
-from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, page_pictures
+from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, page_picture_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.browser import Browser
 from maniple.capabilities.base import Capability, CapabilityContext
@@ -62,4 +62,4 @@ def rendering(browser: Browser) -> PageRenderer:
 
 
 def _shown_pictures(read: ReadPicture, worker: WorkerContext) -> list[Middleware]:
-    return [ResultPictures(page_pictures(read))] if worker.name == "researcher" else []
+    return [ResultPictures(page_picture_source(read))] if worker.name == "researcher" else []

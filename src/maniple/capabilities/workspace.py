@@ -7,7 +7,7 @@ from typing import ClassVar
 from langchain_core.tools import BaseTool
 
 from maniple.agents.middleware.tool_availability import HiddenTools
-from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, drawn_figures
+from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, figure_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable
 from maniple.capabilities.services import UploadedFiles
@@ -121,7 +121,7 @@ def network_sentence(settings: Settings) -> str:
 
 
 def _shown_figures(read: ReadPicture, worker: WorkerContext) -> list[Middleware]:
-    return [ResultPictures(drawn_figures(read))] if worker.has_tool("python_repl_tool") else []
+    return [ResultPictures(figure_source(read))] if worker.has_tool("python_repl_tool") else []
 
 
 def _file_filters(workspaces: Workspaces, names: set[str], worker: WorkerContext) -> list[Middleware]:

@@ -13,7 +13,7 @@ _METHODS = ("/chat/completions", "/completions")
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine can reach `host`: localhost, 127.0.0.0/8 or ::1."""
+    """Return whether only this machine can reach `host`: localhost, 127.0.0.0/8 or ::1."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

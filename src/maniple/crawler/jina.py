@@ -29,7 +29,7 @@ class JinaReader:
         self._tls: ssl.SSLContext | None = None
 
     async def takes(self, url: str) -> bool:
-        """Say whether `url` may be told to the service: every address of its host is public."""
+        """Return whether `url` may be told to the service: every address of its host is public."""
         parts = require_web_address(url)
         try:
             await self._public.resolve(parts.host, parts.port or (443 if parts.scheme == "https" else 80))

@@ -11,7 +11,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
-from maniple.errors import ManipleError, failure_words
+from maniple.errors import ManipleError, describe_error
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
 from maniple.events.model import (
@@ -280,7 +280,7 @@ def _step_view(step: Mapping[str, Any]) -> PlanStepView:
 
 def _failed(error: Exception, agent: str | None) -> ErrorOccurred:
     known = isinstance(error, ManipleError)
-    message = str(error) if known else f"Something went wrong inside maniple ({failure_words(error)})."
+    message = str(error) if known else f"Something went wrong inside maniple ({describe_error(error)})."
     code = error.code if known else "internal"
     return ErrorOccurred(code=code, message=message, agent_name=agent, retryable=known and error.retryable)
 
@@ -294,7 +294,7 @@ def _failure(tool: str, data: Mapping[str, Any]) -> str:
 
         # The message that LangGraph gives to the model.
         return whole(ToolInvocationError(tool, error, data.get("input") or {}, error.errors()).message)
-    return whole(failure_words(error)) if error else "The tool failed."
+    return whole(describe_error(error)) if error else "The tool failed."
 
 
 def _agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -10,7 +10,7 @@ FAILURES_IN_A_ROW = 3
 
 
 def is_due(progress: Progress, step_retries: int, most: int) -> bool:
-    """Say whether the rest is to be planned anew: for the first `most` times that the plan does not work.
+    """Return whether the rest is to be planned anew: for the first `most` times that the plan does not work.
 
     It does not when a step has failed so often that it is not tried again, or tries fail in a row. Where the
     report alone is left undone, no other plan helps.

@@ -26,7 +26,7 @@ def wrapped_up(progress: Progress, reason: str, *, gives_up: bool = False) -> Pr
         # After a restart the meter has forgotten what the plan still says.
         gives_up = gives_up or is_open or (step.status == "skipped" and step.reason.startswith(_NOT_BEGUN))
     if gives_up:
-        current_meter().give_up(reason)
+        current_meter().mark_exhausted(reason)
     return progress.skipped_to_report(_NOT_BEGUN + reason)
 
 

@@ -152,7 +152,7 @@ class Progress(BaseModel):
         return tuple(one for one in earlier if one.id in step.needs)
 
     def given_up(self, step: TrackedStep) -> bool:
-        """Say whether the run has gone on without `step`: nothing after it is still to be begun."""
+        """Return whether the run has gone on without `step`: nothing after it is still to be begun."""
         later = self.steps[self.steps.index(step) + 1 :]
         return step.settled or (bool(later) and all(other.status not in TO_BEGIN for other in later))
 

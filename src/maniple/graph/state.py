@@ -84,7 +84,7 @@ class RunOptions:
 
 
 def is_users(message: BaseMessage) -> bool:
-    """Say whether the user wrote the message; what agents tell each other may be a human's by its type."""
+    """Return whether the user wrote the message; what agents tell each other may be a human's by its type."""
     return isinstance(message, HumanMessage) and find_author(message) is None
 
 

@@ -61,7 +61,7 @@ class ShapeError(ValueError):
 
 
 def broke_off(error: BaseException) -> bool:
-    """Say whether asking again is right here.
+    """Return whether asking again is right here.
 
     The SDK has already retried what failed before the first word (429, 5xx, timeouts, honouring
     Retry-After); what remains is an answer that broke off or was garbled half-way.
@@ -132,7 +132,7 @@ def read_json(text: str) -> Any:
 
 
 def has_images(message: BaseMessage) -> bool:
-    """Say whether a message carries a picture."""
+    """Return whether a message carries a picture."""
     return isinstance(message.content, list) and any(_is_image(part) for part in message.content)
 
 

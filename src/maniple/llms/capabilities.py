@@ -69,7 +69,7 @@ class Capabilities:
     on_learned: Callable[[Mapping[Feature, bool]], None] | None = None
 
     def has(self, feature: Feature) -> bool:
-        """Say whether to use `feature`: set by hand, else learned, else the usual case."""
+        """Return whether to use `feature`: set by hand, else learned, else the usual case."""
         return self.fixed.get(feature, self.known.get(feature, _UNTIL_KNOWN[feature]))
 
     @property

@@ -208,7 +208,7 @@ def wait_seconds(error: openai.APIStatusError, attempt: int) -> float | None:
 
 
 def is_overflow(error: BaseException) -> bool:
-    """Say whether `error`, or what it was raised from, means that the prompt does not fit the window."""
+    """Return whether `error`, or what it was raised from, means that the prompt does not fit the window."""
     for one in _causes(error):
         if isinstance(one, ContextOverflowError):
             return True

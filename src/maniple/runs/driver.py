@@ -142,7 +142,7 @@ class RunDriver:
                 active.plan_edits,
                 RedactedEvidence(self.store.evidence(record.run_id), self.rules.redactor),
                 is_watched=lambda: active.log.is_followed,
-                keep_file=ArtifactSaver(self.store, record),
+                store_file=ArtifactSaver(self.store, record),
             ),
             callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from langchain_core.messages import HumanMessage
 
-from maniple.errors import ManipleError, StoreError, failure_words
+from maniple.errors import ManipleError, StoreError, describe_error
 from maniple.events import StreamState, load_run_view
 from maniple.runs.engine_config import EngineConfig
 from maniple.runs.request import RunRequest
@@ -122,7 +122,7 @@ async def recover_or_fail(engine: RecoveryEngine, store: Store, left: RunRecord)
         _LOG.exception("An orphaned run cannot be recovered.")
         record = await store.runs.get(left.run_id)
         if record is not None and record.process in (left.process, store.process):
-            words = f"The run could not go on after the program had stopped: {failure_words(error)}"
+            words = f"The run could not go on after the program had stopped: {describe_error(error)}"
             await _fail(engine, store, record, RunUnrecoverable(words))
 
 
@@ -137,7 +137,7 @@ async def _fail(engine: RecoveryEngine, store: Store, record: RunRecord, why: Ru
     except Exception as error:
         if isinstance(error, StoreError) and error.retryable:
             raise
-        _LOG.warning("The stream of the run cannot be closed: %s", failure_words(error))
+        _LOG.warning("The stream of the run cannot be closed: %s", describe_error(error))
         await store.runs.change(
             record.run_id, status="failed", ended_at=time.time(), error_code=why.code, error=str(why)
         )
@@ -155,7 +155,7 @@ async def watch_orphaned_runs(
             try:
                 await recover_orphaned_runs(engine, store, kind)
             except Exception as error:  # noqa: BLE001 - the next round tries again
-                _LOG.warning("Orphaned runs could not be listed: %s", failure_words(error))
+                _LOG.warning("Orphaned runs could not be listed: %s", describe_error(error))
 
     task = asyncio.create_task(watch(), name="watch orphaned runs")
     try:

@@ -236,7 +236,7 @@ class QuotaRegistry:
 
 def _used_amount(meter: UsageMeter, limit: str) -> float:
     # Called for every working run at every model call: only seconds need the clock.
-    return usage_of(meter.used if limit == "seconds" else meter.counted, limit)
+    return usage_of(meter.used if limit == "seconds" else meter.usage_without_time, limit)
 
 
 def _daily_budget(limits: KeyLimits) -> Budget:

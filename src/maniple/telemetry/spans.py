@@ -17,7 +17,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langgraph.errors import GraphBubbleUp
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from maniple.errors import failure_words
+from maniple.errors import describe_error
 from maniple.redaction import Redactor
 from maniple.types import AGENT_MARK
 
@@ -155,7 +155,7 @@ class RunSpanHandler(BaseCallbackHandler):
         elif span and isinstance(error, GraphBubbleUp):
             span.set_attribute("maniple.interrupted", True)
         elif span:
-            self._error(span, type(error).__name__, failure_words(error))
+            self._error(span, type(error).__name__, describe_error(error))
         self._end(run_id)
 
     def _error(self, span: Span, kind: str, words: str) -> None:

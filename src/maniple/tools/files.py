@@ -277,15 +277,15 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class StoredResults:
-    """Those of the current thread; what `redactor` masks is not in them."""
+    """Stores full tool results as files of the current thread, with secrets masked by `redactor`."""
 
     workspaces: Workspaces
     redactor: Redactor = field(default_factory=Redactor)
 
-    async def keep(self, tool_name: str, text: str) -> str:
-        """Keep a text under the name of its tool and return its path; the same text has one file.
+    async def save(self, tool_name: str, text: str) -> str:
+        """Store a text in a file named after its tool and return the path; equal texts share a file.
 
-        Raises `FileError` when there is no room for it.
+        Raises `FileError` if the workspace has no room for it.
         """
         content = await asyncio.to_thread(self._content, text)
         digest = hashlib.blake2s(content, digest_size=4).hexdigest()
@@ -294,18 +294,18 @@ class StoredResults:
         await asyncio.to_thread(place.write, path, content)
         return path
 
-    async def place(self, tool_name: str, text: str) -> str:
-        """Keep a text; say where it is, or why it is nowhere."""
+    async def describe_location(self, tool_name: str, text: str) -> str:
+        """Store a text; return a phrase that names its file, or the reason why it could not be stored."""
         try:
-            return f"the whole is the file {await self.keep(tool_name, text)}"
+            return f"the whole is the file {await self.save(tool_name, text)}"
         except FileError as error:
             return f"they are not kept: {error}"
 
     def _content(self, text: str) -> bytes:
         return self.redactor.text(text).encode(errors="replace")
 
-    async def are_there(self) -> bool:
-        """Say whether anything was kept."""
+    async def has_any(self) -> bool:
+        """Return whether any result is stored for the current thread."""
         place = self.workspaces.locate(thread_key())
         return bool(await asyncio.to_thread(place.files, 1, FOLDER))
 

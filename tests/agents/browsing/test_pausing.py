@@ -66,11 +66,11 @@ async def life(
     book: Book | None = None,
     told_to: Told | None = None,
     *,
-    keep_file: Any = None,
+    store_file: Any = None,
     **options: Any,
 ):
     """The team in one process, over the database and the records of the lives before."""
-    scope = {SCOPE_KEY: RunScope(run_id="r", ledger=book, keep_file=keep_file)} if book else {}
+    scope = {SCOPE_KEY: RunScope(run_id="r", ledger=book, store_file=store_file)} if book else {}
     config = {
         "configurable": {"thread_id": "t", **scope},
         "recursion_limit": RECURSION_LIMIT,
@@ -174,7 +174,7 @@ FILMED = {"recording": "always"}
 
 async def test_a_pause_keeps_the_recording_so_far_and_the_rest_becomes_another(tmp_path):
     kept, shop, script = Kept(), Shop(picture=picture()), asking(use("click_element", index=0), done())
-    async with life(tmp_path, script, shop, Book(), keep_file=kept, browsing=FILMED) as (_, go):
+    async with life(tmp_path, script, shop, Book(), store_file=kept, browsing=FILMED) as (_, go):
         (question,) = await go(BEGIN)
         assert kept.frames == [1]
         await go(Command(resume={question.id: "4711"}))
@@ -184,7 +184,7 @@ async def test_a_pause_keeps_the_recording_so_far_and_the_rest_becomes_another(t
 async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture(), hangs_at="click_element")
     script = told(use("go_to_url", url=HOME), use("click_element", index=0))
-    async with life(tmp_path, script, shop, Book(), told_to, keep_file=kept, browsing=FILMED) as (_, go):
+    async with life(tmp_path, script, shop, Book(), told_to, store_file=kept, browsing=FILMED) as (_, go):
         task = asyncio.create_task(go(BEGIN))
         async with asyncio.timeout(60):
             await shop.stuck.wait()
@@ -199,7 +199,7 @@ async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
 async def test_a_call_that_its_model_fails_keeps_its_recording(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture())
     script = told(use("go_to_url", url=HOME), use("click_element", index=0), {"status": 400})
-    async with life(tmp_path, script, shop, Book(), told_to, keep_file=kept, browsing=FILMED) as (_, go):
+    async with life(tmp_path, script, shop, Book(), told_to, store_file=kept, browsing=FILMED) as (_, go):
         with pytest.raises(ModelError):
             await go(BEGIN)
     assert kept.frames == [1]

@@ -96,7 +96,7 @@ async def test_a_recording_that_would_be_too_long_is_made_smaller(monkeypatch: p
 
 async def test_the_loop_is_free_meanwhile_and_a_cancelled_recording_ends(monkeypatch: pytest.MonkeyPatch):
     begun, goes_on, ended, seen = threading.Event(), threading.Event(), threading.Event(), []
-    fit, make = recording._open_picture, recording._gif
+    fit, make = recording._open_picture, recording._render
 
     def slow(screenshot: bytes, width: int):
         seen.append(screenshot)
@@ -111,7 +111,7 @@ async def test_the_loop_is_free_meanwhile_and_a_cancelled_recording_ends(monkeyp
             ended.set()
 
     monkeypatch.setattr(recording, "_open_picture", slow)
-    monkeypatch.setattr(recording, "_gif", watched)
+    monkeypatch.setattr(recording, "_render", watched)
     task = asyncio.create_task(
         render_gif([RecordingFrame(picture((80, 50)), str(number)) for number in range(50)])
     )

@@ -29,7 +29,7 @@ from maniple.tools.thread_browser import ThreadBrowser
 
 @dataclass(frozen=True, slots=True)
 class BrowsingResources:
-    """What the agents that work in the browser need."""
+    """The dependencies of the agents that work in the browser."""
 
     browser: ThreadBrowser
     settings: BrowsingSettings = field(default_factory=BrowsingSettings)
@@ -47,7 +47,7 @@ def build_loop(
 ) -> BrowsingLoop:
     """Build the loop for the mode and the strategy in the settings.
 
-    `middleware` wraps each tool call.
+    `middleware` is put around each tool call.
     """
     browser, settings = browsing.browser, browsing.settings
     policy, questions = policy_of(settings), inquiry_tools(max_questions)
@@ -62,14 +62,14 @@ def build_loop(
             BrowsingLimits(settings.max_iterations, settings.max_failures),
             TraceMiddleware(),
             PageViewMiddleware(browser, policy, settings.vision),
-            # Inside the view: it asks again about the same page.
+            # Inside the view, so that it asks again about the same page.
             ConclusionCheck(),
             *([TreeOfThoughts()] if settings.strategy == "tot" else []),
         ],
         text_tools=JsonStepAnswers(),
         around_calls=[*middleware, ReaderMiddleware(model), StaleActionGuard()],
     )
-    # One more than the loop's own limit, which counts over all phases and reports the reason.
+    # One above `BrowsingLimits`, which counts over all phases and reports the reason.
     limits = StepLimits(settings.max_iterations + 1, tool_seconds=tool_seconds)
     agent = build_react_graph("browsing", model, tools, limits=limits, additions=additions)
     planner = PhasePlanner(model, policy.max_phases)

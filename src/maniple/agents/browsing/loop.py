@@ -1,6 +1,8 @@
-"""A call of the browser: a plan of phases, and for each phase a loop of thinking, acting and observing.
+"""The agent that works in the browser: a plan of phases, and for each phase a loop of thinking, acting and
+observing.
 
-The plan is a graph inside the calling graph: plan, results and questions outlive a pause and a crash.
+It is a subgraph of the calling graph, so that LangGraph stores its plan, results and questions across a pause
+and a crash.
 """
 
 import asyncio
@@ -51,7 +53,7 @@ _RESULT_CHARACTERS = 2_000
 _LONG_CHARACTERS = 600
 """A task of more characters is complex."""
 _MIN_COMPLEX_PIECES = 3
-"""A task of so many pieces of work is complex."""
+"""A task with at least this many pieces of work is complex."""
 _SHORT_FORM = re.compile(
     r"\b(?:(?:[^\W\d_]\.){2,}|(?:dr|mrs?|ms|prof|st|nr|vs|etc|approx|incl|bzw|usw|mme|sr|sra)\.)", re.I
 )
@@ -129,21 +131,24 @@ class PhasePlanner:
         self._max_phases = max_phases
 
     async def plan(self, task: str) -> list[Phase]:
-        """Return the phases of a task; a simple task is one phase, as is one that the model did not plan."""
-        whole = [Phase(task)]
+        """Return the phases of a task.
+
+        A simple task is one phase. So is a task for which the model returns no valid plan.
+        """
+        unplanned = [Phase(task)]
         if self._max_phases < 2 or not is_complex(task):
-            return whole
+            return unplanned
         return (
             await self._request_phases(
                 [SystemMessage(_PLAN_PROMPT.format(most=self._max_phases)), HumanMessage(task)]
             )
-            or whole
+            or unplanned
         )
 
     async def adapt(self, task: str, phases: Sequence[Phase]) -> list[Phase]:
-        """Return the completed phases and new ones after a failure; [] if the model gave none."""
+        """Return the completed phases and new ones after a failure; [] if the model returns no valid plan."""
         done = [one for one in phases if one.status == "completed"]
-        listed = "\n".join(_line(number, one) for number, one in enumerate(phases, 1))
+        listed = "\n".join(_format_phase(number, one) for number, one in enumerate(phases, 1))
         messages: list[BaseMessage] = [
             SystemMessage(_PLAN_PROMPT.format(most=self._max_phases)),
             HumanMessage(
@@ -167,7 +172,7 @@ class PhasePlanner:
         return [Phase(goal) for goal in goals[: self._max_phases]]
 
 
-def _line(number: int, phase: Phase) -> str:
+def _format_phase(number: int, phase: Phase) -> str:
     result = f"\n{fence_untrusted(truncate_middle(phase.result, _RESULT_CHARACTERS))}" if phase.result else ""
     return f"{number}. [{phase.status}] {phase.goal}{result}"
 
@@ -176,7 +181,7 @@ RECURSION_LIMIT = 10_000
 """LangGraph's limit; the loop has limits of its own."""
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 _CURRENT_PHASES: ContextVar[list[Phase]] = ContextVar("maniple_browser_phases")
-"""The current plan, for a call that ends in the middle."""
+"""The phases of the running call, which `browse` reports if the call times out."""
 
 
 class _State(TypedDict):
@@ -191,7 +196,10 @@ class _State(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class BrowsingResult:
-    """The result of a call: the answer, or `STEP FAILED:` with the reason, and the path of its recording."""
+    """The result of a call:
+
+    The answer, or `STEP FAILED:` with the reason, and the URL path of its recording.
+    """
 
     text: str
     recording: str | None = None
@@ -248,11 +256,11 @@ class BrowsingLoop:
                 if not limit.expired():
                     raise
                 reason = f"The time limit of {self._settings.max_seconds:g} s was reached"
-                phases = _fail_current(reached or [Phase(instruction)], _with_extracted(reason, trace))
+                phases = _fail_current(reached or [Phase(instruction)], _append_extracted(reason, trace))
             except (Exception, asyncio.CancelledError) as error:
                 await _end_early(trace, error)
                 raise
-            text = remove_fences(_answer_of(phases))
+            text = remove_fences(_final_answer(phases))
             await trace.end("failed" if text.startswith(FAILED) else "completed")
             return BrowsingResult(text, await store_recording(trace.recording.frames))
 
@@ -269,13 +277,13 @@ class BrowsingLoop:
         trace.begin(
             phases[at].goal if len(phases) > 1 else "", state["answers"], state["steps"], state["kept"]
         )
-        task = _task_of(state["instruction"], phases, at)
+        task = _phase_task(state["instruction"], phases, at)
         is_over = False
         try:
             messages = self._messages(task)
             with step_context(task):
                 result = await self._agent.ainvoke({"messages": messages, "given": len(messages)})
-            phases[at] = _ended(phases[at], extract_answer(result["messages"]))
+            phases[at] = _finish_phase(phases[at], extract_answer(result["messages"]))
         except StepFailed as failure:
             is_over = str(failure).startswith(ITERATIONS_EXHAUSTED)
             phases[at] = phases[at].finish(str(failure), done=False)
@@ -286,9 +294,9 @@ class BrowsingLoop:
             "kept": trace.extracted,
             "is_over": is_over,
         }
-        return Command(goto=self._after(phases, at, state, is_over=is_over), update=update)
+        return Command(goto=self._next_node(phases, at, state, is_over=is_over), update=update)
 
-    def _after(self, phases: Sequence[Phase], at: int, state: _State, *, is_over: bool) -> str:
+    def _next_node(self, phases: Sequence[Phase], at: int, state: _State, *, is_over: bool) -> str:
         if phases[at].status == "completed":
             return "work" if at + 1 < len(phases) else END
         may_adapt = len(phases) > 1 and state["adaptations"] < self._settings.max_adaptations
@@ -319,21 +327,21 @@ class BrowsingLoop:
         ]
 
     def _is_recorded(self) -> bool:
-        """Return whether pictures are stored now."""
+        """Return whether screenshots are stored now."""
         scope, wanted = run_scope(), self._settings.recording
-        if scope.keep_file is None or wanted == "never":
+        if scope.store_file is None or wanted == "never":
             return False
         return wanted == "always" or scope.is_watched()
 
 
 async def _end_early(trace: BrowserTrace, error: BaseException) -> None:
-    """Send the end of a call by an error, unless that is a pause, and store its recording so far."""
+    """Store the recording of a call that raised; report the end of the call unless it is paused."""
     if not isinstance(error, GraphBubbleUp):
         await trace.end("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
     await store_partial_recording(trace.recording.frames)
 
 
-def _task_of(instruction: str, phases: Sequence[Phase], at: int) -> Task:
+def _phase_task(instruction: str, phases: Sequence[Phase], at: int) -> Task:
     """Return a phase as a task, with the results of the phases before it."""
     try:
         task = current_task()
@@ -359,7 +367,7 @@ def _task_of(instruction: str, phases: Sequence[Phase], at: int) -> Task:
     )
 
 
-def _ended(phase: Phase, answer: str) -> Phase:
+def _finish_phase(phase: Phase, answer: str) -> Phase:
     if not answer.strip():
         return phase.finish("the agent gave no answer", done=False)
     if answer.startswith(FAILED):
@@ -367,7 +375,7 @@ def _ended(phase: Phase, answer: str) -> Phase:
     return phase.finish(answer, done=True)
 
 
-def _answer_of(phases: Sequence[Phase]) -> str:
+def _final_answer(phases: Sequence[Phase]) -> str:
     """Return the answer of the last phase; after a failure, the reason and the results before it."""
     failed = next((one for one in phases if one.status == "failed"), None)
     if failed is None:
@@ -379,11 +387,11 @@ def _answer_of(phases: Sequence[Phase]) -> str:
 def _fail_current(phases: Sequence[Phase], reason: str) -> list[Phase]:
     """Return the completed phases, and the current one as failed."""
     done = [one for one in phases if one.status == "completed"]
-    under_way = next((one for one in phases if one.status != "completed"), phases[-1])
-    return [*done, under_way.finish(reason, done=False)]
+    current = next((one for one in phases if one.status != "completed"), phases[-1])
+    return [*done, current.finish(reason, done=False)]
 
 
-def _with_extracted(reason: str, trace: BrowserTrace) -> str:
+def _append_extracted(reason: str, trace: BrowserTrace) -> str:
     return "\n".join([f"{reason}.", *(["Until then:", *trace.extracted] if trace.extracted else [])])
 
 
@@ -402,7 +410,7 @@ class BrowserWorker:
         with suppress(ValueError, KeyError, TypeError):
             answer = str(json.loads(answer)["result_content"])
         reason, _, found = answer.partition("\n")
-        # Contents found before the failure come from pages, and other agents must read them as data.
+        # What was extracted before the failure comes from pages, so other agents must read it as data.
         return f"{reason}\n{fence_untrusted(found)}" if reason.startswith(FAILED) and found else answer
 
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 MAX_GIF_BYTES = 8_000_000
 MAX_SCREENSHOT_PIXELS = 20_000_000
-"""The limit of a screenshot; larger ones are left out."""
+"""The largest accepted screenshot; larger ones are left out."""
 SIZES = ((800, 100), (400, 100), (400, 25))
 """Width in pixels and maximal number of frames; the first pair within `MAX_GIF_BYTES` is used."""
 FRAME_MILLISECONDS = 1_500
 LAST_FRAME_MILLISECONDS = 4_000
 _CAPTION_CHARACTERS = 120
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom, from 0 to 1 of a picture's width and height."""
+"""Left, top, right and bottom edge, as fractions (0 to 1) of a picture's width and height."""
 _DARK, _LIGHT, _MARK = (24, 24, 27), (250, 250, 250), (220, 38, 38)
 MAX_FRAMES = 100
 PARTIAL_RECORDING_SECONDS = 5.0
@@ -41,23 +41,26 @@ class RecordingFrame:
     caption: str
     """The step's number and action, such as `3 click_element index=7`."""
     box: Box | None = None
-    """The element in the picture that was acted on."""
+    """The box of the element that the action used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedPage:
-    """The state that the next actions are decided on."""
+    """The page that the model sees when it decides on the next actions."""
 
     elements: tuple[Element, ...] = ()
     picture: bytes | None = None
-    """The screenshot, if it is stored for people."""
+    """The screenshot, if screenshots are stored for users."""
     address: str | None = None
-    """The address of the picture for clients."""
+    """The URL path under which clients load the picture."""
 
-    def acted_on(self, name: str, parameters: Mapping[str, Any]) -> Element | None:
-        """Return the element that an action is performed on; its `index` is a number. None if it has none."""
+    def find_target(self, name: str, parameters: Mapping[str, Any]) -> Element | None:
+        """Return the element that an action uses, by its parameter `index`.
+
+        None for an action without one.
+        """
         definition = ACTIONS.get(name)
-        # Models also give other actions an index, which means nothing.
+        # Models also pass an index to actions that do not take one.
         if definition is None or "index" not in definition.required:
             return None
         return next((one for one in self.elements if one.index == parameters.get("index")), None)
@@ -76,38 +79,42 @@ class Recording:
         if picture is None or len(self.frames) >= MAX_FRAMES:
             return
         values = " ".join(f"{key}={value}" for key, value in parameters.items())
-        element = self.page.acted_on(name, parameters)
+        element = self.page.find_target(name, parameters)
         caption = f"{number} {name} {values}"[:_CAPTION_CHARACTERS]
         self.frames.append(RecordingFrame(picture, caption, element.box if element else None))
 
 
 def visible_mark(box: Box) -> Mapping[str, float] | None:
-    """Return the visible part of a box as `{x, y, width, height}`, from 0 to 1 each; None if there is none.
+    """Return the visible part of a box as `{x, y, width, height}`, each from 0 to 1; None if it is outside
+    the window.
 
-    An element without size is a point.
+    An element without size becomes a point.
     """
     left, top, right, bottom = (min(max(edge, 0.0), 1.0) for edge in box)
     is_outside = box[0] > 1 or box[1] > 1 or box[2] < 0 or box[3] < 0
     if is_outside:
         return None
-    whole = {"x": left, "y": top, "width": right - left, "height": bottom - top}
-    return {name: round(value, 4) for name, value in whole.items()}
+    canvas = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+    return {name: round(value, 4) for name, value in canvas.items()}
 
 
 async def store_recording(frames: Sequence[RecordingFrame]) -> str | None:
-    """Store a GIF of the frames with the run's files; return its path for clients, or None without one."""
-    keep_file = run_scope().keep_file
-    if keep_file is None or not frames:
+    """Store a GIF of the frames with the run's files.
+
+    Return its URL path for clients, or None if none is stored.
+    """
+    store_file = run_scope().store_file
+    if store_file is None or not frames:
         return None
     gif = await render_gif(frames)
-    artifact_id = await keep_file("recording.gif", "image/gif", gif) if gif is not None else None
+    artifact_id = await store_file("recording.gif", "image/gif", gif) if gif is not None else None
     return f"/api/browser_history/{artifact_id}.gif" if artifact_id else None
 
 
 async def store_partial_recording(frames: Sequence[RecordingFrame]) -> None:
-    """Store the recording of a call that is paused or ends without an answer.
+    """Store the recording so far of a call that is paused or ends without an answer.
 
-    The pictures are in this process only; after a pause the rest becomes a recording of its own.
+    The pictures exist only in this process. After a pause, the remaining steps become a second recording.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(PARTIAL_RECORDING_SECONDS):
@@ -115,19 +122,21 @@ async def store_partial_recording(frames: Sequence[RecordingFrame]) -> None:
 
 
 async def render_gif(frames: Sequence[RecordingFrame]) -> bytes | None:
-    """Return a GIF of the frames, evenly sampled if there are more than `SIZES` allow.
+    """Return a GIF of the frames; sample them evenly if there are more than `SIZES` allow.
 
-    Pictures that cannot be read are left out. The result is None without a picture, or if no size in `SIZES`
-    is within `MAX_GIF_BYTES`. It is made in a thread that ends at its next frame after a cancellation.
+    Pictures that cannot be decoded are left out. The result is None if no picture is left, or if no size in
+    `SIZES` fits into `MAX_GIF_BYTES`. The GIF is made in a thread; after a cancellation the thread stops at
+    the
+    next frame.
     """
     is_cancelled = Event()
     try:
-        return await asyncio.to_thread(_gif, frames, is_cancelled.is_set)
+        return await asyncio.to_thread(_render, frames, is_cancelled.is_set)
     finally:
         is_cancelled.set()
 
 
-def _gif(frames: Sequence[RecordingFrame], is_cancelled: Callable[[], bool]) -> bytes | None:
+def _render(frames: Sequence[RecordingFrame], is_cancelled: Callable[[], bool]) -> bytes | None:
     for width, most in SIZES:
         pictures = []
         for picture in _draw_frames(_sample(frames, most), width):
@@ -148,11 +157,11 @@ def _sample(frames: Sequence[RecordingFrame], most: int) -> Sequence[RecordingFr
     """Return at most `most` frames, the first and the last among them."""
     if len(frames) <= most:
         return frames
-    return [frames[place * (len(frames) - 1) // (most - 1)] for place in range(most)]
+    return [frames[index * (len(frames) - 1) // (most - 1)] for index in range(most)]
 
 
 def _draw_frames(frames: Sequence[RecordingFrame], width: int) -> "Iterator[Image]":
-    """Yield each frame in the GIF's colours, in the size of the first."""
+    """Yield each frame with the GIF's palette, in the size of the first frame."""
     from PIL import Image, ImageFont
 
     font, height = ImageFont.load_default(width // 50), 0
@@ -181,19 +190,19 @@ def _open_picture(screenshot: bytes, width: int) -> "Image | None":
 def _draw_action(
     picture: "Image", frame: RecordingFrame, size: tuple[int, int], font: "FreeTypeFont | ImageFont"
 ) -> "Image":
-    """Return the picture in its size with a mark on the element, and the caption below it."""
+    """Return the picture scaled to `size`, with a mark on the element and the caption below."""
     from PIL import Image, ImageDraw, ImageOps
 
     width, height = size
     line = width // 25
-    whole = Image.new("RGB", (width, height + line), _DARK)
+    canvas = Image.new("RGB", (width, height + line), _DARK)
     shown = ImageOps.contain(picture, size, Image.Resampling.BILINEAR)
-    whole.paste(shown)
-    draw = ImageDraw.Draw(whole)
+    canvas.paste(shown)
+    draw = ImageDraw.Draw(canvas)
     if frame.box is not None:
         _draw_box(draw, _to_pixels(frame.box, shown.size), frame.caption.partition(" ")[0][:4], font)
     draw.text((line // 3, height + line // 5), _fit_caption(frame.caption, width - line, font), _LIGHT, font)
-    return whole
+    return canvas
 
 
 def _to_pixels(box: Box, size: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -207,7 +216,10 @@ def _to_pixels(box: Box, size: tuple[int, int]) -> tuple[int, int, int, int]:
 def _draw_box(
     draw: "ImageDraw", box: tuple[int, int, int, int], number: str, font: "FreeTypeFont | ImageFont"
 ) -> None:
-    """Draw a box with a number at its upper left corner: above it, or inside if there is no room."""
+    """Draw a box with a number at its upper left corner:
+
+    Above the box, or inside if there is no room above.
+    """
     draw.rectangle(box, outline=_MARK, width=3)
     left, top, right, bottom = draw.textbbox((0, 0), number, font=font)
     tall = bottom - top + 6

@@ -1,6 +1,6 @@
-"""The trace of a call of the browser: its steps, as events and from the stored conversation.
+"""The trace of a browser call: its steps, sent as events and counted in the stored conversation.
 
-The trace itself does not outlive a pause; what continues after one is taken from the stored state.
+The trace itself is lost in a pause. After a pause, its values are computed from the stored state.
 """
 
 import time
@@ -27,21 +27,21 @@ from maniple.types import BROWSER_STEP
 
 ExecutionState = Literal["idle", "thinking", "acting", "observing", "completed", "failed", "cancelled"]
 EVENT_CHARACTERS = 2_000
-"""The limit of thoughts and observations in events; the conversation has them in full."""
+"""The limit of thoughts and observations in events. The conversation contains them in full."""
 _MAX_PARAMETER_CHARACTERS = 500
 MAX_EXTRACTED_CHARACTERS = 12_000
-"""The limit of the extracted contents of a call that are stored when the conversation is shortened."""
+"""The limit of the extracted contents that a call retains when the conversation is shortened."""
 _REMINDER = "[From maniple] What you extracted earlier, kept while the conversation was shortened:\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ReActStep:
-    """A cycle of thinking, acting and observing; each call of an answer is a step."""
+    """A cycle of thinking, acting and observing. Each tool call of an answer is one step."""
 
     number: int
-    """Counted from 1 in each call of the browser."""
+    """The number of the step, from 1 in each browser call."""
     thought: str = ""
-    """The reason of the action; of several calls in an answer only the first has it."""
+    """The reason for the action. If an answer has several calls, only the first step has it."""
     action: Mapping[str, Any] | None = None
     """`{name, parameters}`."""
     observation: str | None = None
@@ -50,11 +50,14 @@ class ReActStep:
     """Unix time in seconds."""
     seconds: float = 0.0
     mark: Mapping[str, float] | None = None
-    """The position of the element acted on: `{x, y, width, height}` of the window, from 0 to 1 each."""
+    """The box of the element that the action used:
+
+    `{x, y, width, height}`, each from 0 to 1 of the window.
+    """
     element: Mapping[str, str] | None = None
-    """The element acted on: `{role, name}`, from the page."""
+    """The element that the action used: `{role, name}`, as the page gives them."""
     screenshot: str | None = None
-    """The address of the screenshot on which the action was decided."""
+    """The URL path of the screenshot that the model saw before it chose the action."""
 
 
 class ExtractionState(StepState):
@@ -90,7 +93,12 @@ class BrowserTrace:
         return self.step.number if self.step else self.steps_before
 
     def begin(self, phase: str, answers: int, steps: int, extracted: Sequence[str]) -> None:
-        """Begin or continue a phase, after so many answers and steps and with these extracted contents."""
+        """Begin or continue a phase.
+
+        `answers`, `steps` and `extracted` are the numbers of answers and steps of the earlier phases, and
+        their
+        extracted contents.
+        """
         self.phase, self.offset, self.steps_before = phase, answers, steps
         self.extracted_before, self.extracted, self.answers = [*extracted], [*extracted], 0
 
@@ -100,19 +108,22 @@ class BrowserTrace:
         self.step = ReActStep(self.steps_before + steps + 1, started=time.time())
         await self._send("thinking", self.step)
 
-    def note(self, thought: str) -> None:
-        """Record the reason of the next action, or the answer."""
+    def set_thought(self, thought: str) -> None:
+        """Record the reason for the next action, or the answer."""
         if self.step is not None:
             self.step = _update_step(self.step, thought=thought[:EVENT_CHARACTERS])
 
-    async def act(self, place: int, thought: str, name: str, parameters: Mapping[str, Any]) -> ReActStep:
-        """Record the action of the step at `place` in this phase, from 1; its picture becomes a frame."""
-        number, newest = self.steps_before + place, self.step
+    async def act(self, position: int, thought: str, name: str, parameters: Mapping[str, Any]) -> ReActStep:
+        """Record the action of the step at `position` (from 1) in this phase.
+
+        Its screenshot becomes a frame.
+        """
+        number, newest = self.steps_before + position, self.step
         known = newest is not None and newest.number == number and newest.action is None
         step = newest if newest is not None and known else ReActStep(number, started=time.time())
         shown = {key: _shorten(value) for key, value in parameters.items()}
         page = self.recording.page
-        element = page.acted_on(name, shown)
+        element = page.find_target(name, shown)
         self.step = _update_step(
             step,
             thought=thought[:EVENT_CHARACTERS],
@@ -143,8 +154,8 @@ class BrowserTrace:
         await adispatch_custom_event(BROWSER_STEP, event)
 
 
-CURRENT_TRACE: ContextVar[BrowserTrace | None] = ContextVar("maniple_browser_course", default=None)
-"""The trace of the running call of the browser; None if an agent uses `browser_use` itself."""
+CURRENT_TRACE: ContextVar[BrowserTrace | None] = ContextVar("maniple_browser_trace", default=None)
+"""The trace of the running browser call; None if an agent calls `browser_use` itself."""
 
 
 class TraceMiddleware(AgentMiddleware[Any, Any]):
@@ -162,17 +173,17 @@ class TraceMiddleware(AgentMiddleware[Any, Any]):
         if trace is None:
             return await handler(request)
         trace.answers = count_answers(request.state)
-        await trace.think(steps_in(request.state["messages"], request.state))
-        extracted = extracted_in(request.state)
+        await trace.think(count_steps(request.state["messages"], request.state))
+        extracted = collect_extracted(request.state)
         trace.extracted = fit_extracted([*trace.extracted_before, *extracted])
         response = await handler(_with_reminder(request, trace.extracted))
         answer = response.result[0] if response.result else None
         if isinstance(answer, AIMessage):
             trace.answers += 1
-            trace.note(thought_of(answer))
+            trace.set_thought(read_thought(answer))
         if extracted == request.state.get("extracted", []):
             return response
-        # Stored before the conversation may be shortened, which removes it.
+        # Stored now, because the messages that contain it may be removed when the conversation is shortened.
         return ExtendedModelResponse(response, Command(update={"extracted": extracted}))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
@@ -180,13 +191,13 @@ class TraceMiddleware(AgentMiddleware[Any, Any]):
         if trace is None:
             return await handler(request)
         trace.answers = count_answers(request.state)
-        # Steps are sent in the order of the calls.
+        # Steps must be sent in the order of the calls.
         await wait_for_turn(request, is_approved=True)
         name = request.tool_call["name"]
         given = redact_arguments(request.tool, request.tool_call["args"])
         action = str(given.pop("action", "")) if name == BROWSER_USE else name
-        place, thought = step_of(request.state, request.tool_call["id"])
-        step = await trace.act(place, thought, action, given)
+        position, thought = locate_step(request.state, request.tool_call["id"])
+        step = await trace.act(position, thought, action, given)
         answer = await handler(request)
         if isinstance(answer, ToolMessage):
             succeeded = answer.status != "error"
@@ -205,29 +216,29 @@ def _with_reminder(request: ModelRequest, extracted: Sequence[str]) -> ModelRequ
     return request.override(messages=[*request.messages, reminder])
 
 
-def steps_in(messages: Sequence[AnyMessage], state: Mapping[str, Any]) -> int:
-    """Count the steps of the answers in `messages`, including those that `state` has removed."""
+def count_steps(messages: Sequence[AnyMessage], state: Mapping[str, Any]) -> int:
+    """Count the steps of the answers in `messages`, including those removed from `state`."""
     own = messages[state.get("given", 0) :]
     present = sum(max(len(one.tool_calls), 1) for one in own if isinstance(one, AIMessage))
     return present + max(state.get("answers_left_out", 0), state.get("calls_left_out", 0))
 
 
-def step_of(state: Mapping[str, Any], call_id: str | None) -> tuple[int, str]:
-    """Return the position of a call among an agent's steps, from 1, and its thought."""
+def locate_step(state: Mapping[str, Any], call_id: str | None) -> tuple[int, str]:
+    """Return the position (from 1) of a call among an agent's steps, and the thought of its answer."""
     messages = state["messages"]
     at = next(at for at in reversed(range(len(messages))) if isinstance(messages[at], AIMessage))
     answer = messages[at]
-    place = next((n for n, call in enumerate(answer.tool_calls) if call["id"] == call_id), 0)
-    return steps_in(messages[:at], state) + place + 1, "" if place else thought_of(answer)
+    position = next((n for n, call in enumerate(answer.tool_calls) if call["id"] == call_id), 0)
+    return count_steps(messages[:at], state) + position + 1, "" if position else read_thought(answer)
 
 
-def thought_of(answer: AIMessage) -> str:
-    """Return the reason that an answer gives."""
+def read_thought(answer: AIMessage) -> str:
+    """Return the reason in an answer: its text, or the model's reasoning content."""
     return without_thoughts(answer.text) or str(answer.additional_kwargs.get("reasoning_content", ""))
 
 
-def extracted_in(state: Mapping[str, Any]) -> list[str]:
-    """Return the stored and present extracted contents, oldest first, within the limit."""
+def collect_extracted(state: Mapping[str, Any]) -> list[str]:
+    """Return the extracted contents in the state and in the messages, oldest first, within the limit."""
     messages = state["messages"]
     goals = {
         call["id"]

@@ -1,7 +1,7 @@
-"""What an agent is shown of the browser, and what each of its modes plans, sees and offers.
+"""The view of the browser in an agent's prompt, and the policies of its modes.
 
-The view is added to one request at a time and never stored. Its text stands between the run's marks, as the
-results of tools do.
+The view is added to each request and never stored. Its text is fenced as untrusted data, like the results of
+tools.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from maniple.tools.thread_browser import ThreadBrowser
 from maniple.types import BROWSER_STATE
 
 OBSERVE_SECONDS = 20.0
-"""The time limit of an observation; after it the agent continues without a view."""
+"""The time limit of an observation. After it, the agent continues without a view."""
 WINDOW_SHARE = 0.25
 """The largest share of the model's prompt that the view takes."""
 _INTRODUCED = (
@@ -43,7 +43,7 @@ _INTRODUCED = (
 _UNAVAILABLE = "[From maniple, not from the user] The browser cannot be looked at now: {why}"
 _NEW = "The browser was started anew: what had been open is closed."
 _FEW_ELEMENTS = 3
-"""A page with fewer elements is likely a drawing, so that its picture is shown."""
+"""A page with fewer elements is probably a drawing, so its screenshot is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ModePolicy:
     max_phases: int
     """The maximal number of phases in a plan; 1 means no plan."""
     vision: Literal["optional", "enabled"]
-    """`optional`: a picture only of pages with hardly any control."""
+    """`optional`: a screenshot only of pages with fewer than `_FEW_ELEMENTS` elements."""
     kinds: tuple[ActionKind, ...] | None
     """The kinds of actions that are offered; None for all."""
     searches: bool
@@ -95,7 +95,7 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
 
     Args:
         vision: the setting `browser.browsing.vision`; with the policy, it decides about the screenshot.
-        turns: for how many answers after a call of the browser the state is added; default: always.
+        turns: for how many answers after a browser call the state is added; None: always.
     """
 
     def __init__(
@@ -114,20 +114,22 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
         sees = capabilities_of(request.model).has("vision")
         state = await self._observe(sees=sees)
         if isinstance(state, str):
-            return await handler(_with(request, [{"type": "text", "text": _UNAVAILABLE.format(why=state)}]))
-        text: list[dict[str, Any]] = [{"type": "text", "text": await self._text(request, state)}]
+            return await handler(
+                _append_view(request, [{"type": "text", "text": _UNAVAILABLE.format(why=state)}])
+            )
+        text: list[dict[str, Any]] = [{"type": "text", "text": await self._format_view(request, state)}]
         if state.screenshot is None or not sees or not self._policy.shows(state, self._vision):
-            return await handler(_with(request, text))
+            return await handler(_append_view(request, text))
         try:
-            return await handler(_with(request, [*text, _picture(state.screenshot)]))
+            return await handler(_append_view(request, [*text, _picture(state.screenshot)]))
         except ModelError as error:
-            # Endpoints refuse pictures with various errors, and the work can continue without them.
+            # Endpoints reject pictures with various errors, and the work can continue without them.
             if error.code != "model_bad_request":
                 raise
-        return await handler(_with(request, text))
+        return await handler(_append_view(request, text))
 
     async def _observe(self, *, sees: bool) -> BrowserState | str:
-        """Return the state of the browser, or why there is none."""
+        """Return the state of the browser, or why it cannot be observed."""
         trace = CURRENT_TRACE.get()
         recorded = trace is not None and trace.is_recorded()
         before = self._browser.last_state()
@@ -151,7 +153,7 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
     def _is_likely_shown(self, before: BrowserState | None) -> bool:
         return self._policy.vision == "enabled" or self._vision == "always" or before is None
 
-    async def _text(self, request: ModelRequest, state: BrowserState) -> str:
+    async def _format_view(self, request: ModelRequest, state: BrowserState) -> str:
         most = characters_within(int(WINDOW_SHARE * room_of(request.model)), state.interactive_elements)
         lines = [*_header(state)]
         if not is_blank(state.url):
@@ -179,8 +181,8 @@ async def _send_state(
     state: BrowserState, before: BrowserState | None, address: str | None, *, recorded: bool
 ) -> None:
     """Send the state to clients if it changed or has a picture."""
-    place = (state.url, state.title, state.tabs)
-    known = before is not None and place == (before.url, before.title, before.tabs)
+    location = (state.url, state.title, state.tabs)
+    known = before is not None and location == (before.url, before.title, before.tabs)
     if (known and not recorded) or (before is None and is_blank(state.url)):
         return
     data = state.as_data()
@@ -189,9 +191,9 @@ async def _send_state(
 
 
 async def _store_picture(picture: bytes | None) -> str | None:
-    """Store a picture with the run's files; return its address, or None if it is not stored."""
-    keep = run_scope().keep_file
-    artifact_id = await keep("screenshot.jpg", "image/jpeg", picture) if keep and picture else None
+    """Store a picture with the run's files; return its URL path, or None if it is not stored."""
+    store = run_scope().store_file
+    artifact_id = await store("screenshot.jpg", "image/jpeg", picture) if store and picture else None
     return f"/api/artifacts/{artifact_id}" if artifact_id else None
 
 
@@ -200,7 +202,7 @@ def _picture(jpeg: bytes) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _with(request: ModelRequest, parts: list[dict[str, Any]]) -> ModelRequest:
+def _append_view(request: ModelRequest, parts: list[dict[str, Any]]) -> ModelRequest:
     content: Any = parts[0]["text"] if len(parts) == 1 else parts
     return request.override(messages=[*request.messages, HumanMessage(content)])
 

@@ -1,4 +1,4 @@
-"""The types that middleware wraps, and several middlewares as one for what each of them costs LangChain."""
+"""Handler types of middleware, and `MiddlewareChain`, which joins several middlewares into one."""
 
 import types
 from abc import abstractmethod
@@ -18,38 +18,39 @@ ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolAnswer]]
 
 
 class ResultMiddleware(AgentMiddleware[Any, Any]):
-    """Changes what tools return, before anybody further out sees it."""
+    """Changes the results of tools before outer middleware sees them."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         answer = await handler(request)
-        return await self.changed(answer, request) if isinstance(answer, ToolMessage) else answer
+        return await self.transform(answer, request) if isinstance(answer, ToolMessage) else answer
 
     @abstractmethod
-    async def changed(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
-        """Return what takes the place of a call's result, or the result."""
+    async def transform(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
+        """Return the replacement of a call's result, or the result itself."""
 
 
 _NODES = ("before_agent", "before_model", "after_model", "after_agent")
 
 
 class MiddlewareChain(AgentMiddleware[Any, Any]):
-    """Middlewares that wrap calls, one around the other: the first is the outermost.
+    """Several middlewares that wrap calls, as one middleware; the first is the outermost.
 
-    `create_agent` (LangChain 1.4) traces every wrapper of every middleware by itself, with two trips to a
-    thread and a task for each call, also when nobody traces: with ten of them a quarter of a run's time.
+    `create_agent` (LangChain 1.4) traces every wrapper separately, with two thread switches and a task per
+    call,
+    even if tracing is off. With ten middlewares that took a quarter of a run's time.
     """
 
     def __init__(self, middleware: Sequence[AgentMiddleware[Any, Any]]) -> None:
         super().__init__()
         self._middleware = tuple(middleware)
         self.tools = [tool for one in middleware for tool in getattr(one, "tools", ())]
-        self.state_schema = _merged([one.state_schema for one in middleware])
-        self._around_model = [one for one in middleware if _has(one, "awrap_model_call")]
-        self._around_tool = [one for one in middleware if _has(one, "awrap_tool_call")]
+        self.state_schema = _merge_schemas([one.state_schema for one in middleware])
+        self._around_model = [one for one in middleware if _overrides(one, "awrap_model_call")]
+        self._around_tool = [one for one in middleware if _overrides(one, "awrap_tool_call")]
 
     @property
     def name(self) -> str:
-        """The names of all, as traces show them."""
+        """The names of all middlewares, for traces."""
         return "+".join(one.name for one in self._middleware)
 
     async def awrap_model_call(
@@ -57,11 +58,11 @@ class MiddlewareChain(AgentMiddleware[Any, Any]):
     ) -> ModelResponse | ExtendedModelResponse:
         updates: dict[AgentMiddleware[Any, Any], Command[Any]] = {}
         for one in reversed(self._around_model):
-            handler = partial(_through, one, handler, updates)
+            handler = partial(_call_model_middleware, one, handler, updates)
         response = await handler(request)
         if not updates:
             return response
-        return ExtendedModelResponse(model_response=response, command=_as_one(list(updates.values())))
+        return ExtendedModelResponse(model_response=response, command=_merge_commands(list(updates.values())))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         for one in reversed(self._around_tool):
@@ -70,7 +71,7 @@ class MiddlewareChain(AgentMiddleware[Any, Any]):
 
 
 def chain_middleware(middleware: Sequence[AgentMiddleware[Any, Any]]) -> list[AgentMiddleware[Any, Any]]:
-    """Return `middleware` with each row of those that only wrap calls as one `Chain`."""
+    """Return `middleware` with neighbours that only wrap calls joined into one `MiddlewareChain`."""
     rows: list[AgentMiddleware[Any, Any]] = []
     for wraps_only, row in groupby(middleware, _wraps_only):
         found = list(row)
@@ -78,7 +79,7 @@ def chain_middleware(middleware: Sequence[AgentMiddleware[Any, Any]]) -> list[Ag
     return rows
 
 
-async def _through(
+async def _call_model_middleware(
     one: AgentMiddleware[Any, Any],
     handler: ModelHandler,
     updates: dict[AgentMiddleware[Any, Any], Command[Any]],
@@ -87,13 +88,13 @@ async def _through(
     result = await one.awrap_model_call(request, handler)
     if isinstance(result, ExtendedModelResponse):
         if result.command is not None:
-            # Of one that an outer one asks again, the last answer counts.
+            # An outer middleware may repeat the call; the last answer counts.
             updates[one] = result.command
         return result.model_response
     return ModelResponse(result=[result]) if isinstance(result, AIMessage) else result
 
 
-def _as_one(updates: Sequence[Command[Any]]) -> Command[Any]:
+def _merge_commands(updates: Sequence[Command[Any]]) -> Command[Any]:
     if len(updates) == 1:
         return updates[0]
     merged: dict[str, Any] = {}
@@ -105,16 +106,18 @@ def _as_one(updates: Sequence[Command[Any]]) -> Command[Any]:
     return Command(update=merged)
 
 
-def _merged(schemas: Sequence[type]) -> type:
-    """Return a state with the keys of all."""
+def _merge_schemas(schemas: Sequence[type]) -> type:
+    """Return a state class with the keys of all `schemas`."""
     kinds = tuple(dict.fromkeys(schemas))
     return kinds[0] if len(kinds) == 1 else types.new_class("ChainedState", kinds)
 
 
 def _wraps_only(one: AgentMiddleware[Any, Any]) -> bool:
-    blocking = any(_has(one, f"wrap_{of}_call") > _has(one, f"awrap_{of}_call") for of in ("model", "tool"))
-    return not blocking and not any(_has(one, node) or _has(one, f"a{node}") for node in _NODES)
+    blocking = any(
+        _overrides(one, f"wrap_{of}_call") > _overrides(one, f"awrap_{of}_call") for of in ("model", "tool")
+    )
+    return not blocking and not any(_overrides(one, node) or _overrides(one, f"a{node}") for node in _NODES)
 
 
-def _has(one: AgentMiddleware[Any, Any], method: str) -> bool:
+def _overrides(one: AgentMiddleware[Any, Any], method: str) -> bool:
     return getattr(type(one), method) is not getattr(AgentMiddleware, method)

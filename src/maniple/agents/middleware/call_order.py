@@ -1,6 +1,7 @@
-"""The calls that a model makes in one answer keep their order, but those that only read beside each other.
+"""The order and the concurrency of the tool calls of one answer.
 
-LangGraph begins all of them at once, and whichever comes first through what it waits for would be the first.
+LangGraph starts all calls of an answer concurrently. Calls that change something run in the order of the
+answer; calls that only read run in parallel.
 """
 
 import asyncio
@@ -20,74 +21,75 @@ from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.task import set_in_context
 
 _GATHERING_SECONDS = 0.2
-"""How long a call waits for those before it in an answer that is gone through again."""
+"""How long a call waits for earlier calls when an answer is processed again."""
 
 
 def is_ordered(tool: BaseTool | None) -> bool:
-    """Say whether a tool's calls wait for those before them, by its `metadata`.
+    """Return whether a tool's calls wait for the calls before them, by its `metadata`.
 
-    `mode` is "ordered" or "parallel". Without it, what is `idempotent` runs in parallel.
+    `mode` is "ordered" or "parallel". Without it, `idempotent` tools run in parallel.
     """
-    said = (tool.metadata or {}) if tool else {"mode": "parallel"}
-    return said["mode"] == "ordered" if "mode" in said else not said.get("idempotent")
+    metadata = (tool.metadata or {}) if tool else {"mode": "parallel"}
+    return metadata["mode"] == "ordered" if "mode" in metadata else not metadata.get("idempotent")
 
 
 @dataclass(slots=True)
 class _Call:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    keeps_order: bool = False
+    is_ordered: bool = False
     is_paused: bool = False
 
 
-class _Order:
-    """The calls of one step's latest answer, by their ids."""
+class _CallSequence:
+    """The calls of the latest answer of a step, by their ids."""
 
     def __init__(self) -> None:
         self._calls: dict[str, _Call] = {}
         self._expects_all = False
 
     def begin(self, ids: Sequence[str]) -> None:
-        """Expect all calls of a new answer."""
+        """Register all calls of a new answer."""
         self._calls = {one: _Call() for one in ids}
         self._expects_all = True
 
     def call(self, one: str) -> _Call:
         return self._calls.setdefault(one, _Call())
 
-    async def turn(self, before: Sequence[str], *, is_approved: bool) -> None:
-        """Wait until the calls `before` have ended. Behind one that ends the run, that is never.
+    async def wait_for_turn_of(self, before: Sequence[str], *, is_approved: bool) -> None:
+        """Wait until the calls `before` have ended; after a call that ends the run, wait forever.
 
-        Behind one that waits for people, this one does, too, unless people want it first.
+        After a call that waits for the user, raise `GraphInterrupt`, unless the user has approved this one.
         """
         if not self._expects_all and any(one not in self._calls for one in before):
-            # After a pause those that had ended do not come again. Nobody says which; the others come now.
+            # After a pause, LangGraph runs only the calls that had not ended. Which ones is unknown, so wait
+            # until they have started.
             await asyncio.sleep(_GATHERING_SECONDS)
         for call in [self._calls[one] for one in before if one in self._calls]:
             await call.arrived.wait()
-            if call.keeps_order:
+            if call.is_ordered:
                 await call.ended.wait()
                 if call.is_paused and not is_approved:
                     raise GraphInterrupt(())
 
 
-_ORDER: ContextVar[_Order | None] = ContextVar("maniple_call_order", default=None)
+_ORDER: ContextVar[_CallSequence | None] = ContextVar("maniple_call_order", default=None)
 
 
-def keep_call_order() -> AbstractContextManager[None]:
-    """Keep the calls that are made within in order, answer by answer."""
-    return set_in_context(_ORDER, _Order())
+def preserve_call_order() -> AbstractContextManager[None]:
+    """Return a context in which the calls of each answer keep their order."""
+    return set_in_context(_ORDER, _CallSequence())
 
 
 async def wait_for_turn(request: ToolCallRequest, is_approved: bool) -> None:
-    """Wait for the turn of a call; raises `GraphInterrupt` when that does not come before people answer."""
+    """Wait until a call may begin; raises `GraphInterrupt` if the user must answer an earlier call first."""
     order = _ORDER.get()
     if order is not None and is_ordered(request.tool):
-        await order.turn(preceding_calls(request), is_approved=is_approved)
+        await order.wait_for_turn_of(preceding_calls(request), is_approved=is_approved)
 
 
 def preceding_calls(request: ToolCallRequest) -> list[str]:
-    """Return the ids of the calls that come before this one in the answer that makes it."""
+    """Return the ids of the calls before this one in its answer."""
     for message in reversed(request.state["messages"]):
         if isinstance(message, AIMessage):
             ids = [str(call["id"]) for call in message.tool_calls]
@@ -97,7 +99,7 @@ def preceding_calls(request: ToolCallRequest) -> list[str]:
 
 
 class CallOrder(AgentMiddleware[Any, Any]):
-    """Notes which calls there are, when each is over, and which one waits for people."""
+    """Registers the calls of each answer, and when each ends or waits for the user."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         response = await handler(request)
@@ -110,7 +112,7 @@ class CallOrder(AgentMiddleware[Any, Any]):
         if (order := _ORDER.get()) is None:
             return await handler(request)
         call = order.call(str(request.tool_call["id"]))
-        call.keeps_order = is_ordered(request.tool)
+        call.is_ordered = is_ordered(request.tool)
         call.arrived.set()
         try:
             answer = await handler(request)
@@ -123,26 +125,26 @@ class CallOrder(AgentMiddleware[Any, Any]):
 
 
 MAX_CONCURRENT_CALLS = 5
-"""How many calls of one step are run together; the others wait."""
-_PLACES: ContextVar[asyncio.Semaphore | None] = ContextVar("maniple_tool_places", default=None)
+"""The limit of concurrent calls in one step; further calls wait."""
+_CALL_SLOTS: ContextVar[asyncio.Semaphore | None] = ContextVar("maniple_tool_slots", default=None)
 
 
 def limit_concurrency() -> AbstractContextManager[None]:
-    """Give what is done within its own places for `TOOLS_AT_ONCE` calls."""
-    return set_in_context(_PLACES, asyncio.Semaphore(MAX_CONCURRENT_CALLS))
+    """Return a context that runs at most `MAX_CONCURRENT_CALLS` calls concurrently."""
+    return set_in_context(_CALL_SLOTS, asyncio.Semaphore(MAX_CONCURRENT_CALLS))
 
 
 class ConcurrencyLimit(AgentMiddleware[Any, Any]):
-    """Let a call wait for one of the `tool_places`; where nobody gave any, it need not wait.
+    """Limits the concurrent calls of a step (`limit_concurrency`); outside of a step there is no limit.
 
-    Those that keep their order run one by one anyway.
+    Ordered calls run one by one anyway.
 
-    LangGraph's own `max_concurrency` also holds back the writing of checkpoints, and a cancel leaves
-    behind the coroutines that wait for it, which Python then warns of.
+    LangGraph's own `max_concurrency` also delays the writing of checkpoints. After a cancellation it leaves
+    unawaited coroutines, and Python warns about them.
     """
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         if is_ordered(request.tool):
             return await handler(request)
-        async with _PLACES.get() or nullcontext():
+        async with _CALL_SLOTS.get() or nullcontext():
             return await handler(request)

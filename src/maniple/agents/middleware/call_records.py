@@ -1,6 +1,7 @@
-"""What a tool gave, as the ledger keeps it: a message, or commands with their updates of the graph's state.
+"""The ledger's records of tool calls: results as JSON, attempts, and questions to the user.
 
-Written as JSON in plain words, and not by LangGraph's serializer, so that secrets can be taken out of it.
+Results are stored as plain JSON rather than with LangGraph's serializer, so that secrets in them can be
+masked.
 """
 
 import json
@@ -18,45 +19,49 @@ from maniple.agents.run_scope import task_key
 from maniple.store.protocols import ToolCallLedger
 
 Answer = ToolAnswer | list[ToolAnswer]
-"""What LangGraph takes from a tool."""
+"""The result types that LangGraph accepts from a tool."""
 
 AUTHOR_KEY = "said_by"
-"""Marks a tool's message, or the metadata of a tool, whose words are the user's or ours, no data."""
+"""Marks a tool message, or a tool's metadata:
+
+The text comes from the user or from maniple, so it is trusted.
+"""
 
 _NO_WORDS = "{name} did its work before this program was restarted. What it changed in the state is lost."
 
 
 def encode_answer(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any]:
-    """Return `answer` for the ledger.
+    """Return `answer` as JSON data for the ledger.
 
-    Of commands that JSON cannot hold, such as those with objects of the tool's own, only the words to the
-    model are kept: the tool is not run again, and its update of the state is lost with the process.
+    Commands that JSON cannot represent, for example with the tool's own objects, are stored as their message
+    to
+    the model alone. The tool is not run again, and its update of the state is lost if the process ends.
     """
-    message = _words_of(answer, name, tool_call_id)
+    message = _find_message(answer, name, tool_call_id)
     record: dict[str, Any] = {"status": message.status, "content": message.content}
     if AUTHOR_KEY in message.additional_kwargs:
         record[AUTHOR_KEY] = message.additional_kwargs[AUTHOR_KEY]
     if isinstance(answer, ToolMessage):
         return record
     try:
-        written = _written(answer)
-        whole = _read(json.loads(json.dumps(written))) == answer
+        encoded = _encode(answer)
+        is_lossless = _decode(json.loads(json.dumps(encoded))) == answer
     except (TypeError, ValueError):
         return record
-    return {**record, "commands": written} if whole else record
+    return {**record, "commands": encoded} if is_lossless else record
 
 
 def decode_answer(record: Mapping[str, Any], name: str, tool_call_id: str) -> Answer:
-    """Return what a record of the ledger was made from."""
+    """Return the answer that `encode_answer` stored as `record`."""
     if "commands" in record:
-        return _read(record["commands"])
+        return _decode(record["commands"])
     message = ToolMessage(record["content"], tool_call_id=tool_call_id, name=name, status=record["status"])
     if AUTHOR_KEY in record:
         message.additional_kwargs[AUTHOR_KEY] = record[AUTHOR_KEY]
     return message
 
 
-def _words_of(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:
+def _find_message(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:
     for one in answer if isinstance(answer, list) else [answer]:
         update = one.update if isinstance(one, Command) else None
         messages = update.get("messages") if isinstance(update, Mapping) else [one]
@@ -66,31 +71,31 @@ def _words_of(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:
     return ToolMessage(_NO_WORDS.format(name=name), tool_call_id=tool_call_id, name=name)
 
 
-def _written(value: Any) -> Any:
-    """Return a tree for JSON in which each object says its kind: `{KIND: …}`."""
+def _encode(value: Any) -> Any:
+    """Return JSON data in which each object is tagged with its kind: `{KIND: …}`."""
     match value:
         case Command():
             parts = (value.graph, value.update, value.resume, value.goto)
-            return {"command": [_written(part) for part in parts]}
+            return {"command": [_encode(part) for part in parts]}
         case Send():
-            return {"send": [value.node, _written(value.arg)]}
+            return {"send": [value.node, _encode(value.arg)]}
         case BaseMessage():
             return {"message": message_to_dict(value)}
         case dict():
-            return {"dict": [[_written(key), _written(one)] for key, one in value.items()]}
+            return {"dict": [[_encode(key), _encode(one)] for key, one in value.items()]}
         case tuple():
-            return {"tuple": [_written(one) for one in value]}
+            return {"tuple": [_encode(one) for one in value]}
         case list():
-            return [_written(one) for one in value]
+            return [_encode(one) for one in value]
         case str() | int() | float() | None:
             return value
         case _:
-            raise TypeError(f"{type(value).__name__} is not kept in the ledger")
+            raise TypeError(f"The ledger cannot store {type(value).__name__}")
 
 
-def _read(tree: Any) -> Any:
+def _decode(tree: Any) -> Any:
     if isinstance(tree, list):
-        return [_read(one) for one in tree]
+        return [_decode(one) for one in tree]
     if not isinstance(tree, dict):
         return tree
     ((kind, value),) = tree.items()
@@ -98,13 +103,13 @@ def _read(tree: Any) -> Any:
         case "message":
             return messages_from_dict([value])[0]
         case "dict":
-            return {_read(key): _read(one) for key, one in value}
+            return {_decode(key): _decode(one) for key, one in value}
         case "tuple":
-            return tuple(_read(one) for one in value)
+            return tuple(_decode(one) for one in value)
         case "send":
-            return Send(value[0], _read(value[1]))
+            return Send(value[0], _decode(value[1]))
         case _:
-            graph, update, resume, goto = (_read(one) for one in value)
+            graph, update, resume, goto = (_decode(one) for one in value)
             return Command(graph=graph, update=update, resume=resume, goto=goto)
 
 
@@ -116,7 +121,7 @@ _LOST = "!lost"
 
 @dataclass(frozen=True, slots=True)
 class CallAttempt:
-    """One try of a call, begun just now or by an earlier execution of its task."""
+    """One attempt of a call, begun now or by an earlier execution of its task."""
 
     number: int
     arguments: dict[str, Any]
@@ -125,21 +130,21 @@ class CallAttempt:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the tool itself interrupted the run: what was answered, it learns when it runs again."""
+        """Whether the tool itself interrupted the run. It receives the answer when it runs again."""
         return self.result is not None and self.result["status"] == _PAUSED
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nobody knows if the tool did its work: it was begun and never ended."""
+        """Whether it is unknown if the tool did its work: the attempt began and has no result."""
         return self.result is None and not self.is_new
 
 
 @dataclass(slots=True)
 class CallRecords:
-    """The ledger's rows about one call: one for each try, one for each question to the user.
+    """The ledger's rows of one call: one for each attempt and one for each question to the user.
 
-    They are named `KEY`, `KEY#2`, … and `KEY?approval1`, …, where `KEY` is the graph's task and the model's
-    `tool_call_id`: endpoints repeat such ids within a run.
+    Their names are `KEY`, `KEY#2`, … and `KEY?approval1`, …. `KEY` combines the graph's task with the model's
+    `tool_call_id`, because endpoints repeat such ids within a run.
     """
 
     ledger: ToolCallLedger
@@ -151,44 +156,46 @@ class CallRecords:
 
     @property
     def key(self) -> str:
-        """The name of the first try's row."""
+        """The name of the first attempt's row."""
         return f"{task_key()}:{self.tool_call_id}"
 
-    async def earlier(self) -> int | None:
-        """Return how many calls of this tool the run began so far; `None` if this one is among them."""
+    async def count_earlier_calls(self) -> int | None:
+        """Return how many calls of this tool the run has begun; `None` if this call is one of them."""
         rows = await self.ledger.list_by_run(self.run_id)
         first = {row.tool_call_id for row in rows if row.tool_name == self.tool_name}
         first = {key for key in first if not key.rpartition("#")[2].isdigit()}
         return None if self.key in first else len(first)
 
-    async def knows(self, number: int) -> bool:
-        """Say whether a try was begun already."""
+    async def has_attempt(self, number: int) -> bool:
+        """Return whether attempt `number` has begun."""
         key = self._try_key(number)
         return any(row.tool_call_id == key for row in await self.ledger.list_by_run(self.run_id))
 
     async def begin(self, number: int, arguments: Mapping[str, Any]) -> CallAttempt:
-        """Record the intent, or return what is recorded of this try."""
+        """Record the beginning of an attempt; return its record if it has begun before."""
         row = await self._begin(self._try_key(number), self.tool_name, arguments)
         result = json.loads(row.result) if row.result is not None else None
         return CallAttempt(number, json.loads(row.arguments), row.attempts == 1, result)
 
     async def end(self, number: int, answer: Answer) -> None:
-        """Record the result of a try: what the tool gave, its failure, or the user's words."""
+        """Record the result of an attempt: the tool's result, its failure, or the user's text."""
         result = encode_answer(answer, self.tool_name, self.tool_call_id)
-        await self.ledger.end(self.run_id, self._try_key(number), _json(result))
+        await self.ledger.end(self.run_id, self._try_key(number), _to_json(result))
 
     async def pause(self, number: int) -> None:
-        """Record that the tool interrupted the run, so that it is executed again without a question."""
-        await self.ledger.end(self.run_id, self._try_key(number), _json({"status": _PAUSED}))
+        """Record that the tool interrupted the run, so that it runs again without asking the user."""
+        await self.ledger.end(self.run_id, self._try_key(number), _to_json({"status": _PAUSED}))
 
     async def ask(self, payload: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Interrupt the run with `payload`; return the answer and the payload that it was given for.
+        """Interrupt the run with `payload`; return the answer and the payload that the user saw.
 
-        LangGraph executes a task again from its start and hands answers out by their order alone. So the row
-        keeps what was shown: an answer never counts for other arguments. And an answer that is there before
-        its question was shown, left over from another one, counts for nothing.
+        LangGraph executes a task again from its start and assigns answers to interrupts by order alone. The
+        row
+        therefore stores the payload that was shown, so that an answer never applies to other arguments. An
+        answer
+        that arrives before its question was shown belongs to another question and is ignored.
         """
-        await self.align()
+        await self.consume_recorded_answers()
         reason = payload["reason"]
         while True:
             self._asked[reason] += 1
@@ -199,15 +206,16 @@ class CallRecords:
                 known = json.loads(row.result)
             else:
                 known = {_PREMATURE if row.attempts == 1 else "answer": interrupt(shown)}
-                await self.ledger.end(self.run_id, key, _json(known))
+                await self.ledger.end(self.run_id, key, _to_json(known))
             if "answer" in known:
                 return known["answer"], shown
 
-    async def align(self) -> None:
-        """Take from LangGraph every answer that is on record, so that its next one is the next question's.
+    async def consume_recorded_answers(self) -> None:
+        """Take every recorded answer from LangGraph, so that its next answer belongs to the next question.
 
-        After a crash LangGraph has lost the answers of its last execution. That is noted: from then on the
-        place in its order belongs to another question.
+        A crash loses LangGraph's answers of the last execution. Such questions are marked as lost, because
+        their
+        position in the order then belongs to another question.
         """
         if self._is_aligned:
             return
@@ -228,9 +236,9 @@ class CallRecords:
         return self.key if number == 1 else f"{self.key}#{number}"
 
     async def _begin(self, key: str, tool_name: str, arguments: Mapping[str, Any]) -> Any:
-        return await self.ledger.begin(self.run_id, key, tool_name, _json(arguments))
+        return await self.ledger.begin(self.run_id, key, tool_name, _to_json(arguments))
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    # Written in ASCII: half characters, which no database takes, come back as they were.
+def _to_json(value: Mapping[str, Any]) -> str:
+    # ASCII, because databases reject lone surrogates; escaped, they are read back unchanged.
     return json.dumps(value, default=str)

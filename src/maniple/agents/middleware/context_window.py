@@ -1,8 +1,9 @@
-"""Keep a conversation within the model's window.
+"""Keeps conversations within the model's context window.
 
-LangChain's `SummarizationMiddleware` does not fit here (langchain 1.4.7): our system prompt and task are
-messages, which it would summarise away; of a loop with one human message it hands nothing at all to the
-summary; one tool result longer than the window defeats it; and a summary that fails ends the run.
+LangChain's `SummarizationMiddleware` (1.4.7) does not fit. It would summarise the system prompt and the task,
+which are messages here. In a loop with one human message it summarises nothing. It cannot handle a tool
+result
+that is longer than the window, and a failing summary ends the run.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,15 +38,15 @@ from maniple.types import SUMMARY_SOURCE
 T = TypeVar("T")
 
 TRIGGER_SHARE = 0.75
-"""Of the prompt's room: from here on a conversation is compacted."""
+"""The share of the prompt's room above which a conversation is compacted."""
 TARGET_SHARE = 0.5
-"""What it is compacted to, so that the loop can go on for a while."""
+"""The share that remains after compaction, so that the next compaction is some calls away."""
 NEWEST_SHARE = 0.25
-"""What stays word for word."""
+"""The share of the newest messages, which stay unchanged."""
 LEAST_SHARE = 0.25
-"""Of what messages may have: that much stays theirs however long the descriptions of the tools are."""
+"""The share of the room that messages always have, even if the tools' descriptions are long."""
 LEARNED_SHARE = 0.8
-"""Of a prompt that was refused as too long: what is taken for the room from then on."""
+"""The share of a prompt that was rejected as too long which becomes the new room."""
 
 _SUMMARY_PROMPT = (
     "You shorten the record of an agent's work so that it can go on without the record. Keep what was done "
@@ -62,27 +63,30 @@ async def send_within_window(
     send: Callable[[list[BaseMessage]], Awaitable[T]],
     *,
     room: int | None = None,
-    kept: int | None = None,
+    pinned: int | None = None,
 ) -> T:
-    """Send `messages`, shortened to the window of `model`; shortened hard and once more if they overflow it.
+    """Send `messages`, shortened to the window of `model`; if they overflow, shorten them more and send them
+    again.
 
-    `room` is how many tokens a prompt may have, where more is known than the model's profile says; `kept` is
-    how many messages always stay, if not all that come before the first answer. A second overflow is a
-    `ModelError`.
+    `room` is the number of tokens that a prompt may have; by default it follows from the model's
+    capabilities.
+    `pinned` is the number of first messages that are never left out; by default those before the first
+    answer.
+    Raises `ModelError` after a second overflow.
     """
-    kept = count_task_messages(messages) if kept is None else kept
+    pinned = count_task_messages(messages) if pinned is None else pinned
     allowed = room or room_of(model)
-    prompt = fit_messages(messages, int(TRIGGER_SHARE * allowed), kept=kept)
+    prompt = fit_messages(messages, int(TRIGGER_SHARE * allowed), pinned=pinned)
 
     def shorter(error: Exception) -> list[BaseMessage]:
-        smaller = _smaller(model, allowed, count_tokens(prompt), error)
-        return fit_messages(prompt, int(TARGET_SHARE * smaller), kept=kept)
+        smaller = _learn_room(model, allowed, count_tokens(prompt), error)
+        return fit_messages(prompt, int(TARGET_SHARE * smaller), pinned=pinned)
 
-    return await _sent(model, send(prompt), shorter, send)
+    return await _retry_on_overflow(model, send(prompt), shorter, send)
 
 
 async def summarize(model: BaseChatModel, messages: Sequence[BaseMessage], *, room: int | None = None) -> str:
-    """Return what was said in short, or "" when no model would write it: shortening must end no run."""
+    """Return a summary of `messages`; "" if the model fails, because compaction must not end a run."""
     room = room or room_of(model)
     left = int(TARGET_SHARE * room) - text_tokens(_SUMMARY_PROMPT)
     record = get_buffer_string(fit_messages(messages, left))
@@ -98,11 +102,13 @@ async def summarize(model: BaseChatModel, messages: Sequence[BaseMessage], *, ro
 
 
 class ContextCompaction(AgentMiddleware[Any, Any]):
-    """Compact an agent's conversation before it outgrows the window of its model.
+    """Compacts an agent's conversation before it exceeds the model's context window.
 
-    What is older is put into a summary, once, and stays so in the agent's state; the task and the newest
-    part stay as they are. The events of the run and the messages of the thread keep everything. What an
-    endpoint shows of its true window, by its counts and its refusals, is remembered.
+    Older messages are replaced by a summary in the agent's state. The task and the newest messages stay
+    unchanged.
+    The run's events and the thread's messages are not shortened. The middleware learns the endpoint's real
+    window
+    from its token counts and its rejections.
     """
 
     state_schema = StepState
@@ -117,61 +123,67 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest, handler: ModelHandler
     ) -> ModelResponse | ExtendedModelResponse:
-        # Not before the model, in a node of its own: that is one step of the graph more for each call.
+        # A `before_model` node would cost one more step of the graph for each call.
         tools = self._tools.of(request.tools)
         if self._count(request.messages, tools) <= TRIGGER_SHARE * self._room:
-            return await self._asked(request, handler, tools)
-        short = await self._compacted(request, tools)
-        response = await self._asked(request.override(messages=short), handler, tools)
+            return await self._call_model(request, handler, tools)
+        short = await self._compact(request, tools)
+        response = await self._call_model(request.override(messages=short), handler, tools)
         shown = {"messages": short, "given": _given(request)}
         left_out = {
             "answers_left_out": count_answers(request.state) - count_answers(shown),
             "calls_left_out": count_tool_results(request.state) - count_tool_results(shown),
         }
-        kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
-        return ExtendedModelResponse(response, Command(update={"messages": kept, **left_out}))
+        messages = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
+        return ExtendedModelResponse(response, Command(update={"messages": messages, **left_out}))
 
-    async def _compacted(self, request: ModelRequest, tools: int) -> list[Any]:
+    async def _compact(self, request: ModelRequest, tools: int) -> list[Any]:
         messages = request.messages
         head = count_task_messages(messages, _given(request))
-        start = head + find_newest_start(messages[head:], self._left(NEWEST_SHARE, tools), self._count)
+        start = head + find_newest_start(
+            messages[head:], self._available_tokens(NEWEST_SHARE, tools), self._count
+        )
         short: list[Any] = list(messages)
         if start > head:
-            # An earlier summary goes into the new one.
+            # An earlier summary becomes part of the new one.
             first = head - 1 if _is_summary(messages[head - 1]) else head
             if summary := await summarize(self._model, messages[first:start], room=self._room):
-                told = HumanMessage(_SUMMARY_IS + summary, additional_kwargs={"lc_source": SUMMARY_SOURCE})
-                short = [*messages[:first], told, *messages[start:]]
+                record = HumanMessage(_SUMMARY_IS + summary, additional_kwargs={"lc_source": SUMMARY_SOURCE})
+                short = [*messages[:first], record, *messages[start:]]
                 head = first + 1
-        return fit_messages(short, self._left(TARGET_SHARE, tools), kept=head, count=self._count)
+        return fit_messages(
+            short, self._available_tokens(TARGET_SHARE, tools), pinned=head, count=self._count
+        )
 
-    async def _asked(self, request: ModelRequest, handler: ModelHandler, tools: int) -> ModelResponse:
+    async def _call_model(self, request: ModelRequest, handler: ModelHandler, tools: int) -> ModelResponse:
         async def first() -> ModelResponse:
-            return self._noted(request, await handler(request), tools)
+            return self._learn_scale(request, await handler(request), tools)
 
         def shorter(error: Exception) -> list[Any]:
-            self._room = _smaller(self._model, self._room, self._count(request.messages, tools), error)
-            room, kept = (
-                self._left(TARGET_SHARE, tools),
+            self._room = _learn_room(self._model, self._room, self._count(request.messages, tools), error)
+            room, pinned = (
+                self._available_tokens(TARGET_SHARE, tools),
                 count_task_messages(request.messages, _given(request)),
             )
-            return fit_messages(request.messages, room, kept=kept, count=self._count)
+            return fit_messages(request.messages, room, pinned=pinned, count=self._count)
 
         async def send(messages: list[Any]) -> ModelResponse:
             return await handler(request.override(messages=messages))
 
-        return await _sent(self._model, first(), shorter, send)
+        return await _retry_on_overflow(self._model, first(), shorter, send)
 
     def _count(self, messages: Sequence[BaseMessage], tools: int = 0) -> int:
         return int(self._scale * (count_tokens(messages) + tools))
 
-    def _left(self, share: float, tools: int) -> int:
-        """Return what `share` leaves to messages beside the tools, which a server may have many of."""
+    def _available_tokens(self, share: float, tools: int) -> int:
+        """Return the tokens of `share` that remain for messages beside the tools' descriptions."""
         room = share * self._room
         return int(max(room - self._scale * tools * share / TARGET_SHARE, LEAST_SHARE * room))
 
-    def _noted(self, request: ModelRequest, response: ModelResponse, tools: int) -> ModelResponse:
-        """Compare our estimate with the endpoint's count: code and tables have more tokens than prose."""
+    def _learn_scale(self, request: ModelRequest, response: ModelResponse, tools: int) -> ModelResponse:
+        """Compare the estimate with the endpoint's count, because code and tables have more tokens than
+        prose.
+        """
         answer = response.result[0] if response.result else None
         usage = answer.usage_metadata if isinstance(answer, AIMessage) else None
         if usage is not None:
@@ -184,16 +196,19 @@ def _given(request: ModelRequest) -> int:
     return request.state.get("given", 0)
 
 
-async def _sent(
+async def _retry_on_overflow(
     model: BaseChatModel,
     first: Awaitable[T],
     shorter: Callable[[Exception], list[BaseMessage]],
     send: Callable[[list[BaseMessage]], Awaitable[T]],
 ) -> T:
-    """Return what `first` gives; when its prompt overflowed the window, what a shorter one gives."""
+    """Return the result of `first`; if its prompt overflows the window, send a shorter one.
+
+    Raises `ModelError` if that overflows, too.
+    """
     try:
         return await first
-    except Exception as error:  # each client raises its own for it
+    except Exception as error:  # each client has its own exception type for an overflow
         if not is_overflow(error):
             raise
         prompt = shorter(error)
@@ -202,21 +217,24 @@ async def _sent(
     except Exception as error:
         if not is_overflow(error):
             raise
-        raise _too_long(model, prompt) from error
+        raise _overflow_error(model, prompt) from error
 
 
 def _is_summary(message: BaseMessage) -> bool:
     return message.additional_kwargs.get("lc_source") == SUMMARY_SOURCE
 
 
-def _smaller(model: BaseChatModel, room: int, sent: int, error: BaseException) -> int:
-    """Return the room that a refused prompt of `sent` tokens shows, and what the endpoint says of it."""
-    told = reported_window(error)
+def _learn_room(model: BaseChatModel, room: int, sent: int, error: BaseException) -> int:
+    """Return the room after the endpoint rejected a prompt of `sent` tokens.
+
+    Its error may name the window.
+    """
+    reported = reported_window(error)
     learned = min(room, int(LEARNED_SHARE * sent))
-    return min(learned, room_of(model, told)) if told else learned
+    return min(learned, room_of(model, reported)) if reported else learned
 
 
-def _too_long(model: BaseChatModel, messages: Sequence[BaseMessage]) -> ModelError:
+def _overflow_error(model: BaseChatModel, messages: Sequence[BaseMessage]) -> ModelError:
     name = getattr(model, "endpoint", None) or "the model"
     return ModelError(
         f"Even shortened to about {count_tokens(messages)} tokens, the conversation does not fit into the "
@@ -227,15 +245,16 @@ def _too_long(model: BaseChatModel, messages: Sequence[BaseMessage]) -> ModelErr
 
 
 SHORTEST_CHARACTERS = 400
-"""Texts are cut to this at most; what is still too long then loses its oldest messages."""
+"""Texts are not cut below this length. If the messages are still too long, the oldest are left out."""
 
 Count = Callable[[Sequence[BaseMessage]], int]
 
 
 def count_task_messages(messages: Sequence[BaseMessage], given: int = 0) -> int:
-    """Return how many messages come before the first answer: the prompt and the task, which always stay.
+    """Return the number of messages before the first answer: the prompt and the task, which are never left
+    out.
 
-    Answers among the first `given` messages are part of the task: a conversation that goes on.
+    Answers among the first `given` messages belong to the task: they are the earlier conversation.
     """
     own = enumerate(messages[given:], given)
     return next((n for n, one in own if isinstance(one, AIMessage)), len(messages))
@@ -253,7 +272,10 @@ def group_messages(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
 
 
 def find_newest_start(messages: Sequence[BaseMessage], tokens: int, count: Count = count_tokens) -> int:
-    """Return where the newest part begins that has at most `tokens`; the last group is always in it."""
+    """Return the index from which the newest messages have at most `tokens`.
+
+    The last group is always included.
+    """
     start, room = len(messages), tokens
     for group in reversed(group_messages(messages)):
         room -= count(group)
@@ -264,12 +286,13 @@ def find_newest_start(messages: Sequence[BaseMessage], tokens: int, count: Count
 
 
 def fit_messages(
-    messages: Sequence[BaseMessage], tokens: int, *, kept: int = 0, count: Count = count_tokens
+    messages: Sequence[BaseMessage], tokens: int, *, pinned: int = 0, count: Count = count_tokens
 ) -> list[BaseMessage]:
-    """Return the messages with at most about `tokens`, by `count`.
+    """Return the messages shortened to about `tokens`, by `count`.
 
-    The longest texts are cut in their middles first, all to the same length; system prompts are not. When
-    that is not enough, the oldest groups after the first `kept` messages are left out, with a word of it.
+    First the longest texts are cut in their middles to one common length, except system prompts. If that is
+    not
+    enough, the oldest groups after the first `pinned` messages are replaced by a note.
     """
     if count(messages) <= tokens:
         return list(messages)
@@ -277,54 +300,54 @@ def fit_messages(
     low, high = SHORTEST_CHARACTERS, max(longest, SHORTEST_CHARACTERS)
     while high - low > SHORTEST_CHARACTERS // 4:
         middle = (low + high) // 2
-        if count(_cut(messages, middle)) <= tokens:
+        if count(_shorten_all(messages, middle)) <= tokens:
             low = middle
         else:
             high = middle
-    short = _cut(messages, low)
-    return short if count(short) <= tokens else _without_oldest(short, tokens, kept, count)
+    short = _shorten_all(messages, low)
+    return short if count(short) <= tokens else _without_oldest(short, tokens, pinned, count)
 
 
 def _without_oldest(
-    messages: Sequence[BaseMessage], tokens: int, kept: int, count: Count
+    messages: Sequence[BaseMessage], tokens: int, pinned: int, count: Count
 ) -> list[BaseMessage]:
-    head, rest = list(messages[:kept]), list(messages[kept:])
-    start = find_newest_start(rest, tokens - count([*head, _gap(len(rest))]), count)
-    return [*head, _gap(start), *rest[start:]] if start else [*head, *rest]
+    head, rest = list(messages[:pinned]), list(messages[pinned:])
+    start = find_newest_start(rest, tokens - count([*head, _omission_note(len(rest))]), count)
+    return [*head, _omission_note(start), *rest[start:]] if start else [*head, *rest]
 
 
-def _gap(messages: int) -> BaseMessage:
+def _omission_note(messages: int) -> BaseMessage:
     return HumanMessage(f"[{messages} earlier messages are left out here.]")
 
 
-def _cut(messages: Sequence[BaseMessage], characters: int) -> list[BaseMessage]:
-    return [_shortened(message, characters) for message in messages]
+def _shorten_all(messages: Sequence[BaseMessage], characters: int) -> list[BaseMessage]:
+    return [_shorten_message(message, characters) for message in messages]
 
 
-def _shortened(message: BaseMessage, characters: int) -> BaseMessage:
+def _shorten_message(message: BaseMessage, characters: int) -> BaseMessage:
     if isinstance(message, SystemMessage) or _longest(message) <= characters:
         return message
-    update: dict[str, Any] = {"content": _content(message.content, characters)}
+    update: dict[str, Any] = {"content": _shorten_content(message.content, characters)}
     if isinstance(message, AIMessage) and message.tool_calls:
         update["tool_calls"] = [
-            {**call, "args": {name: _text(value, characters) for name, value in call["args"].items()}}
+            {**call, "args": {name: _shorten_text(value, characters) for name, value in call["args"].items()}}
             for call in message.tool_calls
         ]
     return message.model_copy(update=update)
 
 
-def _content(content: str | list[Any], characters: int) -> str | list[Any]:
+def _shorten_content(content: str | list[Any], characters: int) -> str | list[Any]:
     if isinstance(content, str):
         return truncate_middle(content, characters)
     return [
-        {**part, "text": _text(part["text"], characters)}
+        {**part, "text": _shorten_text(part["text"], characters)}
         if isinstance(part, dict) and "text" in part
-        else _text(part, characters)
+        else _shorten_text(part, characters)
         for part in content
     ]
 
 
-def _text(value: Any, characters: int) -> Any:
+def _shorten_text(value: Any, characters: int) -> Any:
     return truncate_middle(value, characters) if isinstance(value, str) else value
 
 
@@ -337,7 +360,7 @@ def _longest(message: BaseMessage) -> int:
 
 
 class ToolTokenCounter:
-    """The tokens that descriptions of tools take: an agent's own, and those that come and go beside them."""
+    """Counts the tokens of tool descriptions: of an agent's own tools, and of its dynamic tools."""
 
     def __init__(self, own: Sequence[BaseTool]) -> None:
         self._own = {id(tool): tool for tool in own}
@@ -346,7 +369,7 @@ class ToolTokenCounter:
         self._offered_tokens = 0
 
     def of(self, tools: Sequence[BaseTool | dict[str, Any]]) -> int:
-        """Return what these take; those that are not the agent's own are counted when they have changed."""
+        """Return the tokens of `tools`. Dynamic tools are counted again only if they have changed."""
         offered = [tool for tool in tools if id(tool) not in self._own]
         if [*map(id, offered)] != [*map(id, self._offered)]:
             self._offered, self._offered_tokens = offered, count_tokens((), offered)

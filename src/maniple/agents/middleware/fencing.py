@@ -1,8 +1,9 @@
-"""Middleware: what tools return is shown to a model between marks that nobody outside can know.
+"""Middleware that shows tool results to a model between marks with a secret.
 
-A page or a program's output that pretends to be over, and to be followed by words of the user, would have to
-write the closing mark (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With
-Spotlighting"). Messages, events and records hold results as they came.
+Text from a page or a program cannot pretend to end and continue as the user, because it cannot know the
+closing
+mark (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With Spotlighting"). Messages,
+events and records contain the results without marks.
 """
 
 import hashlib
@@ -24,23 +25,23 @@ _BACKTICKS = re.compile("`+")
 
 
 def fence_untrusted(text: str) -> str:
-    """Return `text` as what was found outside is shown to a model."""
+    """Return `text` between the marks of untrusted data."""
     opening, closing = _marks()
     return f"{opening}\n{text}\n{closing}"
 
 
 def remove_fences(text: str) -> str:
-    """Return `text` as it was found, for where it is fenced as a whole, or shown to nobody but people."""
+    """Return `text` without marks, for users or to be fenced as a whole."""
     return _MARK.sub("", text)
 
 
 def fences_to_code(text: str) -> str:
-    """Return `text` as Markdown for people, what was found outside as code."""
+    """Return `text` as Markdown for users, with the fenced parts as code blocks."""
     pieces, drawn, at = list[str](), "", 0
     for mark in _MARK.finditer(text):
         closes, name = mark.groups()
         if drawn and not (closes and name == drawn):
-            continue  # within: what a page says
+            continue  # a mark inside of untrusted data is part of it
         pieces.append(_code(text[at : mark.start()]) if drawn else text[at : mark.start()])
         drawn, at = "" if drawn or closes else name, mark.end()
     return "".join([*pieces, _code(text[at:]) if drawn else text[at:]])
@@ -60,7 +61,7 @@ def _marks() -> tuple[str, str]:
 
 
 class UntrustedDataFencing(AgentMiddleware[Any, Any]):
-    """Fences the results of tools in what a model is sent, but those that are the user's words or ours."""
+    """Fences tool results in requests to a model, except texts of the user or of maniple (`AUTHOR_KEY`)."""
 
     async def awrap_model_call(
         self,

@@ -1,4 +1,4 @@
-"""How far an agent may go in one step."""
+"""The limits of an agent in one step: model calls, tool calls, and seconds per tool call."""
 
 import asyncio
 import functools
@@ -27,35 +27,35 @@ PARTIAL_WORK_CHARACTERS = 6_000
 
 @dataclass(frozen=True, slots=True)
 class StepLimits:
-    """The limits of one step; at each the agent or its team is told, and no run ends by them."""
+    """The limits of one step. Reaching one fails the call or the step, never the run."""
 
     model_calls: int = 25
     tool_calls: int = 100
     tool_seconds: float = 600
-    """Of one call of a tool that does not say its own `timeout_seconds`."""
+    """The time limit of a call, unless the tool's metadata has `timeout_seconds`."""
 
 
 class StepState(AgentState[Any]):
-    """An agent's messages, and how many answers and results of calls are not among them any more."""
+    """An agent's messages, and the numbers of answers and tool results that compaction removed from them."""
 
     given: NotRequired[int]
-    """How many messages were there before the step began: they may hold answers to earlier requests."""
+    """The number of messages before the step began; they may contain answers to earlier requests."""
     answers_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
     calls_left_out: NotRequired[Annotated[int, PrivateStateAttr]]
 
 
 def count_answers(state: Mapping[str, Any]) -> int:
-    """Return how often the model has answered in this step, shortened records included."""
+    """Return the number of the model's answers in this step, including those removed by compaction."""
     own = state["messages"][state.get("given", 0) :]
-    kept = sum(isinstance(message, AIMessage) for message in own)
-    return kept + state.get("answers_left_out", 0)
+    present = sum(isinstance(message, AIMessage) for message in own)
+    return present + state.get("answers_left_out", 0)
 
 
 class ModelCallLimit(AgentMiddleware[Any, Any]):
-    """End the step after `most` answers of the model.
+    """Fails the step after `most` answers of the model.
 
-    LangChain's own middleware counts in two nodes of its own, before and after each call: that is two steps
-    of the graph more, each with a checkpoint. The answers are in the agent's state anyway.
+    LangChain's own middleware counts in two more nodes for each call, each with a checkpoint. Here the count
+    comes from the answers in the agent's state.
     """
 
     state_schema = StepState
@@ -77,15 +77,17 @@ _BEYOND = (
 
 
 def count_tool_results(state: Mapping[str, Any]) -> int:
-    """Return how many calls of this step have their results, those of shortened records included."""
+    """Return the number of tool results of this step, including those removed by compaction."""
     ended = sum(isinstance(message, ToolMessage) for message in state["messages"])
     return ended + state.get("calls_left_out", 0)
 
 
 class ToolCallLimit(AgentMiddleware[Any, Any]):
-    """Tells the model so instead of running a call beyond the first `most`.
+    """Refuses calls after the first `most` with a message to the model.
 
-    LangChain's own middleware counts in a node of the graph after each answer; the results are there anyway.
+    LangChain's own middleware counts in one more node after each answer. Here the count comes from the
+    results
+    in the agent's state.
     """
 
     state_schema = StepState
@@ -98,21 +100,22 @@ class ToolCallLimit(AgentMiddleware[Any, Any]):
         if count_tool_results(request.state) + len(preceding_calls(request)) < self._most:
             return await handler(request)
         call = request.tool_call
-        words = _BEYOND.format(most=self._most)
-        refusal = ToolMessage(words, tool_call_id=call["id"], name=call["name"], status="error")
+        text = _BEYOND.format(most=self._most)
+        refusal = ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
         refusal.additional_kwargs[AUTHOR_KEY] = "maniple"
         return refusal
 
 
 TIMEOUT_KEY = "timeout_seconds"
-"""What a tool's `metadata` may say; `None` is for one that bounds itself, as the sandbox does."""
+"""The key in a tool's `metadata`. `None` means no limit, for tools with their own, such as the sandbox."""
 
 
 class ToolTimeouts(AgentMiddleware[Any, Any]):
-    """Cancels a call after the seconds that its tool's `metadata` says, else after `default_seconds`.
+    """Cancels a call after the seconds in its tool's `metadata`, else after `default_seconds`.
 
-    The call's result is then a `ToolFailure`. A tool that blocks in a thread is left there: Python cannot end
-    it.
+    The call then raises `ToolFailure`. A tool that blocks in a thread keeps running there, because Python
+    cannot
+    end a thread.
     """
 
     def __init__(self, default_seconds: float) -> None:
@@ -125,13 +128,13 @@ class ToolTimeouts(AgentMiddleware[Any, Any]):
         if seconds is None:
             return await handler(request)
         if isinstance(tool, StructuredTool):
-            return await handler(request.override(tool=_bounded(tool, seconds)))
-        async with _at_most(seconds):
+            return await handler(request.override(tool=_with_time_limit(tool, seconds)))
+        async with _time_limit(seconds):
             return await handler(request)
 
 
-def _bounded(tool: StructuredTool, seconds: float) -> StructuredTool:
-    """Return the tool with the bound inside: what fails in there, LangChain tells as the end of the call."""
+def _with_time_limit(tool: StructuredTool, seconds: float) -> StructuredTool:
+    """Return the tool with the time limit inside, so that LangChain reports a timeout as a failed call."""
     run, blocking = tool.coroutine, tool.func
     if run is None and blocking is not None:
         run = in_thread(blocking)
@@ -141,64 +144,64 @@ def _bounded(tool: StructuredTool, seconds: float) -> StructuredTool:
 
     @functools.wraps(unbounded)
     async def bounded(*args: Any, **kwargs: Any) -> Any:
-        async with _at_most(seconds):
+        async with _time_limit(seconds):
             return await unbounded(*args, **kwargs)
 
     return tool.model_copy(update={"coroutine": bounded})
 
 
 @asynccontextmanager
-async def _at_most(seconds: float) -> AsyncIterator[None]:
+async def _time_limit(seconds: float) -> AsyncIterator[None]:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
             yield
     except TimeoutError:
         if not limit.expired():
-            raise  # the tool's own
-        words = f"It gave no result within {seconds:g} seconds and was stopped."
-        raise ToolFailure(f"{words} What it did until then is unknown.") from None
+            raise  # raised by the tool itself
+        message = f"It gave no result within {seconds:g} seconds and was stopped."
+        raise ToolFailure(f"{message} What it did until then is unknown.") from None
 
 
 class PartialWork(AgentMiddleware[Any, Any]):
-    """Give `BudgetExhausted` and `StepFailed` what the agent said and its tools returned before it."""
+    """Adds the agent's texts and tool results so far to `BudgetExhausted` and `StepFailed`."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         try:
             return await handler(request)
         except BudgetExhausted as error:
-            error.done_before = collect_partial_work(_own(request.messages, request.state))
+            error.done_before = collect_partial_work(_step_messages(request.messages, request.state))
             raise
         except StepFailed as failure:
-            found = collect_partial_work(_own(request.messages, request.state))
+            found = collect_partial_work(_step_messages(request.messages, request.state))
             raise StepFailed(f"{failure}\nUntil then:\n{found}" if found else str(failure)) from None
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         try:
             return await handler(request)
         except BudgetExhausted as error:
-            error.done_before = collect_partial_work(_own(request.state["messages"], request.state))
+            error.done_before = collect_partial_work(_step_messages(request.state["messages"], request.state))
             raise
 
 
-def _own(messages: Sequence[BaseMessage], state: Mapping[str, Any]) -> Sequence[BaseMessage]:
+def _step_messages(messages: Sequence[BaseMessage], state: Mapping[str, Any]) -> Sequence[BaseMessage]:
     return messages[state.get("given", 0) :]
 
 
 def collect_partial_work(messages: Sequence[BaseMessage]) -> str:
-    """Return an agent's words and its tools' results so far, these between the marks of the run.
+    """Return an agent's texts and its fenced tool results so far, with the summary of compacted messages.
 
-    A summary that took the place of older ones is among them.
+    All together have about `RESULT_CHARACTERS`.
     """
-    told = [message for message in messages if message.text and _tells(message)]
-    each = PARTIAL_WORK_CHARACTERS // max(len(told), 1)
+    reportable = [message for message in messages if message.text and _is_reportable(message)]
+    each = PARTIAL_WORK_CHARACTERS // max(len(reportable), 1)
     lines = []
-    for message in told:
+    for message in reportable:
         text = truncate_middle(message.text, each)
         lines.append(f"{message.name}: {fence_untrusted(text)}" if message.type == "tool" else text)
     return "\n".join(lines)
 
 
-def _tells(message: BaseMessage) -> bool:
+def _is_reportable(message: BaseMessage) -> bool:
     is_summary = message.additional_kwargs.get("lc_source") == SUMMARY_SOURCE
     return is_summary or isinstance(message, ToolMessage | AIMessage)

@@ -1,8 +1,9 @@
-"""Middleware: tools for models that cannot call them natively, and for those that say it in text.
+"""Middleware for tool calls in text, and for answers that are cut at the output limit.
 
-A model that has native calls but answers with a bare or fenced `{"name": …, "arguments": …}` meant a
-call: it becomes one. To an endpoint that rejects `tools`, they are described in the prompt, earlier
-calls and results are shown as text, and its JSON is read as the call.
+A model with native tool calling may still answer with a bare or fenced `{"name": …, "arguments": …}`. Such
+text
+becomes a tool call. For an endpoint that rejects `tools`, the prompt describes the tools, earlier calls and
+results are sent as text, and JSON in the answer is parsed as the call.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "act
 
 
 class TextToolCalls(AgentMiddleware[Any, Any]):
-    """Read tool calls out of text, and write tools into it where the endpoint has none."""
+    """Parses tool calls in text, and describes tools in the prompt if the endpoint has no tool calling."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if not request.tools:
@@ -49,33 +50,33 @@ class TextToolCalls(AgentMiddleware[Any, Any]):
         capabilities = capabilities_of(request.model)
         if capabilities.has("tools"):
             try:
-                return await _with_calls(await handler(request), request.tools)
+                return await _parse_response(await handler(request), request.tools)
             except ModelError as error:
-                # Rejected and noted just now: go on in text.
+                # The endpoint has just rejected `tools`, which is now recorded: continue in text.
                 if error.code != "model_bad_request" or capabilities.has("tools"):
                     raise
-        return await self.in_text(request, handler)
+        return await self.request_as_text(request, handler)
 
-    async def in_text(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        """Ask a model that has no calls of its own."""
-        return await _with_calls(await handler(_in_text(request)), request.tools)
+    async def request_as_text(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        """Send a request to a model without tool calling."""
+        return await _parse_response(await handler(_to_text_request(request)), request.tools)
 
 
-def _in_text(request: ModelRequest) -> ModelRequest:
-    described = "\n".join(json.dumps(_described(tool), ensure_ascii=False) for tool in request.tools)
+def _to_text_request(request: ModelRequest) -> ModelRequest:
+    described = "\n".join(json.dumps(_tool_schema(tool), ensure_ascii=False) for tool in request.tools)
     system = SystemMessage(
         "You have these tools:\n" + described + "\nTo use one, answer with JSON only: "
         '{"name": TOOL, "arguments": {…}}. Its result comes next. When you are done, answer in plain text.'
     )
-    messages = [system, *(_as_text(message) for message in request.messages)]
-    return request.override(messages=cast("list[AnyMessage]", _joined_system(messages)), tools=[])
+    messages = [system, *(_to_text_message(message) for message in request.messages)]
+    return request.override(messages=cast("list[AnyMessage]", _merge_system_messages(messages)), tools=[])
 
 
-def _described(tool: BaseTool | dict[str, Any]) -> dict[str, Any]:
+def _tool_schema(tool: BaseTool | dict[str, Any]) -> dict[str, Any]:
     return convert_to_openai_function(tool) if isinstance(tool, BaseTool) else tool
 
 
-def _as_text(message: BaseMessage) -> BaseMessage:
+def _to_text_message(message: BaseMessage) -> BaseMessage:
     match message:
         case AIMessage(tool_calls=[call, *_]):
             return AIMessage(
@@ -87,16 +88,18 @@ def _as_text(message: BaseMessage) -> BaseMessage:
             return message
 
 
-def _joined_system(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Join system messages into the first: several endpoints accept only one."""
+def _merge_system_messages(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Join all system messages into one, because several endpoints accept only one."""
     system = [m.text for m in messages if isinstance(m, SystemMessage)]
     rest = [m for m in messages if not isinstance(m, SystemMessage)]
     return [SystemMessage("\n\n".join(reversed(system))), *rest]
 
 
-async def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[str, Any]]) -> ModelResponse:
+async def _parse_response(
+    response: ModelResponse, tools: Sequence[BaseTool | dict[str, Any]]
+) -> ModelResponse:
     names = {tool.name if isinstance(tool, BaseTool) else tool.get("name", "") for tool in tools}
-    # In a thread: what a model wrote may take its time to be repaired.
+    # Repairing long JSON may block the event loop.
     result = [
         await asyncio.to_thread(parse_tool_calls, m, names) if isinstance(m, AIMessage) else m
         for m in response.result
@@ -105,18 +108,18 @@ async def _with_calls(response: ModelResponse, tools: Sequence[BaseTool | dict[s
 
 
 def parse_tool_calls(message: AIMessage, names: set[str]) -> AIMessage:
-    """Return `message` with the tool calls it meant: spelled out, broken or without an id."""
+    """Return `message` with its tool calls repaired, completed with ids, or parsed from its text."""
     if is_truncated(message) and (message.tool_calls or message.invalid_tool_calls):
-        # What is left of the arguments may parse, and would be half a program or half a file.
+        # Cut arguments may still parse, and would be half a program or half a file.
         return message.model_copy(update={"content": _CUT_CALL, "tool_calls": [], "invalid_tool_calls": []})
-    mended = [call for one in message.invalid_tool_calls if (call := _mended(one, names)) is not None]
-    calls = [_kept(call) for call in (*message.tool_calls, *mended)]
+    repaired = [call for one in message.invalid_tool_calls if (call := _repair_call(one, names)) is not None]
+    calls = [_storable_call(call) for call in (*message.tool_calls, *repaired)]
     if calls:
         return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
     return parse_text_call(message, names)
 
 
-def _mended(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
+def _repair_call(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
     try:
         arguments = read_json(call.get("args") or "")
     except ValueError:
@@ -126,7 +129,7 @@ def _mended(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
     return {"name": call["name"], "args": arguments, "id": call.get("id"), "type": "tool_call"}
 
 
-def _kept(call: Mapping[str, Any]) -> dict[str, Any]:
+def _storable_call(call: Mapping[str, Any]) -> dict[str, Any]:
     return {**call, "args": make_storable(call["args"]), "id": call.get("id") or _new_id()}
 
 
@@ -135,8 +138,8 @@ def _new_id() -> str:
 
 
 def parse_text_call(message: AIMessage, names: set[str]) -> AIMessage:
-    """Return `message` with the tool call that its text spells out, if it does name one of `names`."""
-    text = _unfenced(message.text)
+    """Return `message` with the tool call in its text, if the text is a call of a tool in `names`."""
+    text = _strip_fences(message.text)
     if message.tool_calls or not (text.startswith("{") and text.endswith("}")):
         return message
     try:
@@ -150,10 +153,10 @@ def parse_text_call(message: AIMessage, names: set[str]) -> AIMessage:
     if name not in names or arguments is None:
         return message
     call = {"name": name, "args": arguments, "type": "tool_call"}
-    return message.model_copy(update={"content": "", "tool_calls": [_kept(call)]})
+    return message.model_copy(update={"content": "", "tool_calls": [_storable_call(call)]})
 
 
-def _unfenced(text: str) -> str:
+def _strip_fences(text: str) -> str:
     text = _OPENING.sub("", text.strip(), count=1)
     for closing in _CLOSINGS:
         text = text.removesuffix(closing).rstrip()
@@ -164,26 +167,26 @@ TRUNCATION_NOTE = "[This answer was cut at the model's output limit.]"
 
 
 def is_truncated(answer: BaseMessage) -> bool:
-    """Say whether the model would have said more."""
+    """Return whether the answer was cut at the model's output limit."""
     return answer.response_metadata.get("finish_reason") == "length"
 
 
 def text_with_note(answer: AIMessage) -> str:
-    """Return the answer's text without thoughts, and with the note when it was cut."""
+    """Return the answer's text without thoughts, with a note if it was cut."""
     text = without_thoughts(answer.text)
     return f"{text}\n\n{TRUNCATION_NOTE}" if text and is_truncated(answer) else text
 
 
 class TruncationNotes(AgentMiddleware[Any, Any]):
-    """Mark answers in words; a tool call that was cut is the affair of `TextToolCalls`."""
+    """Adds a note to answers that were cut. `TextToolCalls` handles tool calls that were cut."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         response = await handler(request)
-        result = [_noted(message) for message in response.result]
+        result = [_add_truncation_note(message) for message in response.result]
         return ModelResponse(result=result, structured_response=response.structured_response)
 
 
-def _noted(message: BaseMessage) -> Any:
+def _add_truncation_note(message: BaseMessage) -> Any:
     if not isinstance(message, AIMessage) or message.tool_calls or message.invalid_tool_calls:
         return message
     text = text_with_note(message) if is_truncated(message) else ""

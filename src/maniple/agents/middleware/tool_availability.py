@@ -1,6 +1,8 @@
-"""Middleware: tools that come and go while the program runs, such as those of MCP servers.
+"""Middleware for tools that are not always available, and for tools that end a step.
 
-An agent is built once, with the tools that it always has; what there is beside them is asked at each call.
+An agent is built once with its static tools. Dynamic tools, such as those of MCP servers, are requested from
+a
+`ToolSource` at each model call.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -19,37 +21,37 @@ from maniple.text import without_thoughts
 
 
 class ToolSource(Protocol):
-    """Where the tools come from."""
+    """A source of tools that change while the program runs."""
 
-    def offered(self) -> Sequence[BaseTool]:
-        """The tools that can be called now."""
+    def list_tools(self) -> Sequence[BaseTool]:
+        """Return the tools that can be called now."""
         ...
 
     def find(self, name: str) -> BaseTool | None:
-        """A tool that there is or was; calling one that is gone says so."""
+        """Return a current or former tool; calling a former tool reports that it is gone."""
         ...
 
 
 class DynamicTools(AgentMiddleware[Any, Any]):
-    """Adds what is on `offer` to each request; the outermost, so that all others see those tools, too."""
+    """Adds the tools of `source` to each request; outermost, so that all other middleware sees them."""
 
-    def __init__(self, offer: ToolSource) -> None:
+    def __init__(self, source: ToolSource) -> None:
         super().__init__()
-        self._offer = offer
+        self._source = source
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        """Send the request with the tools that there are now."""
-        return await handler(request.override(tools=[*request.tools, *self._offer.offered()]))
+        """Send the request with the tools that are available now."""
+        return await handler(request.override(tools=[*request.tools, *self._source.list_tools()]))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         """Run the call of a tool that the agent was not built with."""
-        if request.tool is None and (tool := self._offer.find(request.tool_call["name"])):
+        if request.tool is None and (tool := self._source.find(request.tool_call["name"])):
             request = request.override(tool=tool)
         return await handler(request)
 
 
 class HiddenTools(AgentMiddleware[Any, Any]):
-    """Keeps the tools of these `names` back while the current thread's workspace is empty."""
+    """Hides the tools in `names` while `has_files()` returns False."""
 
     def __init__(self, names: Collection[str], has_files: Callable[[], Awaitable[bool]]) -> None:
         super().__init__()
@@ -57,21 +59,23 @@ class HiddenTools(AgentMiddleware[Any, Any]):
         self._has_files = has_files
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        """Send the request with the tools that are of use now."""
+        """Send the request without the hidden tools."""
         if await self._has_files():
             return await handler(request)
         tools = [tool for tool in request.tools if isinstance(tool, dict) or tool.name not in self._names]
         return await handler(request.override(tools=tools))
 
 
-_BARE = ("", "STEP FAILED:")
-"""An end whose words the agent has said before."""
+_WITHOUT_TEXT = ("", "STEP FAILED:")
+"""Results of terminal tools without text; the agent's last text is the answer then."""
 
 
 class TerminalTools(AgentMiddleware[Any, Any]):
-    """Takes the result of a terminal tool for the agent's answer, unless the call failed.
+    """Returns the result of a terminal tool as the agent's answer, unless the call failed.
 
-    LangChain's `return_direct` ends no step beside another call, and ends it when the arguments were wrong.
+    LangChain's `return_direct` does not end a step if the answer has another call, and does end it after
+    invalid
+    arguments.
     """
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
@@ -80,25 +84,25 @@ class TerminalTools(AgentMiddleware[Any, Any]):
             for tool in request.tools
             if not isinstance(tool, dict) and (tool.metadata or {}).get("is_terminal")
         }
-        for result in _latest(request.messages) if terminal else ():
+        for result in _latest_results(request.messages) if terminal else ():
             tool = terminal.get(result.name or "")
             if tool is not None and result.status != "error":
-                ours = AUTHOR_KEY in result.additional_kwargs or AUTHOR_KEY in (tool.metadata or {})
-                words = result.text
-                if ours and words in _BARE:
-                    words = f"{words} {_last_words(request.messages)}".strip()
-                answer = AIMessage(words if ours else fence_untrusted(words))
+                is_trusted = AUTHOR_KEY in result.additional_kwargs or AUTHOR_KEY in (tool.metadata or {})
+                text = result.text
+                if is_trusted and text in _WITHOUT_TEXT:
+                    text = f"{text} {_last_text(request.messages)}".strip()
+                answer = AIMessage(text if is_trusted else fence_untrusted(text))
                 return ModelResponse(result=[answer])
         return await handler(request)
 
 
-def _last_words(messages: Sequence[AnyMessage]) -> str:
-    """Return what the agent said last, beside a call or before it; "" if it said nothing."""
-    said = (without_thoughts(one.text) for one in reversed(messages) if isinstance(one, AIMessage))
-    return next((words for words in said if words), "")
+def _last_text(messages: Sequence[AnyMessage]) -> str:
+    """Return the agent's last text, in the answer with the call or an earlier one; "" if there is none."""
+    texts = (without_thoughts(one.text) for one in reversed(messages) if isinstance(one, AIMessage))
+    return next((text for text in texts if text), "")
 
 
-def _latest(messages: Sequence[AnyMessage]) -> Iterator[ToolMessage]:
-    """Yield the results of the last answer's calls, the last one first."""
+def _latest_results(messages: Sequence[AnyMessage]) -> Iterator[ToolMessage]:
+    """Yield the results of the last answer's calls, last one first."""
     results = takewhile(lambda message: not isinstance(message, AIMessage), reversed(messages))
     return (one for one in results if isinstance(one, ToolMessage))

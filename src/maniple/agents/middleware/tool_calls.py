@@ -1,4 +1,4 @@
-"""Run each tool call once: recorded before and after, and approved first where that is asked for."""
+"""Runs each tool call once: records it before and after, and asks the user for approval where required."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -27,45 +27,46 @@ Turn = Callable[[bool], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class CompletedCall:
-    """What a call gave, and the arguments that it really ran with: those on record, or the user's."""
+    """The result of a call, and the arguments that it ran with: recorded ones, or the user's."""
 
     answer: Answer
     arguments: Arguments
 
 
-async def _at_once(is_approved: bool) -> None:
+async def _begin_immediately(is_approved: bool) -> None:
     """Let a call begin without waiting for others."""
 
 
 async def call_once(
-    tool: BaseTool, tool_call_id: str, arguments: Arguments, run: Run, turn: Turn = _at_once
+    tool: BaseTool, tool_call_id: str, arguments: Arguments, run: Run, turn: Turn = _begin_immediately
 ) -> CompletedCall:
-    """Call `tool` by `run` unless the ledger of the run has its result.
+    """Call `tool` with `run`, unless the run's ledger has the result.
 
-    What the tool's `metadata` may say: `idempotent`, it may run again when nobody knows whether it did its
-    work, else the user is asked; `approval`, each call waits for the user's word; `max_calls_per_run` and
-    `beyond`, the words that further calls get.
-    `turn`, told whether the user has approved the call, returns when it may begin: a call that waits is not
-    yet noted as begun.
-    Interrupts the graph where the user has to decide. A `ToolFailure` is a message with `status="error"`;
-    everything else that `run` raises passes, and the call's result stays unknown.
+    Keys of the tool's `metadata`: with `idempotent`, a call with unknown result runs again; otherwise the
+    user is
+    asked. With `approval`, each call waits for the user's approval. After `max_calls_per_run` calls, further
+    calls return the text in `beyond`.
+    `turn(is_approved)` returns when the call may begin. A waiting call is not recorded as begun.
+    Interrupts the graph where the user has to decide. A `ToolFailure` becomes a message with
+    `status="error"`.
+    All other exceptions of `run` pass, and the result of the call stays unknown.
     """
     scope = run_scope()
     call = _Call(tool, tool_call_id, run)
     ledger = scope.ledger
     records = CallRecords(ledger, scope.run_id, tool.name, tool_call_id) if ledger is not None else None
-    if records is not None and (words := await call.beyond(records)):
+    if records is not None and (refusal := await call.describe_exceeded_limit(records)):
         await records.begin(1, redact_arguments(tool, arguments))
-        return await call.instead(records, 1, words, arguments)
-    needs_approval = bool(tool.name in scope.approval or call.says("approval"))
+        return await call.record_substitute(records, 1, refusal, arguments)
+    needs_approval = bool(tool.name in scope.approval or call.metadata_value("approval"))
     if needs_approval:
-        await call.affordable(records, 1)
-        allowed = await call.approved(records, arguments)
+        await call.check_budget(records, 1)
+        allowed = await call.request_approval(records, arguments)
         if isinstance(allowed, ToolMessage):
             return CompletedCall(allowed, arguments)
         arguments = allowed
     await turn(needs_approval)
-    return await call.finished(arguments) if records is None else await call.recorded(records, arguments)
+    return await call.run_tool(arguments) if records is None else await call.run_recorded(records, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +75,14 @@ class _Call:
     id: str
     run: Run
 
-    def says(self, key: str) -> Any:
-        """Return what the tool's metadata say."""
+    def metadata_value(self, key: str) -> Any:
+        """Return a value of the tool's metadata."""
         return (self.tool.metadata or {}).get(key)
 
-    def message(self, words: str, *, error: bool = False, ours: bool = True) -> ToolMessage:
-        message = ToolMessage(words, tool_call_id=self.id, name=self.tool.name)
+    def message(self, text: str, *, error: bool = False, is_trusted: bool = True) -> ToolMessage:
+        message = ToolMessage(text, tool_call_id=self.id, name=self.tool.name)
         message.status = "error" if error else "success"
-        if ours:
+        if is_trusted:
             message.additional_kwargs[AUTHOR_KEY] = "maniple"
         return message
 
@@ -95,64 +96,69 @@ class _Call:
             **more,
         }
 
-    async def beyond(self, records: CallRecords) -> str:
-        """Return the words for a call over the tool's limit in a run; "" within it."""
-        limit = self.says("max_calls_per_run")
+    async def describe_exceeded_limit(self, records: CallRecords) -> str:
+        """Return the text for a call beyond the tool's limit in a run; "" within the limit."""
+        limit = self.metadata_value("max_calls_per_run")
         if limit is None:
             return ""
-        earlier = await records.earlier()
+        earlier = await records.count_earlier_calls()
         if earlier is None or earlier < limit:
             return ""
-        return str(self.says("beyond") or f"{self.tool.name} cannot be called again in this run.")
+        return str(self.metadata_value("beyond") or f"{self.tool.name} cannot be called again in this run.")
 
-    async def affordable(self, records: CallRecords | None, number: int) -> None:
-        """Raise `BudgetExhausted` for a try that the run can no longer afford, before it leaves any record.
+    async def check_budget(self, records: CallRecords | None, number: int) -> None:
+        """Raise `BudgetExhausted` if the run's budget has no tool call left; nothing is recorded.
 
-        One that is on record already is no new expense: its result may be there.
+        A recorded attempt is not counted again, because its result may be recorded, too.
         """
         meter = run_scope().meter
         if meter is None or meter.allows(tool_calls=1):
             return
-        if records is None or not await records.knows(number):
+        if records is None or not await records.has_attempt(number):
             meter.check(tool_calls=1)
 
-    async def approved(self, records: CallRecords | None, arguments: Arguments) -> Arguments | ToolMessage:
-        """Ask until the user has approved arguments that the tool takes, or rejected the call."""
+    async def request_approval(
+        self, records: CallRecords | None, arguments: Arguments
+    ) -> Arguments | ToolMessage:
+        """Ask the user until valid arguments are approved or the call is rejected.
+
+        Return the approved arguments, or the message of a rejection.
+        """
         if wrong := check_arguments(self.tool, arguments):
-            words = describe_argument_errors(self.tool, wrong, redact_arguments(self.tool, arguments))
-            return self.message(f"{self.tool.name} was not run.\n{words}", error=True, ours=False)
+            text = describe_argument_errors(self.tool, wrong, redact_arguments(self.tool, arguments))
+            return self.message(f"{self.tool.name} was not run.\n{text}", error=True, is_trusted=False)
         question = self._question("approval", arguments)
         while True:
             answer, shown = await records.ask(question) if records else (interrupt(question), question)
             match parse_verdict(answer):
-                case CallRejection(words):
-                    reason = (
-                        f"The user rejected this call: {words}" if words else "The user rejected this call."
+                case CallRejection(reason):
+                    text = (
+                        f"The user rejected this call: {reason}" if reason else "The user rejected this call."
                     )
-                    return self.message(reason, error=True)
+                    return self.message(text, error=True)
                 case CallEdit(edited):
                     wrong = check_arguments(self.tool, edited)
                     if not wrong:
                         return edited
                     question = self._question("approval", edited, error=wrong)
                 case _ if "error" in shown:
-                    pass  # what was shown last cannot run: the user has to say what may
+                    pass  # the arguments that were shown are invalid, so the user has to edit them
                 case _:
                     return shown["tool_input"]
 
-    async def recorded(self, records: CallRecords, arguments: Arguments) -> CompletedCall:
-        """Return the result on record, or run it with its intent and its result recorded."""
+    async def run_recorded(self, records: CallRecords, arguments: Arguments) -> CompletedCall:
+        """Return the recorded result, or run the tool and record its beginning and its result."""
         number = 1
         while True:
-            await self.affordable(records, number)
+            await self.check_budget(records, number)
             this = await records.begin(number, redact_arguments(self.tool, arguments))
             if not this.is_new:
-                await records.align()
-            if this.is_unknown and not self.says("idempotent"):
+                await records.consume_recorded_answers()
+            if this.is_unknown and not self.metadata_value("idempotent"):
                 answer, shown = await records.ask(self._question("unknown_result", this.arguments))
                 arguments = shown["tool_input"]
                 if not is_rerun_request(answer):
-                    return await self.instead(records, number, parse_substitute(answer), arguments)
+                    return await self.record_substitute(records, number, parse_substitute(answer), arguments)
             elif this.is_new or this.is_unknown:
                 return await self._run(records, number, arguments)
             elif this.result is not None and not this.is_paused:
@@ -161,38 +167,41 @@ class _Call:
 
     async def _run(self, records: CallRecords, number: int, arguments: Arguments) -> CompletedCall:
         try:
-            done = await self.finished(arguments)
+            done = await self.run_tool(arguments)
         except GraphBubbleUp:
             await records.pause(number)
             raise
         await records.end(number, done.answer)
         return done
 
-    async def finished(self, arguments: Arguments) -> CompletedCall:
-        """Run the tool; its failure is a message."""
+    async def run_tool(self, arguments: Arguments) -> CompletedCall:
+        """Run the tool; a `ToolFailure` becomes a message."""
         try:
             return CompletedCall(await self.run(arguments), arguments)
         except ToolFailure as failure:
-            words = describe_failure(self.tool.name, failure)
-            return CompletedCall(self.message(words, error=True, ours=False), arguments)
+            text = describe_failure(self.tool.name, failure)
+            return CompletedCall(self.message(text, error=True, is_trusted=False), arguments)
 
-    async def instead(
-        self, records: CallRecords, number: int, words: str, arguments: Arguments
+    async def record_substitute(
+        self, records: CallRecords, number: int, text: str, arguments: Arguments
     ) -> CompletedCall:
-        """Record `words` as the result of a try that is not made, or of which nothing else is known."""
-        message = self.message(words)
+        """Record `text` as the result of an attempt that is not made or whose result is unknown."""
+        message = self.message(text)
         await records.end(number, message)
         return CompletedCall(message, arguments)
 
 
 class RecordedToolCalls(AgentMiddleware[Any, Any]):
-    """Every tool call of an agent goes through `call_once`; outside of what turns failures into messages."""
+    """Passes every tool call of an agent to `call_once`; must be outside of `ToolErrorMiddleware`."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Any:
-        """Return the call's `Answer`: LangChain's type leaves out the lists, which LangGraph takes."""
+        """Return the call's `Answer`, which may be a list:
+
+        LangGraph accepts lists, LangChain's type omits them.
+        """
         call = request.tool_call
         if request.tool is None:
-            return await handler(request)  # no such tool: the handler says so
+            return await handler(request)  # an unknown tool: the handler reports it
 
         async def run(arguments: Arguments) -> Answer:
             return await handler(request.override(tool_call={**call, "args": dict(arguments)}))
@@ -221,7 +230,10 @@ ACCEPTANCE = frozenset(
     }
 )
 APPROVAL = frozenset({"accept", "accepted", "approve", "approved"})
-"""What lets a tool run. A message may be taken for the answer, and its "yes" be meant for something else."""
+"""The answers that approve a tool call.
+
+Fewer than `ACCEPTANCE`, because "yes" in a message may mean something else.
+"""
 REPETITION = frozenset(
     {"run again", "run it again", "again", "rerun", "re-run", "retry", "再运行", "重新运行"}
 )
@@ -230,31 +242,31 @@ SKIPPED = "The user chose to skip this call. Whether it had any effect is unknow
 
 @dataclass(frozen=True, slots=True)
 class CallApproval:
-    """Run it as it was shown."""
+    """The user lets the call run as shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallEdit:
-    """Run it with these arguments instead."""
+    """The user lets the call run with these arguments instead."""
 
     arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CallRejection:
-    """Do not run it; `words` may be empty."""
+    """The user rejects the call; `reason` may be empty."""
 
-    words: str
+    reason: str
 
 
 def is_acceptance(answer: object) -> bool:
-    """Say whether `answer` is a word of acceptance, or `{"type": "approve"}` or `{"type": "accept"}`."""
-    return _word(answer) in ACCEPTANCE
+    """Return whether `answer` is a word of acceptance, or `{"type": "approve"}` or `{"type": "accept"}`."""
+    return _normalize_answer(answer) in ACCEPTANCE
 
 
 def parse_verdict(answer: object) -> CallApproval | CallEdit | CallRejection:
-    """Read the answer to a call that waits for approval; what is not the very word rejects it."""
-    if _word(answer) in APPROVAL:
+    """Parse the answer to an approval question; anything but an approval or an edit rejects the call."""
+    if _normalize_answer(answer) in APPROVAL:
         return CallApproval()
     if isinstance(answer, Mapping):
         arguments = answer.get("args")
@@ -265,19 +277,19 @@ def parse_verdict(answer: object) -> CallApproval | CallEdit | CallRejection:
 
 
 def is_rerun_request(answer: object) -> bool:
-    """Say whether a call whose result is unknown is to be run again."""
-    return _word(answer) in REPETITION
+    """Return whether a call whose result is unknown is to be run again."""
+    return _normalize_answer(answer) in REPETITION
 
 
 def parse_substitute(answer: object) -> str:
-    """Return the words that take the place of an unknown result."""
+    """Return the text that replaces an unknown result."""
     if isinstance(answer, Mapping):
         answer = answer.get("message") or answer.get("type") or ""
-    words = str(answer).strip()
-    return SKIPPED if words.casefold() in ("", "skip", "跳过") else words
+    text = str(answer).strip()
+    return SKIPPED if text.casefold() in ("", "skip", "跳过") else text
 
 
-def _word(answer: object) -> str:
+def _normalize_answer(answer: object) -> str:
     if isinstance(answer, Mapping):
         answer = str(answer.get("type") or "").replace("_", " ")
     return answer.replace("_", " ").strip().casefold() if isinstance(answer, str) else ""

@@ -1,4 +1,4 @@
-"""Middleware: a tool's failure is a message to the model, never the end of the run."""
+"""Middleware that turns the failures of tools into messages to the model."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -16,25 +16,29 @@ from pydantic import BaseModel, ValidationError
 
 from maniple.agents.middleware.base import ToolAnswer, ToolHandler
 from maniple.agents.task import truncate_middle
-from maniple.errors import BrowserError, ManipleError, ToolFailure, failure_words
+from maniple.errors import BrowserError, ManipleError, ToolFailure, describe_error
 from maniple.tools.registry import redact_arguments
 
 
 def build_failure_middleware() -> ToolErrorMiddleware:
-    """Return the middleware; interrupts and cancellation pass it untouched."""
+    """Return the middleware; interrupts and cancellation pass it unchanged."""
     return ToolErrorMiddleware(_describe_failure)
 
 
 def describe_failure(tool_name: str, error: Exception) -> str:
-    """Return what the model is told of a tool that failed; the browser's words are those of its contract."""
+    """Return the message to the model about a failed tool.
+
+    Browser errors are not prefixed with the tool's name.
+    """
     if isinstance(error, BrowserError):
-        return failure_words(error)
-    return f"{tool_name} failed: {failure_words(error)}"
+        return describe_error(error)
+    return f"{tool_name} failed: {describe_error(error)}"
 
 
 def _describe_failure(error: Exception, request: ToolCallRequest) -> str | None:
     if isinstance(error, ManipleError) and not isinstance(error, ToolFailure):
-        return None  # an endpoint, the store or the budget is the matter, not the tool: the run must say so
+        # Caused by an endpoint, the store or the budget and not by the tool, so it must end the run.
+        return None
     return describe_failure(request.tool_call["name"], error)
 
 
@@ -45,7 +49,7 @@ _MISFIT_CHARACTERS = 1_000
 
 
 class ArgumentErrors(AgentMiddleware[Any, Any]):
-    """Puts these words in the place of LangGraph's, which repeat the arguments in full and show no schema."""
+    """Replaces LangGraph's messages about invalid arguments, which omit the schema."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         tool = request.tool
@@ -54,11 +58,11 @@ class ArgumentErrors(AgentMiddleware[Any, Any]):
         arguments = redact_arguments(tool, request.tool_call["args"])
         if isinstance(tool.args_schema, dict):
             return _with_schema(await handler(request), tool, arguments)
-        # By the tool itself, so that clients are told the same.
-        told = tool.model_copy(
+        # Set on the tool itself, so that its callbacks report the same text to clients.
+        replacement = tool.model_copy(
             update={"handle_validation_error": partial(_describe_validation_error, tool, arguments)}
         )
-        return await handler(request.override(tool=told))
+        return await handler(request.override(tool=replacement))
 
 
 def _describe_validation_error(tool: BaseTool, arguments: Mapping[str, Any], error: Exception) -> str:
@@ -73,19 +77,24 @@ def _describe_validation_error(tool: BaseTool, arguments: Mapping[str, Any], err
 def _with_schema(
     answer: ToolMessage | Command[Any], tool: BaseTool, arguments: Mapping[str, Any]
 ) -> ToolMessage | Command[Any]:
-    """Return the answer of a tool whose arguments only its server checks, with what may help if it failed."""
+    """Return a failed answer with the argument errors and the schema, for tools whose server checks the
+    arguments.
+    """
     if not isinstance(answer, ToolMessage) or answer.status != "error":
         return answer
     if not (wrong := find_argument_errors(tool, arguments)):
         return answer
-    words = f"{answer.text}\n{describe_argument_errors(tool, wrong, arguments)}"
-    return answer.model_copy(update={"content": words})
+    text = f"{answer.text}\n{describe_argument_errors(tool, wrong, arguments)}"
+    return answer.model_copy(update={"content": text})
 
 
 def describe_argument_errors(tool: BaseTool, wrong: str, arguments: Mapping[str, Any]) -> str:
-    """Return what is `wrong` with arguments, beside them and the tool's schema; at most 6,000 characters."""
+    """Return a message with the errors (`wrong`), the arguments and the tool's schema.
+
+    At most 6,000 characters.
+    """
     schema = json.dumps(convert_to_openai_function(tool).get("parameters", {}), ensure_ascii=False)
-    given = json.dumps(_briefly(arguments), ensure_ascii=False, default=str)
+    given = json.dumps(_abbreviate(arguments), ensure_ascii=False, default=str)
     return (
         f"The arguments do not fit. {truncate_middle(wrong, _MISFIT_CHARACTERS)}\n"
         f"Given: {truncate_middle(given, ARGUMENTS_CHARACTERS)}\n"
@@ -93,13 +102,13 @@ def describe_argument_errors(tool: BaseTool, wrong: str, arguments: Mapping[str,
     )
 
 
-def _briefly(value: Any) -> Any:
+def _abbreviate(value: Any) -> Any:
     """Return arguments with long texts cut in their middles."""
     if isinstance(value, str):
         return truncate_middle(value, ARGUMENT_CHARACTERS)
     if isinstance(value, Mapping):
-        return {name: _briefly(one) for name, one in value.items()}
-    return [_briefly(one) for one in value] if isinstance(value, list) else value
+        return {name: _abbreviate(one) for name, one in value.items()}
+    return [_abbreviate(one) for one in value] if isinstance(value, list) else value
 
 
 _MOST_LEVELS = 100
@@ -109,9 +118,10 @@ _LONGEST_INTEGERS = range(-(2**63), 2**64)
 
 
 def make_storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
-    """Return `arguments` as a checkpoint can hold them: msgpack has no longer integers and no endless depth.
+    """Return `arguments` in the form that msgpack, the format of checkpoints, can store.
 
-    A longer integer becomes its digits, which a tool that takes an integer reads as one.
+    Integers beyond 64 bits become strings of digits, which tools parse as integers. Values nested deeper than
+    `levels` are left out.
     """
     if isinstance(arguments, int) and arguments not in _LONGEST_INTEGERS:
         return str(arguments)
@@ -125,36 +135,38 @@ def make_storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
 
 
 def check_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
-    """Return what is wrong with `arguments` for `tool`, in words; "" when nothing is.
+    """Return a description of what is wrong with `arguments` for `tool`; "" if nothing is.
 
-    A name that the tool does not know counts: it would be dropped, and what runs would not be what was shown.
-    Of a tool that is described by JSON Schema alone the names are checked; its server checks the values.
+    Unknown names are errors: they would be dropped, so that the tool would not run with the arguments that
+    the
+    user saw. For tools with a JSON Schema, only names are checked; their server checks the values.
     """
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
-        return _wrong_names(schema, arguments)
+        return _check_names(schema, arguments)
     if not issubclass(schema, BaseModel):
-        return ""  # of pydantic's old kind: the tool itself refuses what does not fit
-    if unknown := _unknown(arguments, [*schema.model_fields, *_aliases(schema)]):
+        return ""  # a pydantic v1 model: the tool itself rejects invalid arguments
+    if unknown := _describe_unknown(arguments, [*schema.model_fields, *_aliases(schema)]):
         return unknown
-    return _wrong_values(schema, arguments)
+    return _check_values(schema, arguments)
 
 
 def find_argument_errors(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
-    """Return why a call cannot have run, in words; "" when its arguments are not the reason.
+    """Return a description of why a call's arguments made it fail; "" if they did not.
 
-    A name that the tool does not know is none: it was dropped. Of a tool that is described by JSON Schema
-    alone nobody but its server knows, and what it refused may well be a name; so may be what lies deeper.
+    Unknown names are no error, because they were dropped. For tools with a JSON Schema, unknown names and
+    nested
+    values are included, because the server may have rejected them.
     """
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
-        return _wrong_names(schema, arguments) or "; ".join(
+        return _check_names(schema, arguments) or "; ".join(
             islice(find_schema_errors(schema, arguments), _MOST)
         )
-    return _wrong_values(schema, arguments) if issubclass(schema, BaseModel) else ""
+    return _check_values(schema, arguments) if issubclass(schema, BaseModel) else ""
 
 
-def _wrong_values(schema: type[BaseModel], arguments: Mapping[str, Any]) -> str:
+def _check_values(schema: type[BaseModel], arguments: Mapping[str, Any]) -> str:
     try:
         schema.model_validate(dict(arguments))
     except ValidationError as error:
@@ -164,28 +176,28 @@ def _wrong_values(schema: type[BaseModel], arguments: Mapping[str, Any]) -> str:
     return ""
 
 
-def _wrong_names(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+def _check_names(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     missing = [name for name in schema.get("required", ()) if name not in arguments]
     if missing:
         return f"missing: {', '.join(missing)}"
     if schema.get("additionalProperties"):
         return ""
-    return _unknown(arguments, list(schema.get("properties", {})))
+    return _describe_unknown(arguments, list(schema.get("properties", {})))
 
 
 def _aliases(schema: type[BaseModel]) -> list[str]:
     return [field.alias for field in schema.model_fields.values() if field.alias]
 
 
-def _unknown(arguments: Mapping[str, Any], known: list[str]) -> str:
+def _describe_unknown(arguments: Mapping[str, Any], known: list[str]) -> str:
     unknown = [name for name in arguments if name not in known]
     return f"unknown: {', '.join(unknown)} (it takes {', '.join(known) or 'nothing'})" if unknown else ""
 
 
 _KINDS: Mapping[Any, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "integer": lambda value: isinstance(value, int | float) and not _is_flag(value) and value % 1 == 0,
-    "number": lambda value: isinstance(value, int | float) and not _is_flag(value),
+    "integer": lambda value: isinstance(value, int | float) and not _is_boolean(value) and value % 1 == 0,
+    "number": lambda value: isinstance(value, int | float) and not _is_boolean(value),
     "boolean": lambda value: isinstance(value, bool),
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, Mapping),
@@ -194,26 +206,26 @@ _KINDS: Mapping[Any, Callable[[Any], bool]] = {
 
 
 def find_schema_errors(schema: Any, value: Any, at: str = "") -> Iterator[str]:
-    """Yield what is wrong as `items.0.count: should be integer`; of alternatives, of what fits best."""
+    """Yield errors such as `items.0.count: should be integer`; for alternatives, those of the best match."""
     if not isinstance(schema, Mapping):
         return
-    kinds = _listed(schema.get("type"))
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        yield f"{_place(at)}should be {' or '.join(map(str, kinds))}"
+    kinds = _as_list(schema.get("type"))
+    if kinds and not any(_is_of_type(value, kind) for kind in kinds):
+        yield f"{_path_prefix(at)}should be {' or '.join(map(str, kinds))}"
         return
-    if (known := _listed(schema.get("enum"))) and value not in known:
-        yield f"{_place(at)}should be one of {json.dumps(known, ensure_ascii=False, default=str)}"
+    if (known := _as_list(schema.get("enum"))) and value not in known:
+        yield f"{_path_prefix(at)}should be one of {json.dumps(known, ensure_ascii=False, default=str)}"
     yield from _in_alternatives(schema, value, at)
     if isinstance(value, Mapping):
         yield from _in_object(schema, value, at)
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            yield from find_schema_errors(schema.get("items"), one, _beneath(at, number))
+            yield from find_schema_errors(schema.get("items"), one, _join_path(at, number))
 
 
 def _in_alternatives(schema: Mapping[str, Any], value: Any, at: str) -> Iterator[str]:
     for word in ("anyOf", "oneOf"):
-        each = [list(find_schema_errors(one, value, at)) for one in _listed(schema.get(word))]
+        each = [list(find_schema_errors(one, value, at)) for one in _as_list(schema.get(word))]
         if each and all(each):
             yield from min(each, key=len)
 
@@ -221,32 +233,32 @@ def _in_alternatives(schema: Mapping[str, Any], value: Any, at: str) -> Iterator
 def _in_object(schema: Mapping[str, Any], value: Mapping[str, Any], at: str) -> Iterator[str]:
     known = schema.get("properties")
     known = known if isinstance(known, Mapping) else {}
-    required = [name for name in _listed(schema.get("required")) if isinstance(name, str)]
+    required = [name for name in _as_list(schema.get("required")) if isinstance(name, str)]
     if missing := [name for name in required if name not in value]:
-        yield f"{_place(at)}missing: {', '.join(missing)}"
+        yield f"{_path_prefix(at)}missing: {', '.join(missing)}"
     unknown = [str(name) for name in value if name not in known]
     if unknown and schema.get("additionalProperties") is False:
-        yield f"{_place(at)}unknown: {', '.join(unknown)}"
+        yield f"{_path_prefix(at)}unknown: {', '.join(unknown)}"
     for name, one in value.items():
-        yield from find_schema_errors(known.get(name), one, _beneath(at, name))
+        yield from find_schema_errors(known.get(name), one, _join_path(at, name))
 
 
-def _place(at: str) -> str:
+def _path_prefix(at: str) -> str:
     return f"{at}: " if at else ""
 
 
-def _beneath(at: str, name: object) -> str:
+def _join_path(at: str, name: object) -> str:
     return f"{at}.{name}" if at else str(name)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
-def _is(value: Any, kind: Any) -> bool:
+def _is_of_type(value: Any, kind: Any) -> bool:
     known = _KINDS.get(kind) if isinstance(kind, str) else None
     return known is None or known(value)
 
 
-def _is_flag(value: Any) -> bool:
+def _is_boolean(value: Any) -> bool:
     return isinstance(value, bool)

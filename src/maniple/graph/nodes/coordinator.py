@@ -98,7 +98,7 @@ class CoordinatorNode:
         files = await self.files() if self.files is not None else []
         state = cast("State", {**state, "files": files})
         try:
-            async with current_meter().in_time():
+            async with current_meter().enforce_time_limit():
                 heard = await self._heard(state, options)
         except BudgetExhausted:
             heard = _Heard()  # the planner cannot be asked either, and has the report say so
@@ -165,7 +165,7 @@ class CoordinatorNode:
         asked = HumanMessage(append_files(request, state.get("files") or ()))
         messages = [SystemMessage(render("compact/coordinator")), *example_messages(pairs), asked]
         sort, _ = await send_within_window(
-            self.model, messages, lambda shown: ask_for(self.model, shown, SORTED), kept=PROMPT_ONLY
+            self.model, messages, lambda shown: ask_for(self.model, shown, SORTED), pinned=PROMPT_ONLY
         )
         language = detect_language(request, sort.language)
         if sort.kind != "chat":
@@ -178,7 +178,7 @@ class CoordinatorNode:
 
 
 def is_handoff(answer: AIMessage) -> bool:
-    """Say whether the coordinator handed over, by tool call or in words; an empty answer counts too."""
+    """Return whether the coordinator handed over, by tool call or in words; an empty answer counts too."""
     # Whatever it tried to call, it wanted the team.
     if answer.tool_calls or answer.invalid_tool_calls:
         return True

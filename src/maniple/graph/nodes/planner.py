@@ -62,7 +62,7 @@ class PlannerNode:
             return await self._adapted(state, options, progress)
         is_reviewed = not options.auto_accepted_plan
         try:
-            async with current_meter().in_time():
+            async with current_meter().enforce_time_limit():
                 plan, message_id = await self._planned(state, options)
         except BudgetExhausted as error:
             plan, message_id, is_reviewed = report_alone(request_of(state), error), None, False
@@ -89,7 +89,7 @@ class PlannerNode:
         messages = [*self._conversation(state, options, members), *request_for_rest(progress, room)]
         shape = plan_shape(members, self.max_steps)
         try:
-            async with current_meter().in_time():
+            async with current_meter().enforce_time_limit():
                 rest, message_id = await _plan(model, messages, shape, members, self.max_steps)
         except (BudgetExhausted, PlanError):
             return Command(goto="supervisor", update={"plan": progress.to_state()})

@@ -74,17 +74,17 @@ class SupervisorNode:
         return Command(goto=step.agent_name, update={"plan": progress.to_state(), "next": step.agent_name})
 
     def _gives_back(self, progress: Progress, members: Sequence[Worker]) -> bool:
-        """Say whether the planner is to write the rest of the plan anew."""
+        """Return whether the planner is to write the rest of the plan anew."""
         due = "reporter" in members and is_due(progress, self.step_retries, self.max_adaptations)
-        return due and current_meter().near() is None
+        return due and current_meter().describe_near_limit() is None
 
     async def _within_budget(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
         """Return the plan with what to do next: near the end of the budget, only the report is."""
         meter = current_meter()
-        reason = meter.near()
+        reason = meter.describe_near_limit()
         if reason is None:
             try:
-                async with meter.in_time():
+                async with meter.enforce_time_limit():
                     return await self._decided(state, progress, members)
             except BudgetExhausted as error:
                 reason = str(error)

@@ -66,7 +66,7 @@ class WorkerNode:
         if is_alone:
             task = replace(task, conversation=conversation_of(state), caller=caller_of(state))
         try:
-            async with current_meter().in_time(reporting=self.role.name == "reporter"):
+            async with current_meter().enforce_time_limit(reporting=self.role.name == "reporter"):
                 repeated = repeated_step(progress, step)
                 answer = await (check_report(task, repeated.result) if repeated else self.agent.work(task))
             # A report is what it is, whatever words stand in it.
@@ -160,7 +160,7 @@ def _task(
         team=team,
         locale=state.get("locale") or "",
         caller=caller_of(state) if is_report else "",
-        said=_said(state) if is_report else (),
+        thread_texts=_said(state) if is_report else (),
         files=(state.get("files") or ()) if role.has_files else (),
         is_answer=is_answer(progress, step),
         history=replace(history, report_path=report),
