@@ -110,12 +110,12 @@ class App:
     runtime: Runtime
     store: Store
     engine: InProcessEngine
-    rules: EngineConfig
+    engine_config: EngineConfig
     workspaces: Workspaces
     metrics: Metrics
     tracing: Tracing
     redactor: Redactor
-    press: ReportRenderer
+    report_renderer: ReportRenderer
     """Renders reports as files."""
 
 
@@ -136,10 +136,10 @@ async def open_app(
     from maniple.telemetry.metrics import Metrics
     from maniple.telemetry.tracing import open_tracing
 
-    metrics, rules = Metrics(), _rules(settings, kind)
+    metrics, config = Metrics(), _engine_config(settings, kind)
     workspaces = await asyncio.to_thread(workspaces_of, settings)
     async with (
-        open_tracing(settings.telemetry, rules.redactor) as tracing,
+        open_tracing(settings.telemetry, config.redactor) as tracing,
         open_configured_store(settings, server=kind == "server" and alone) as store,
         open_runtime(
             settings, checkpointer=store.checkpointer, progress=progress, on_call=WORKS_ALONE[kind]
@@ -148,9 +148,9 @@ async def open_app(
             runtime.graph,
             store,
             kind=kind,
-            rules=rules,
+            config=config,
             telemetry=RunTelemetry(metrics, tracing.callbacks),
-            workplace=ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning),
+            environment=ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning),
         ) as engine,
     ):
         yield App(
@@ -158,16 +158,16 @@ async def open_app(
             runtime=replace(runtime, notices=(*runtime.notices, *tracing.notices)),
             store=store,
             engine=engine,
-            rules=rules,
+            engine_config=config,
             workspaces=workspaces,
             metrics=metrics,
             tracing=tracing,
-            redactor=rules.redactor,
-            press=ReportRenderer(runtime.browser, runtime.missing.get("browser", "")),
+            redactor=config.redactor,
+            report_renderer=ReportRenderer(runtime.browser, runtime.missing.get("browser", "")),
         )
 
 
-def _rules(settings: Settings, kind: Kind) -> EngineConfig:
+def _engine_config(settings: Settings, kind: Kind) -> EngineConfig:
     from maniple.runs import RunLimits, make_engine_config
 
     if kind == "chat":
@@ -282,7 +282,7 @@ def _left_out(enabled: Sequence[Worker], workers: Collection[Worker]) -> tuple[s
 
 def _borrowed(models: ChatModels) -> tuple[str, ...]:
     """Name the model types that have no model of their own."""
-    kinds = models.borrowed()
+    kinds = models.types_using_basic()
     if not kinds:
         return ()
     place = "their places" if len(kinds) > 1 else "its place"

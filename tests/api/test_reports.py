@@ -256,7 +256,9 @@ async def test_no_title_makes_a_bad_name(it: Inside, model):
         ("a" * 500, "a" * 80),
     ):
         named = view.model_copy(update={"title": title})
-        response = await render_report(it.service.store, it.service.press, named, "markdown", as_file=True)
+        response = await render_report(
+            it.service.store, it.service.report_renderer, named, "markdown", as_file=True
+        )
         assert unquote(response.headers["content-disposition"]) == f"attachment; filename*=utf-8''{name}.md"
 
 
@@ -267,7 +269,7 @@ async def test_a_page_lists_the_sources_that_the_run_has_read(it: Inside, model)
     await evidence.add("https://e.test/", "Arithmetic", "page", "1 + 3 = 4")
     run = await it.service.engine.status(path.split("/")[3], None)
     view = (await read_report_view(it.service.store, run)).model_copy(update={"markdown": "It is 4 [1]."})
-    response = await render_report(it.service.store, it.service.press, view, "html", as_file=False)
+    response = await render_report(it.service.store, it.service.report_renderer, view, "html", as_file=False)
     assert '<li id="source-1" class="source">' in bytes(response.body).decode()
 
 

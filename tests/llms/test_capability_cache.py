@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_what_was_learned_is_known_to_the_next_process(tmp_path):
     path = tmp_path / "new" / "capabilities.json"
-    await CapabilityCache(path).learned("http://e", "m", {"tools": False})
+    await CapabilityCache(path).store("http://e", "m", {"tools": False})
     assert CapabilityCache(path).of("http://e", "m") == {"tools": False}
     assert CapabilityCache(path).of("http://e", "other") == {}
 

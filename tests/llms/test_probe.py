@@ -42,5 +42,5 @@ async def test_what_is_rejected_or_ignored_is_found_missing():
 async def test_a_failing_endpoint_says_nothing_about_its_features():
     findings, learned, _ = await found({"status": 500})
     assert {one.works for one in findings.values()} == {None}
-    assert "HTTP 500" in findings["tools"].words
+    assert "HTTP 500" in findings["tools"].detail
     assert learned == []

@@ -36,7 +36,7 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
     codes: dict[str, AuthorizationCode] = field(default_factory=dict)
     access: dict[str, AccessToken] = field(default_factory=dict)
     refresh: dict[str, RefreshToken] = field(default_factory=dict)
-    refreshed: int = 0
+    refresh_owner: int = 0
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
@@ -76,7 +76,7 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
         self, client: Any, refresh_token: RefreshToken, scopes: Any
     ) -> OAuthToken:
         del self.refresh[refresh_token.token]
-        self.refreshed += 1
+        self.refresh_owner += 1
         return self._given(client.client_id, self._resource)
 
     async def load_access_token(self, token: str) -> AccessToken | None:

@@ -97,11 +97,11 @@ async def test_tokens_that_ended_are_refreshed_also_by_the_next_program(tmp_path
     (tmp_path / "logins/closed.json").write_text(json.dumps({**before, "expires_at": 1.0}))
     async with opened(tmp_path, {"closed": settings(url)}) as found:
         assert found.offered() == ["closed__tokens"]
-    assert authority.refreshed == 1
+    assert authority.refresh_owner == 1
     assert kept(tmp_path)["tokens"] != before["tokens"]
     async with opened(tmp_path, {"closed": settings(url)}) as found:
         assert found.offered() == ["closed__tokens"]
-    assert authority.refreshed == 1
+    assert authority.refresh_owner == 1
 
 
 async def test_a_login_that_was_revoked_turns_the_server_off_until_the_next_one(tmp_path, url, authority):

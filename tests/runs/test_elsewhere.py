@@ -29,7 +29,7 @@ async def program(
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=kind == "server") as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind=kind, rules=rules or EngineConfig(drain_seconds=0)) as engine,
+        open_engine(it.team, store, kind=kind, config=rules or EngineConfig(drain_seconds=0)) as engine,
     ):
         yield Opened(it, store, engine)
 

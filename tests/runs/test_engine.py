@@ -66,7 +66,7 @@ def opening(tmp_path):
             open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
             scripted_team(script, checkpointer=store.checkpointer, **team) as it,
             open_engine(
-                it.team, store, kind="server", rules=rules or EngineConfig(drain_seconds=0.1)
+                it.team, store, kind="server", config=rules or EngineConfig(drain_seconds=0.1)
             ) as engine,
         ):
             yield Opened(it, store, engine)

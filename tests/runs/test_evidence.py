@@ -63,7 +63,7 @@ async def process(
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer, toolbox=toolbox, **options) as it,
-        open_engine(it.team, store, kind="server", rules=rules) as engine,
+        open_engine(it.team, store, kind="server", config=rules) as engine,
     ):
         yield engine, store
 

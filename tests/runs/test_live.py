@@ -51,7 +51,7 @@ async def test_a_long_log_is_told_in_pages_and_only_its_newest_part_is_kept():
         await tell(log, store, CACHED_EVENTS - 1)
     log.close()
     count = 5 * (CACHED_EVENTS - 1)
-    assert len(log._told) == CACHED_EVENTS
+    assert len(log._cached) == CACHED_EVENTS
     assert await numbers(log) == list(range(1, count + 1))
     store.reads = 0
     assert await numbers(log, after=count - CACHED_EVENTS) == list(
@@ -76,7 +76,7 @@ async def test_a_follower_that_falls_behind_hears_every_event_once():
 async def test_a_run_taken_over_is_told_from_its_beginning():
     store = Stored()
     await tell(RunEventLog("r", store), store, 1_500)
-    log = RunEventLog("r", store, told=1_500)
+    log = RunEventLog("r", store, newest_number=1_500)
     await tell(log, store, 3)
     log.close()
     assert await numbers(log) == list(range(1, 1_504))

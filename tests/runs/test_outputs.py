@@ -35,8 +35,8 @@ async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be
             it.team,
             store,
             kind="server",
-            rules=EngineConfig(redactor=Redactor([KEY])),
-            workplace=ExecutionEnvironment(workspaces),
+            config=EngineConfig(redactor=Redactor([KEY])),
+            environment=ExecutionEnvironment(workspaces),
         ) as engine,
     ):
         made = []
@@ -77,7 +77,7 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(script, checkpointer=store.checkpointer, toolbox=Offer({"coder": [bash_tool]})) as it,
-        open_engine(it.team, store, kind="server", workplace=ExecutionEnvironment(workspaces)) as engine,
+        open_engine(it.team, store, kind="server", environment=ExecutionEnvironment(workspaces)) as engine,
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
         many = 0
@@ -152,7 +152,7 @@ async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind="server", workplace=ExecutionEnvironment(workspaces)) as engine,
+        open_engine(it.team, store, kind="server", environment=ExecutionEnvironment(workspaces)) as engine,
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
         frames = checked(await told(engine, run_id))
@@ -170,7 +170,7 @@ async def test_many_uploads_and_one_bad_name_hide_nothing_that_was_made(tmp_path
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind="server", workplace=ExecutionEnvironment(workspaces)) as engine,
+        open_engine(it.team, store, kind="server", environment=ExecutionEnvironment(workspaces)) as engine,
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
         frames = checked(await told(engine, run_id))
@@ -185,7 +185,7 @@ async def test_of_many_files_the_newest_are_kept(tmp_path):
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind="server", workplace=ExecutionEnvironment(workspaces)) as engine,
+        open_engine(it.team, store, kind="server", environment=ExecutionEnvironment(workspaces)) as engine,
     ):
         made = []
         for path in ("out/result.csv", "z/last.csv"):

@@ -24,7 +24,7 @@ async def taken_up(store: Store, record) -> list[str]:
     """Return the ids of what a process that goes on with the run tells of when a page was read."""
     active = ActiveRun(record, None, None, None, None, None)  # type: ignore[arg-type]
     pages = PageCollector(store, active)
-    return [one.artifact_id for _ in range(2) async for one in pages.read_by("crawl_tool")]
+    return [one.artifact_id for _ in range(2) async for one in pages.collect_after("crawl_tool")]
 
 
 async def test_a_page_that_was_kept_and_not_told_of_is_told_of_by_who_goes_on_with_the_run(store: Store):

@@ -44,14 +44,14 @@ class Key:
 
     async def working(self, calls: int = 0) -> tuple[RunRecord, UsageMeter]:
         run = await self.run(calls)
-        allowance = await self.quotas.refreshed(self.owner)
+        allowance = await self.quotas.refresh_owner(self.owner)
         meter = UsageMeter(used=run.usage, shared=allowance)
         allowance.attach(run.run_id, meter)
         meter.start()
         return run, meter
 
     async def calls(self) -> float:
-        return (await self.quotas.refreshed(self.owner)).used["model_calls"]
+        return (await self.quotas.refresh_owner(self.owner)).used["model_calls"]
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_runs_at_once_share_what_is_left_of_the_day(key: Key):
         with pytest.raises(BudgetExhausted, match="The key's daily limit of 5 model calls is used up"):
             ask(meter)
     with pytest.raises(DailyLimitReached, match="model calls of a day: 5 of 5"):
-        key.quotas.of(key.owner).refuse_when_used_up()
+        key.quotas.of(key.owner).raise_if_used_up()
     assert one.used.model_calls + other.used.model_calls == 3
 
 
@@ -130,7 +130,7 @@ async def test_what_was_deleted_is_not_given_back(key: Key):
     run = await key.run(calls=5)
     await key.store.threads.delete(run.thread_id)
     with pytest.raises(DailyLimitReached):
-        (await key.quotas.refreshed(key.owner)).refuse_when_used_up()
+        (await key.quotas.refresh_owner(key.owner)).raise_if_used_up()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ async def test_a_clock_that_jumps_frees_and_freezes_nobody_for_longer_than_a_day
     assert await key.calls() == counted
     again = await key.run(calls=5)
     with pytest.raises(DailyLimitReached):
-        (await key.quotas.refreshed(key.owner)).refuse_when_used_up()
+        (await key.quotas.refresh_owner(key.owner)).raise_if_used_up()
     newest = again.created_at if jump == -YEAR else max(again.created_at, NOON)
     key.now = newest + DAY_SECONDS
     assert await key.calls() == 0
@@ -164,8 +164,8 @@ async def test_who_has_no_daily_limits_is_never_added_up(key: Key, monkeypatch):
     monkeypatch.setattr(key.store.runs, "sum_usage", None)
     free, _ = await key.store.keys.add("free", KeyLimits(max_runs=1))
     for owner in ("", "nobody", free.key_id):
-        allowance: KeyQuota = await key.quotas.refreshed(owner)
-        allowance.refuse_when_used_up()
+        allowance: KeyQuota = await key.quotas.refresh_owner(owner)
+        allowance.raise_if_used_up()
         assert [*allowance.levels(model_calls=1e9)] == []
     assert key.quotas.of(free.key_id).limits.max_runs == 1
 

@@ -100,7 +100,7 @@ async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: P
             workplace = ExecutionEnvironment(workspaces, sandbox)
             async with (
                 scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox) as it,
-                open_engine(it.team, store, kind="server", workplace=workplace) as engine,
+                open_engine(it.team, store, kind="server", environment=workplace) as engine,
             ):
 
                 async def one_after_another(first: int) -> None:

@@ -35,7 +35,7 @@ async def test_what_another_process_held_up_is_stored_when_it_lets_go():
     async with open_recorder(table) as recorder:
         log = RunEventLog("a", table)
         await recorder.add(log, RunStarted(run_id="a", thread_id="t"))
-        await recorder.settled()
+        await recorder.wait_until_stored()
         log.close()
         assert await numbers(log) == [1]
     assert log.failure is None
@@ -47,7 +47,7 @@ async def test_one_run_that_cannot_be_stored_harms_no_other():
         logs = [RunEventLog(name, table) for name in ("good", "bad")]
         for log in logs:
             await recorder.add(log, RunStarted(run_id=log.run_id, thread_id="t"))
-        await recorder.settled()
+        await recorder.wait_until_stored()
         logs[0].close()
         assert await numbers(logs[0]) == [1]
         with pytest.raises(StoreCorrupt):

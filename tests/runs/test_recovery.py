@@ -29,7 +29,7 @@ async def process(
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind=kind, rules=EngineConfig(drain_seconds=0)) as engine,
+        open_engine(it.team, store, kind=kind, config=EngineConfig(drain_seconds=0)) as engine,
     ):
         yield engine, store
 
@@ -127,7 +127,7 @@ async def test_a_run_that_stops_its_process_again_and_again_is_given_up(tmp_path
             frames = checked(await told(engine, run_id))
             run = await engine.status(run_id)
     assert (run.status, run.error_code) == ("failed", "recovered_too_often")
-    assert "Ask again" in data(frames, "error")[0]["message"]
+    assert "21 times" in data(frames, "error")[0]["message"]
 
 
 async def test_a_run_that_was_cut_off_in_its_last_words_ends_with_the_whole_conversation(tmp_path):
@@ -218,7 +218,7 @@ async def test_one_run_that_cannot_be_read_is_ended_and_keeps_no_other_from_goin
             frames = checked(await told(engine, broken))
             assert status(frames) == run.status == "failed"
             assert data(frames, "error")[0]["message"] == run.error
-            assert "could not go on" in str(run.error)
+            assert "could not continue" in str(run.error)
             assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
             assert checked(await told(engine, (await engine.submit(_said("1+3=?"))).run.run_id))
 

@@ -38,7 +38,7 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
             toolbox=Offer({"coder": code_tools(sandbox, workspaces)}),
         ) as it,
         open_engine(
-            it.team, store, kind="server", workplace=ExecutionEnvironment(workspaces, sandbox)
+            it.team, store, kind="server", environment=ExecutionEnvironment(workspaces, sandbox)
         ) as engine,
     ):
         results = []

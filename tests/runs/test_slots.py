@@ -52,6 +52,6 @@ async def test_a_place_that_came_too_late_goes_to_the_next():
 
 async def test_a_thread_is_forgotten_when_nobody_works_on_it():
     turns = ThreadLocks()
-    async with turns.take("t"):
-        assert turns.is_taken("t")
-    assert not turns.is_taken("t")
+    async with turns.acquire("t"):
+        assert turns.is_locked("t")
+    assert not turns.is_locked("t")

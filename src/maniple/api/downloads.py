@@ -134,7 +134,7 @@ async def read_report_view(store: Store, run: RunRecord) -> ReportView:
 
 
 async def render_report(
-    store: Store, press: ReportRenderer, view: ReportView, form: ReportForm, *, as_file: bool
+    store: Store, renderer: ReportRenderer, view: ReportView, form: ReportForm, *, as_file: bool
 ) -> Response:
     """Return the report in a form, `as_file` to be saved.
 
@@ -153,12 +153,12 @@ async def render_report(
     if as_file:
         headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(_name(view, form), safe='')}"
     if form == "json":
-        markdown = (await press.render(Report(view.title, view.markdown), "markdown")).decode()
+        markdown = (await renderer.render(Report(view.title, view.markdown), "markdown")).decode()
         return JSONResponse(view.model_copy(update={"markdown": markdown}).model_dump(), headers=headers)
     sources = await store.evidence(view.run_id).sources()
     is_partial = view.status == "budget_exhausted"
     report = Report(view.title, view.markdown, sources, view.ended_at, is_partial=is_partial)
-    return Response(await press.render(report, form), media_type=MEDIA_TYPES[form], headers=headers)
+    return Response(await renderer.render(report, form), media_type=MEDIA_TYPES[form], headers=headers)
 
 
 def negotiate_form(accept: str) -> ReportForm:

@@ -40,7 +40,7 @@ async def open_service(
         yield Service(
             **{field.name: getattr(app, field.name) for field in fields(app)},
             key_watch=KeyWatch(app.store.keys),
-            spending=RunUsageReader(app.store.events, app.rules.prices),
+            spending=RunUsageReader(app.store.events, app.engine_config.prices),
             reach=reach,
         )
 

@@ -1,9 +1,11 @@
-"""Ask a model: for one message, or for an object of a given shape by the best means the model has.
+"""Requests to a model: for a message, or for an object of a given shape by the best method the model
+supports.
 
-The order of means is `json_schema`, a tool call that is asked for, `json_object`, plain text; a local
-model with grammars is held to the grammar first. What an endpoint rejects is remembered, and the next
-means is tried immediately. JSON is repaired where possible, and a model that still missed the shape is
-shown its mistake once.
+The order of methods is a grammar (local models), `json_schema`, a forced tool call, `json_object`, plain
+text. If
+an endpoint rejects a method, that is recorded and the next one is tried. JSON is repaired where possible. A
+model
+whose answer still has another shape is shown its mistake once.
 """
 
 import asyncio
@@ -45,7 +47,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[T]):
-    """What is wanted: the validating model, its JSON schema for the endpoint, and a name for it."""
+    """The requested object: its validating model, its JSON schema for the endpoint, and its name."""
 
     name: str
     schema: dict[str, Any]
@@ -53,7 +55,7 @@ class Shape(Generic[T]):
 
 
 class ShapeError(ValueError):
-    """The model's answer does not have the shape, even after it was told; `answer` is its last text."""
+    """The model's answer does not have the shape, even after a correction; `answer` is its last text."""
 
     def __init__(self, message: str, answer: str) -> None:
         super().__init__(message)
@@ -61,18 +63,19 @@ class ShapeError(ValueError):
 
 
 def broke_off(error: BaseException) -> bool:
-    """Return whether asking again is right here.
+    """Return whether to send the request again.
 
-    The SDK has already retried what failed before the first word (429, 5xx, timeouts, honouring
-    Retry-After); what remains is an answer that broke off or was garbled half-way.
+    The SDK has already retried failures before the first token (429, 5xx, timeouts, honouring Retry-After).
+    What
+    remains are answers that broke off or became invalid half-way.
     """
     return isinstance(error, ModelError) and (error.broke_off or error.code == "model_bad_response")
 
 
 async def ask(model: Runnable[Any, Any], messages: Sequence[BaseMessage], **options: Any) -> AIMessage:
-    """Return the model's answer to `messages`; raises `ModelError` when it gives none.
+    """Return the model's answer to `messages`; raises `ModelError` if there is none.
 
-    To a model that cannot see, pictures are named in their place.
+    For a model without vision, pictures are replaced by a sentence.
     """
     capabilities = capabilities_of(model)
     if not capabilities.has("vision"):
@@ -80,7 +83,7 @@ async def ask(model: Runnable[Any, Any], messages: Sequence[BaseMessage], **opti
     try:
         return await _ask_with_retries(model, messages, options)
     except ModelError as error:
-        # Rejected and noted just now: ask again in words alone.
+        # The endpoint has just rejected pictures, which is now recorded: ask again without them.
         blind = error.code == "model_bad_request" and not capabilities.has("vision")
         if not blind or not any(has_images(message) for message in messages):
             raise
@@ -95,14 +98,15 @@ async def ask_for(
     check: Callable[[T], T] = lambda value: value,
     repairs: int = 1,
 ) -> tuple[T, AIMessage]:
-    """Return the object and the message that carried it.
+    """Return the object and the message that contained it.
 
-    `check` may normalise the object or raise `ValueError` with words for the model. Raises
-    `ShapeError` when an answer and its `repairs` missed, `ModelError` when the endpoint fails.
+    `check` may normalise the object, or raise `ValueError` with a text for the model. Raises `ShapeError` if
+    the
+    answer and `repairs` corrections were invalid, and `ModelError` if the endpoint fails.
     """
     conversation = list(messages)
     while True:
-        answer = await _ask_by_best_means(model, conversation, shape)
+        answer = await _ask_by_best_method(model, conversation, shape)
         try:
             return check(await _parse_answer(answer, shape)), answer
         except ValueError as mistake:
@@ -113,11 +117,12 @@ async def ask_for(
 
 
 def read_json(text: str) -> Any:
-    """Return the JSON value in `text`, repaired where need be; raises `ValueError` with words.
+    """Return the JSON value in `text`, repaired if necessary; raises `ValueError` with a text for the model.
 
-    Right JSON is read whatever its size. The repair takes time that grows with length and depth (11 s for
-    20,000 characters 500 levels deep), so it is left to texts of a size that plans and calls have. Blocks
-    for up to a second: call it in a thread.
+    Valid JSON may have any size. The time of a repair grows with length and depth (11 s for 20,000 characters
+    with 500 levels), so it is limited to the sizes of plans and tool calls. Blocks for up to a second: call
+    it
+    in a thread.
     """
     try:
         return json.loads(text)
@@ -132,13 +137,13 @@ def read_json(text: str) -> Any:
 
 
 def has_images(message: BaseMessage) -> bool:
-    """Return whether a message carries a picture."""
+    """Return whether a message contains a picture."""
     return isinstance(message.content, list) and any(_is_image(part) for part in message.content)
 
 
 def without_images(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with a sentence in place of each picture."""
-    return [_named(message) if has_images(message) else message for message in messages]
+    return [_replace_images(message) if has_images(message) else message for message in messages]
 
 
 async def _ask_with_retries(
@@ -153,7 +158,7 @@ async def _ask_with_retries(
     return await retrying(model.ainvoke, list(messages), **options)
 
 
-def _named(message: BaseMessage) -> BaseMessage:
+def _replace_images(message: BaseMessage) -> BaseMessage:
     content = [PLACEHOLDER if _is_image(part) else part for part in message.content]
     return message.model_copy(update={"content": content})
 
@@ -163,36 +168,37 @@ def _is_image(part: object) -> bool:
 
 
 def _correction(answer: AIMessage, mistake: ValueError) -> list[BaseMessage]:
-    # An empty assistant message is refused by several endpoints.
-    said = _text_of(answer)[:2000] or "(nothing)"
-    words = f"That cannot be used: {_describe_mistake(mistake)}\nAnswer again with the corrected JSON only."
-    return [AIMessage(said), HumanMessage(words)]
+    # Several endpoints reject an empty assistant message.
+    answered = _text_of(answer)[:2000] or "(nothing)"
+    problem = _describe_mistake(mistake)
+    correction = f"That cannot be used: {problem}\nAnswer again with the corrected JSON only."
+    return [AIMessage(answered), HumanMessage(correction)]
 
 
-async def _ask_by_best_means(
+async def _ask_by_best_method(
     model: BaseChatModel, messages: Sequence[BaseMessage], shape: Shape[Any]
 ) -> AIMessage:
     capabilities = capabilities_of(model)
     if not isinstance(getattr(model, "capabilities", None), Capabilities):
-        return await ask(model, messages)  # another provider's client takes none of these options
-    for feature, options in _means(shape):
+        return await ask(model, messages)  # another provider's client accepts none of these options
+    for feature, options in _list_methods(shape):
         if feature is not None and not capabilities.has(feature):
             continue
         try:
             return await ask(model, messages, **options)
         except ModelError as error:
-            # Rejected: go on with the next means, the last of which is plain text.
+            # Rejected: continue with the next method; the last one is plain text.
             if error.code != "model_bad_request" or feature is None or is_overflow(error):
                 raise
     raise AssertionError("plain text is always tried last")
 
 
-def _means(shape: Shape[Any]) -> Iterator[tuple[Feature | None, dict[str, Any]]]:
+def _list_methods(shape: Shape[Any]) -> Iterator[tuple[Feature | None, dict[str, Any]]]:
     compact = {**shape.schema, "x-guidance": {"whitespace_flexible": False}}
     grammar = "%llguidance {}\nstart: %json " + json.dumps(compact, ensure_ascii=False)
     yield "grammar", {"extra_body": {"grammar": grammar}}
     json_schema = {"name": shape.name, "schema": shape.schema}
-    # In `extra_body`, since LangChain routes a plain `response_format` through a slower parser.
+    # In `extra_body`, because LangChain routes a plain `response_format` through a slower parser.
     yield (
         "json_schema",
         {"extra_body": {"response_format": {"type": "json_schema", "json_schema": json_schema}}},

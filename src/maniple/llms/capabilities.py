@@ -1,9 +1,9 @@
-"""What an endpoint can do, found out from real calls.
+"""The features of model endpoints, learned from real calls.
 
-Nothing is declared and nothing is asked in advance: the first request of a kind is the probe. An
-endpoint that rejects a feature is remembered as lacking it, and the next request does without
-(see `docs/decisions/0002-capabilities-from-real-calls.md`). `maniple doctor --probe` asks by short
-calls instead, and `models.*.capabilities` in the settings overrides either.
+The first request that uses a feature is its probe. If the endpoint rejects the feature, that is recorded, and
+later requests do not use it (see `docs/decisions/0002-capabilities-from-real-calls.md`). `maniple doctor
+--probe`
+tests features by short calls instead. `models.*.capabilities` in the settings overrides both.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ ANSWER_TOKENS = 60
 
 
 CACHE_SECONDS = 7 * 24 * 3600
-"""An endpoint may be upgraded: after a week it is found out anew."""
+"""Learned features expire after a week, because an endpoint may be upgraded."""
 
 _UNTIL_KNOWN: Mapping[Feature, bool] = {
     "tools": True,
@@ -44,7 +44,7 @@ _UNTIL_KNOWN: Mapping[Feature, bool] = {
     "parallel_tools": True,
 }
 
-# The words by which endpoints name the field they reject, most specific first.
+# Words by which endpoints name the rejected field, most specific first.
 _REJECTION_WORDS: tuple[tuple[str, Feature], ...] = (
     ("stream_options", "stream_usage"),
     ("include_usage", "stream_usage"),
@@ -65,20 +65,23 @@ class Capabilities:
 
     known: dict[Feature, bool] = field(default_factory=dict)
     fixed: Mapping[Feature, bool] = field(default_factory=dict)
-    """Set by hand: wins over what is learned."""
+    """Features set in the settings; they take precedence over learned ones."""
     on_learned: Callable[[Mapping[Feature, bool]], None] | None = None
 
     def has(self, feature: Feature) -> bool:
-        """Return whether to use `feature`: set by hand, else learned, else the usual case."""
+        """Return whether to use `feature`: as configured, else as learned, else the default."""
         return self.fixed.get(feature, self.known.get(feature, _UNTIL_KNOWN[feature]))
 
     @property
     def one_tool_at_a_time(self) -> bool:
-        """Whether to ask for one call at a time: set by hand, and the endpoint takes the field that asks."""
+        """Whether to request one call at a time:
+
+        Configured, and the endpoint accepts `parallel_tool_calls`.
+        """
         return self.fixed.get("parallel_tools") is False and self.known.get("parallel_tools") is not False
 
     def learn(self, feature: Feature, works: bool) -> None:
-        """Remember what a real call showed."""
+        """Record whether a real call with the feature worked."""
         if self.known.get(feature) == works:
             return
         self.known[feature] = works
@@ -86,7 +89,7 @@ class Capabilities:
             self.on_learned(dict(self.known))
 
 
-# "Your tool call's arguments are no JSON" is a complaint about a message, not about tools.
+# Needed in addition: "Your tool call's arguments are no JSON" rejects a message, not the feature.
 _REFUSAL = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|unavailable|disabled|cannot|can't|does not|doesn't|only"
     r"|not (?:allowed|permitted|available|implemented|accepted|enabled|valid)|extra (?:input|field|param)"
@@ -95,7 +98,7 @@ _REFUSAL = re.compile(
 
 
 def rejected_feature(message: str, sent: set[Feature]) -> Feature | None:
-    """Return the feature that an endpoint's 4xx `message` refuses, if we did send it."""
+    """Return the feature that an endpoint's 4xx `message` rejects, if it is in `sent`."""
     text = message.casefold()
     if not _REFUSAL.search(text):
         return None
@@ -109,7 +112,7 @@ def rejected_feature(message: str, sent: set[Feature]) -> Feature | None:
 
 
 def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:
-    """Return what is known of `model`, bound to tools or not; of one that is not ours, the usual case."""
+    """Return the capabilities of `model`, also if it is bound to tools; for foreign models, the defaults."""
     known = getattr(getattr(model, "bound", model), "capabilities", None)
     return known if isinstance(known, Capabilities) else Capabilities()
 
@@ -117,7 +120,7 @@ def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:
 class CapabilityCache:
     """A small JSON file: `{"URL MODEL": {"at": seconds, "features": {name: bool}}}`.
 
-    It is a cache: a file that cannot be read or written costs a few repeated calls, so neither is an error.
+    A file that cannot be read or written is no error; it only costs a few repeated calls.
     """
 
     def __init__(self, path: Path) -> None:
@@ -128,8 +131,8 @@ class CapabilityCache:
         """Return the known features of a model at an endpoint."""
         return dict(self._entries.get(f"{url} {model}", {}).get("features", {}))
 
-    def learned(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
-        """Remember them; the future is done when they are on disk."""
+    def store(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
+        """Store learned features; the returned future is done when they are on disk."""
         known = {**self.of(url, model), **features}
         self._entries[f"{url} {model}"] = {"at": time.time(), "features": known}
         text = json.dumps(self._entries, indent=1)
@@ -152,7 +155,7 @@ def _fresh_entries(entries: dict[str, dict]) -> dict[str, dict]:
         if isinstance(entry, dict)
         and isinstance(entry.get("features"), dict)
         and isinstance(entry.get("at"), int | float)
-        # Nor one of the future: the clock was wrong, and it would stay for as long.
+        # Entries from the future were written with a wrong clock and would never expire.
         and now - CACHE_SECONDS < entry["at"] < now + CACHE_SECONDS
     }
 
@@ -187,22 +190,22 @@ _PICTURE = (
 
 @dataclass(frozen=True, slots=True)
 class CapabilityProbe:
-    """A short call, and how to tell from its answer that the feature works."""
+    """A short call, and the test of its answer that shows whether the feature works."""
 
     feature: Feature
     content: str | list[Any]
     works: Callable[[AIMessage], bool | None]
-    """None: the answer does not tell."""
+    """Returns None if the answer does not show it."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What one call showed; `works` is None when the call failed for another reason, which `words` name."""
+    """The result of one probe; `works` is None if it is unknown, for the reason in `detail`."""
 
     feature: Feature
     works: bool | None
-    words: str = ""
+    detail: str = ""
 
 
 def _is_object(answer: AIMessage) -> bool:
@@ -217,7 +220,7 @@ PROBES: tuple[CapabilityProbe, ...] = (
     CapabilityProbe(
         "tools",
         "Call the tool ping.",
-        # A model may know tools and still not care to call this one.
+        # A model may support tools and still not call this one.
         lambda answer: bool(answer.tool_calls) or None,
         {"tools": [{"type": "function", "function": _FUNCTION}]},
     ),
@@ -246,9 +249,9 @@ PROBES: tuple[CapabilityProbe, ...] = (
 
 
 async def probe(model: BaseChatModel) -> AsyncIterator[ProbeResult]:
-    """Ask `model` once for each feature, remember what was found, and yield it.
+    """Probe each feature of `model` with one call, record the result, and yield it.
 
-    Five calls of some fifty tokens; each ends after 30 seconds at the latest.
+    Makes five calls of about fifty tokens, each limited to 30 seconds.
     """
     capabilities = capabilities_of(model)
     for one in PROBES:
@@ -267,7 +270,7 @@ async def _run_probe(model: BaseChatModel, one: CapabilityProbe) -> ProbeResult:
     except TimeoutError:
         return ProbeResult(one.feature, None, f"no answer within {PROBE_SECONDS:.0f} seconds")
     except ModelError as error:
-        # The client notes what an endpoint rejects by name; any other failure says nothing of the feature.
+        # The client records features that an endpoint rejects by name. Other failures do not show anything.
         rejected = error.code == "model_bad_request" and (believed and not capabilities.has(one.feature))
         return ProbeResult(one.feature, False if rejected else None, str(error))
     works = one.works(answer)

@@ -1,4 +1,4 @@
-"""Chat models on OpenAI-compatible endpoints: reasoning, fallbacks, errors people can act on."""
+"""Chat models on OpenAI-compatible endpoints, with reasoning, fallbacks and actionable errors."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -39,29 +39,32 @@ from maniple.llms.streams import (
 from maniple.text import whole
 from maniple.types import ProfileName
 
-# Most refuse a feature with 400 or 422; OpenRouter says 404, llama.cpp without templates 500.
+# Most endpoints reject a feature with 400 or 422, OpenRouter with 404, llama.cpp without templates with 500.
 _REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
 
-# The SDK wraps what fails before the answer; what fails within it surfaces as the HTTP library's own error.
+# The SDK wraps failures before the answer; failures within it are the HTTP library's own errors.
 _ENDPOINT_FAILURES = (openai.OpenAIError, httpx2.HTTPError, OSError, *MALFORMED)
 
 _Chunks = AsyncGenerator[ChatGenerationChunk, None]
 
 
 class EndpointModel(BaseChatOpenAI):
-    """What maniple adds to LangChain's OpenAI chat models.
+    """LangChain's OpenAI chat model with fallbacks, learned capabilities, reasoning and `ModelError`s.
 
-    Reasoning arrives in `additional_kwargs["reasoning_content"]`, also that of a `<think>` block before
-    the answer. A feature that the endpoint rejects is remembered in `capabilities`; a field of ours is
-    then left out and the request sent again, any other rejection is raised. Errors are `ModelError`.
-    When the endpoint fails before its first word, `fallback_models` are asked in order.
+    Reasoning is in `additional_kwargs["reasoning_content"]`, also that of a `<think>` block before the
+    answer. A
+    rejected feature is recorded in `capabilities`. If the class itself added the rejected field, the request
+    is sent
+    again without it; any other rejection is raised. If the endpoint fails before its first token,
+    `fallback_models`
+    are called in order.
     """
 
     endpoint: EndpointName = Field(exclude=True)
     capabilities: Capabilities = Field(default_factory=Capabilities, exclude=True)
     prompting: ProfileName = Field(default="standard", exclude=True)
     chunk_seconds: float = Field(default=120, exclude=True)
-    """How long the stream may say nothing; comments that keep it alive are nothing."""
+    """The maximal time between two chunks; keep-alive comments do not count as chunks."""
     fallback_models: tuple[Any, ...] = Field(default=(), exclude=True)
 
     @model_validator(mode="after")
@@ -77,20 +80,23 @@ class EndpointModel(BaseChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        # Each generator is closed with the one above it, so that its connection is given back at once.
-        async with aclosing(self._answered(messages, stop, kwargs)) as chunks:
+        # Each generator closes the one below it, so that the connection is returned immediately.
+        async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs)) as chunks:
             async for chunk in chunks:
                 if run_manager is not None:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
 
-    async def _answered(
+    async def _stream_with_fallbacks(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> _Chunks:
-        """Stream the answer of the endpoint or of the first fallback that gives one."""
+        """Stream the answer of the endpoint, or of the first fallback that answers."""
         failures: list[ModelError] = []
         shown = False
-        for answer in (self._tried, *(model._answered for model in self.fallback_models)):
+        for answer in (
+            self._stream_with_retries,
+            *(model._stream_with_fallbacks for model in self.fallback_models),
+        ):
             try:
                 async with aclosing(answer(messages, stop, kwargs)) as chunks:
                     async for chunk in chunks:
@@ -104,29 +110,29 @@ class EndpointModel(BaseChatOpenAI):
                 return
         raise combine_failures(failures) from failures[0].__cause__
 
-    async def _tried(
+    async def _stream_with_retries(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> _Chunks:
-        """Stream this endpoint's answer, asked for again while it puts off before its first word.
+        """Stream this endpoint's answer; repeat the request on retryable errors before the first token.
 
-        Until the answer begins the SDK does so itself; here it is for errors within the stream.
+        The SDK retries errors before the stream begins. This method retries errors within the stream.
         """
         attempt, wait = 0, 0.0
         while True:
             await asyncio.sleep(wait)
             attempt += 1
-            ours, reading = self._own_fields(kwargs, streaming=True), StreamedAnswer()
-            fields = {**kwargs, **ours}
+            own_fields, reading = self._own_fields(kwargs, streaming=True), StreamedAnswer()
+            fields = {**kwargs, **own_fields}
             try:
-                async with aclosing(self._streamed(messages, stop, fields, reading)) as chunks:
+                async with aclosing(self._stream_once(messages, stop, fields, reading)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except _ENDPOINT_FAILURES as error:
-                put_off = status_error(error, self.endpoint.url)
-                begun = reading.shown if put_off else reading.arrived
-                failure = self._understand(put_off or error, messages, fields, mid_stream=begun)
-                again = None if reading.shown else self._wait_for(put_off, attempt)
-                if not reading.shown and self._own_fields(kwargs, streaming=True) != ours:
+                status = status_error(error, self.endpoint.url)
+                begun = reading.shown if status else reading.arrived
+                failure = self._to_model_error(status or error, messages, fields, mid_stream=begun)
+                again = None if reading.shown else self._wait_for(status, attempt)
+                if not reading.shown and self._own_fields(kwargs, streaming=True) != own_fields:
                     again = 0.0
                 if again is None:
                     raise failure from error
@@ -134,28 +140,28 @@ class EndpointModel(BaseChatOpenAI):
             else:
                 return
 
-    def _wait_for(self, put_off: openai.APIStatusError | None, attempt: int) -> float | None:
-        if put_off is None or attempt > (self.max_retries or 0):
+    def _wait_for(self, status: openai.APIStatusError | None, attempt: int) -> float | None:
+        if status is None or attempt > (self.max_retries or 0):
             return None
-        return wait_seconds(put_off, attempt)
+        return wait_seconds(status, attempt)
 
-    async def _streamed(
+    async def _stream_once(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None,
         fields: dict[str, Any],
         reading: StreamedAnswer,
     ) -> _Chunks:
-        # Past ChatOpenAI's own `_astream`, which only chooses an API and leaves this generator unclosed.
+        # Bypasses `ChatOpenAI._astream`, which only chooses an API and leaves this generator unclosed.
         stream = cast("_Chunks", BaseChatOpenAI._astream(self, messages, stop, None, **fields))
         async with aclosing(stream) as chunks:
             while (chunk := await self._next(chunks, first=not reading.arrived)) is not None:
-                for ready in reading.take(chunk):
+                for ready in reading.feed(chunk):
                     yield ready
         reading.close()
 
     async def _next(self, chunks: _Chunks, *, first: bool) -> ChatGenerationChunk | None:
-        # Before the first come the SDK's own tries, each with its time-out and a wait.
+        # The first chunk may take all attempts of the SDK, each with its timeout and a wait.
         tries = 1 + (self.max_retries or 0) if first else 1
         waits = (tries - 1) * LONGEST_RETRY_AFTER_SECONDS
         async with asyncio.timeout(tries * self.chunk_seconds + waits):
@@ -169,29 +175,29 @@ class EndpointModel(BaseChatOpenAI):
         **kwargs: Any,
     ) -> ChatResult:
         failures: list[ModelError] = []
-        for generate in (self._generated, *(model._agenerate for model in self.fallback_models)):
+        for generate in (self._generate_once, *(model._agenerate for model in self.fallback_models)):
             try:
                 return await generate(messages, stop, None, **kwargs)
             except ModelError as failure:
                 failures.append(failure)
         raise combine_failures(failures) from failures[0].__cause__
 
-    async def _generated(
+    async def _generate_once(
         self, messages: list[BaseMessage], stop: list[str] | None, _: None, **kwargs: Any
     ) -> ChatResult:
-        ours = self._own_fields(kwargs, streaming=False)
+        own_fields = self._own_fields(kwargs, streaming=False)
         try:
-            return await super()._agenerate(messages, stop, None, **kwargs, **ours)
+            return await super()._agenerate(messages, stop, None, **kwargs, **own_fields)
         except _ENDPOINT_FAILURES as error:
-            put_off = status_error(error, self.endpoint.url)
-            fields = {**kwargs, **ours}
-            failure = self._understand(put_off or error, messages, fields, mid_stream=put_off is not None)
-            if self._own_fields(kwargs, streaming=False) == ours:
+            status = status_error(error, self.endpoint.url)
+            fields = {**kwargs, **own_fields}
+            failure = self._to_model_error(status or error, messages, fields, mid_stream=status is not None)
+            if self._own_fields(kwargs, streaming=False) == own_fields:
                 raise failure from error
-        return await self._generated(messages, stop, None, **kwargs)
+        return await self._generate_once(messages, stop, None, **kwargs)
 
     def _own_fields(self, kwargs: dict[str, Any], *, streaming: bool) -> dict[str, Any]:
-        """Return the fields that no caller asked for, as far as the endpoint takes them."""
+        """Return the fields that this class adds to a request, as far as the endpoint accepts them."""
         fields: dict[str, Any] = {"stream_usage": self.capabilities.has("stream_usage")} if streaming else {}
         if (
             kwargs.get("tools")
@@ -206,16 +212,16 @@ class EndpointModel(BaseChatOpenAI):
     ) -> dict[str, Any]:
         payload = whole(super()._get_request_payload(input_, stop=stop, **kwargs))
         for message in payload.get("messages", ()):
-            message.pop("name", None)  # our agents' names; several endpoints refuse the field
+            message.pop("name", None)  # the names of agents; several endpoints reject the field
         if self._is_another_host() and "max_completion_tokens" in payload:
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         return payload
 
     def _is_another_host(self) -> bool:
-        # Only OpenAI itself and Azure have renamed the field.
+        # Only OpenAI and Azure have renamed the field to `max_completion_tokens`.
         return not self.endpoint.url.startswith(OPENAI_ORIGIN) and self._llm_type != "azure-openai-chat"
 
-    def _understand(
+    def _to_model_error(
         self,
         error: Exception,
         messages: list[BaseMessage],
@@ -226,7 +232,7 @@ class EndpointModel(BaseChatOpenAI):
         failure = model_error(error, self.endpoint, mid_stream=mid_stream)
         failure.broke_off = failure.retryable and (mid_stream or isinstance(error, TimeoutError))
         if isinstance(self.openai_api_key, SecretStr):
-            # Some endpoints repeat the request's headers in their complaint.
+            # Some endpoints repeat the request's headers in their error messages.
             failure.hide(self.openai_api_key.get_secret_value())
         if (
             isinstance(error, openai.APIStatusError)
@@ -247,7 +253,7 @@ class EndpointModel(BaseChatOpenAI):
         )
         choices = chunk.get("choices") or ()
         if converted is not None and isinstance(converted.message.content, str):
-            # Half a character could neither be kept in a checkpoint nor told to a client.
+            # A lone surrogate can neither be stored in a checkpoint nor sent to a client.
             converted.message.content = whole(converted.message.content)
         if converted is not None and choices:
             copy_reasoning(converted.message, choices[0].get("delta") or {})
@@ -288,7 +294,7 @@ def _features_sent(messages: list[BaseMessage], kwargs: dict[str, Any]) -> set[F
         sent.add("vision")
     if body.get("stream_usage"):
         sent.add("stream_usage")
-    # A refusal of `tool_choice` says nothing of tools.
+    # A rejected `tool_choice` does not mean that tools are rejected.
     if body.get("tools") and not body.get("tool_choice"):
         sent.add("tools")
     if "parallel_tool_calls" in body:

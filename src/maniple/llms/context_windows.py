@@ -1,4 +1,4 @@
-"""How much a model can read at once, and about how many tokens a prompt has."""
+"""The context windows of models, and estimates of the tokens of prompts."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,10 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 DEFAULT_WINDOW_TOKENS = 32_768
-"""Taken for a model of which nothing is known; an endpoint that can take less says so, and is heard."""
+"""The default for unknown models.
+
+If an endpoint accepts less, its error names the limit, which is then used.
+"""
 BYTES_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
 TOKENS_PER_IMAGE = 1_000
@@ -19,8 +22,8 @@ _IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
 def window_of(model: Any) -> int:
     """Return the context window of `model` in tokens.
 
-    It is what the settings say (`models.*.context_tokens`, which arrives as the model's profile), else what
-    LangChain's profile of a known model says, else `DEFAULT_WINDOW_TOKENS`.
+    The value comes from the settings (`models.*.context_tokens`, passed in the model's profile), else from
+    LangChain's profile of a known model, else it is `DEFAULT_WINDOW_TOKENS`.
     """
     profile = getattr(_unbound(model), "profile", None) or {}
     tokens = profile.get("max_input_tokens")
@@ -28,16 +31,16 @@ def window_of(model: Any) -> int:
 
 
 def room_of(model: Any, window: int | None = None) -> int:
-    """Return how many tokens of the window a prompt may take: the answer's own are left free."""
+    """Return the number of tokens that a prompt may have: the window without the maximal answer."""
     window = window or window_of(model)
     answer = getattr(_unbound(model), "max_tokens", None) or 0
     return max(window - answer, window // 2)
 
 
 def count_tokens(messages: Iterable[BaseMessage], tools: Sequence[BaseTool | dict[str, Any]] = ()) -> int:
-    """Estimate the tokens of a prompt: a token for four bytes of UTF-8, which holds for most languages.
+    """Estimate the tokens of a prompt: one for four bytes of UTF-8, which is about right for most languages.
 
-    Exact counts would need the tokenizer of each model, which an endpoint does not hand out.
+    Exact counts would need each model's tokenizer, which endpoints do not provide.
     """
     described = sum(_bytes(json.dumps(_described(tool), default=str)) for tool in tools)
     return -(-described // BYTES_PER_TOKEN) + sum(_message_tokens(message) for message in messages)
@@ -49,7 +52,7 @@ def text_tokens(text: str) -> int:
 
 
 def characters_within(tokens: int, text: str) -> int:
-    """Return how many characters of a text like this take so many tokens: of Chinese a quarter of English."""
+    """Return the number of characters of a text like `text` that have `tokens` tokens."""
     return int(tokens * len(text) / max(text_tokens(text), 1))
 
 

@@ -1,9 +1,10 @@
-"""Errors of model endpoints: read them and return `ModelError`s that say what to do.
+"""Conversion of the errors of model endpoints to `ModelError`s that say what to do.
 
-Some endpoints put an error into an answer that began with HTTP 200. `status_error` returns the HTTP error
-that it stands for. Shapes seen: `{"code": 429, "message": …}` (llama.cpp, vLLM, OpenRouter; the code also
-as text), `{"type": "rate_limit_error", "code": null}` (gateways before OpenAI, Anthropic and Ollama), or a
-bare string.
+Some endpoints put an error into an answer that began with HTTP 200. `status_error` returns the equivalent
+HTTP
+error. Known formats: `{"code": 429, "message": …}` (llama.cpp, vLLM, OpenRouter; the code also as a string),
+`{"type": "rate_limit_error", "code": null}` (gateways in front of OpenAI, Anthropic and Ollama), or a bare
+string.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from langchain_core.exceptions import ContextOverflowError
 
 from maniple.errors import ModelError, ModelErrorCode
 
-# A body that is not a chat completion surfaces as one of these from the SDK's or LangChain's parsing.
+# The exceptions of the SDK and of LangChain for a body that is not a chat completion.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 OPENAI_ORIGIN = "https://api.openai.com"
@@ -35,7 +36,7 @@ LONGEST_BACKOFF_SECONDS = 8.0
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 SMALLEST_WINDOW_TOKENS = 256
 
-_AGAIN = frozenset({408, 409, 429})
+_RETRYABLE_STATUSES = frozenset({408, 409, 429})
 _UNKNOWN_STATUS = 500
 
 _ERROR_CLASSES: Mapping[int, type[openai.APIStatusError]] = {
@@ -47,7 +48,7 @@ _ERROR_CLASSES: Mapping[int, type[openai.APIStatusError]] = {
     429: openai.RateLimitError,
 }
 
-# What types and codes in words stand for, most specific first.
+# The HTTP status for words in types and codes, most specific first.
 _STATUS_BY_WORD: tuple[tuple[str, int], ...] = (
     ("rate_limit", 429),
     ("ratelimit", 429),
@@ -68,9 +69,10 @@ _STATUS_BY_WORD: tuple[tuple[str, int], ...] = (
 )
 
 
-# The words of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot, Qwen
+# The messages of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot,
+# Qwen
 # (DashScope), GLM (z.ai), Doubao (Volcengine), ERNIE, SiliconFlow, vLLM, SGLang, TGI, llama.cpp, LM Studio,
-# Ollama, LiteLLM and OpenRouter: no two say it alike.
+# Ollama, LiteLLM and OpenRouter, which all differ.
 _OVERFLOW = re.compile(
     r"context[_ ]length[_ ]exceeded|exceed_context_size|model_context_window_exceeded|ContextWindowExceeded"
     r"|max(?:imum)?[_ ](?:allowed )?(?:model |context |prompt |input |sequence )+length"
@@ -89,14 +91,14 @@ _OVERFLOW = re.compile(
     r"|inputs\W{1,3}tokens \+ \W?max_new_tokens",
     re.I | re.S,
 )
-# A limit of tokens in a minute passes by waiting, not by shortening.
+# A limit of tokens per minute needs waiting, not shortening.
 _RATE_LIMIT = re.compile(r"rate.?limit|per.(?:minute|day|hour)|\b[tr]p[md]\b|quota", re.I)
 _WINDOW_PATTERNS = (
     re.compile(r"\d[\d,]*(?: tokens)? > (\d[\d,]*)"),
     re.compile(
         r"(?:maximum|max) (?:model |context |prompt |input )*length (?:is|of) (?:only )?(\d[\d,]*)", re.I
     ),
-    # What MiniMax puts behind "exceeds limit" is the number of its error.
+    # MiniMax puts the number of its error after "exceeds limit".
     re.compile(r"context (?:size|length|window|limit)(?! exceeds limit \()[^.\d]{0,20}(\d[\d,]*)", re.I),
     re.compile(r"n_ctx\W{1,6}(\d+)", re.I),
     re.compile(r"maximum number of (?:input )?tokens allowed \(?(\d[\d,]*)", re.I),
@@ -109,7 +111,7 @@ _WINDOW_PATTERNS = (
 
 @dataclass(frozen=True, slots=True)
 class EndpointName:
-    """How an endpoint is called in messages to people; never holds a key.
+    """The name of an endpoint in messages to users; it never contains a key.
 
     `env_prefix` is empty for a fallback, which only `conf.yaml` can set.
     """
@@ -128,7 +130,7 @@ class EndpointName:
         return cls(model, f"{parts.scheme}://{host}{port}{parts.path}", setting, env_prefix)
 
     def name_of(self, key: str) -> str:
-        """Return where a person sets `key`: a variable, or for a fallback, which has none, its setting."""
+        """Return the name under which users set `key`: the variable, or the setting of a fallback."""
         return f"{self.env_prefix}_{key.upper()}" if self.env_prefix else f"{self.setting}.{key}"
 
     def __str__(self) -> str:
@@ -136,12 +138,12 @@ class EndpointName:
 
 
 def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = False) -> ModelError:
-    """Return the `ModelError` that tells a person what `error` means and what helps."""
+    """Return a `ModelError` that explains `error` to the user, and what to do."""
     match error:
         case ModelError():
             return error
         case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return _refused(error, endpoint)
+            return _auth_error(error, endpoint)
         case openai.NotFoundError():
             return _error(
                 f"{endpoint} does not exist ({_reason(error)}). Check {endpoint.name_of('model')} and "
@@ -163,11 +165,11 @@ def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = 
                 retryable=True,
             )
         case _:
-            return _less_common(error, endpoint, mid_stream=mid_stream)
+            return _uncommon_error(error, endpoint, mid_stream=mid_stream)
 
 
 def combine_failures(failures: Sequence[ModelError]) -> ModelError:
-    """Return one error for an endpoint and its fallbacks, which all failed: each is named with its reason."""
+    """Return one error for an endpoint and its fallbacks that all failed, with the reason of each."""
     first = failures[0]
     if len(failures) == 1:
         return first
@@ -183,9 +185,9 @@ def combine_failures(failures: Sequence[ModelError]) -> ModelError:
 
 
 def status_error(error: Exception, url: str) -> openai.APIStatusError | None:
-    """Return the HTTP error that an error within an answer stands for; None for any other failure.
+    """Return the HTTP error that is equivalent to an error within an answer; None for other failures.
 
-    One that does not say what it is counts as a failure of the endpoint (500).
+    An error without a known type counts as a failure of the endpoint (500).
     """
     body = _body(error)
     if body is None:
@@ -193,22 +195,22 @@ def status_error(error: Exception, url: str) -> openai.APIStatusError | None:
     status = 400 if isinstance(error, ContextOverflowError) else _status(body)
     response = httpx2.Response(status, headers=_headers(body), request=httpx2.Request("POST", url))
     kind = _ERROR_CLASSES.get(status, openai.InternalServerError if status >= 500 else openai.APIStatusError)
-    words = body.get("message") if isinstance(body.get("message"), str) else None
-    return kind(words or str(error), response=response, body=body)
+    message = body.get("message") if isinstance(body.get("message"), str) else None
+    return kind(message or str(error), response=response, body=body)
 
 
 def wait_seconds(error: openai.APIStatusError, attempt: int) -> float | None:
-    """Return how long to wait after try number `attempt`; None: asking again is no use."""
-    if error.status_code not in _AGAIN and error.status_code < 500:
+    """Return the seconds to wait after attempt number `attempt`; None if a retry is useless."""
+    if error.status_code not in _RETRYABLE_STATUSES and error.status_code < 500:
         return None
-    if told := error.response.headers.get("retry-after"):
-        return min(float(told), LONGEST_RETRY_AFTER_SECONDS)
+    if retry_after := error.response.headers.get("retry-after"):
+        return min(float(retry_after), LONGEST_RETRY_AFTER_SECONDS)
     backoff = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_BACKOFF_SECONDS)
     return backoff * random.uniform(0.75, 1.0)
 
 
 def is_overflow(error: BaseException) -> bool:
-    """Return whether `error`, or what it was raised from, means that the prompt does not fit the window."""
+    """Return whether `error` or one of its causes means that the prompt exceeds the context window."""
     for one in _causes(error):
         if isinstance(one, ContextOverflowError):
             return True
@@ -221,7 +223,7 @@ def is_overflow(error: BaseException) -> bool:
 
 
 def reported_window(error: BaseException) -> int | None:
-    """Return the window, in tokens, that the endpoint names in its complaint, if it does."""
+    """Return the window in tokens that the endpoint names in its error message, if any."""
     for one in _causes(error):
         text = _error_text(one)
         for pattern in _WINDOW_PATTERNS:
@@ -232,7 +234,7 @@ def reported_window(error: BaseException) -> int | None:
     return None
 
 
-def _less_common(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
+def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
     match error:
         case openai.APIStatusError() if error.status_code >= 500:
             return _error(
@@ -248,7 +250,7 @@ def _less_common(error: Exception, endpoint: EndpointName, *, mid_stream: bool) 
             )
         case openai.APIConnectionError() | httpx2.HTTPError():
             if mid_stream:
-                return _cut(endpoint)
+                return _broken_stream_error(endpoint)
             return _error(
                 f"{endpoint} cannot be reached ({_reason(error)}). Is it running, and is "
                 f"{endpoint.name_of('base_url')} right?",
@@ -264,7 +266,7 @@ def _less_common(error: Exception, endpoint: EndpointName, *, mid_stream: bool) 
             )
 
 
-def _refused(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError:
+def _auth_error(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError:
     variable = f"{endpoint.name_of('api_key')} in .env, or " if endpoint.env_prefix else ""
     return _error(
         f"{endpoint} refused the API key (HTTP {error.status_code}). Set {variable}"
@@ -273,7 +275,7 @@ def _refused(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError
     )
 
 
-def _cut(endpoint: EndpointName) -> ModelError:
+def _broken_stream_error(endpoint: EndpointName) -> ModelError:
     return _error(
         f"{endpoint} broke off in the middle of its answer. It was asked again without success; look at "
         "the endpoint or the network between.",
@@ -287,7 +289,7 @@ def _error(message: str, code: ModelErrorCode, *, retryable: bool = False) -> Mo
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of what went wrong at bottom, without a body that may be a whole HTML page."""
+    """Return the first line of the root cause, without a body that may be a whole HTML page."""
     cause: BaseException = error
     while isinstance(error, openai.APIConnectionError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -311,12 +313,12 @@ def _status(body: Mapping[str, Any]) -> int:
     for one in named:
         if one.isdecimal() and len(one) == 3 and 400 <= int(one) < 600:
             return int(one)
-    words = " ".join(named).casefold()
-    return next((status for word, status in _STATUS_BY_WORD if word in words), _UNKNOWN_STATUS)
+    text = " ".join(named).casefold()
+    return next((status for word, status in _STATUS_BY_WORD if word in text), _UNKNOWN_STATUS)
 
 
 def _headers(body: Mapping[str, Any]) -> dict[str, str]:
-    for source in _places(body):
+    for source in _list_sources(body):
         for name, value in source.items():
             if str(name).casefold().replace("-", "_") in ("retry_after", "retry_after_seconds"):
                 try:
@@ -326,8 +328,11 @@ def _headers(body: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _places(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield where a Retry-After is found: the error, its metadata (OpenRouter), headers quoted there."""
+def _list_sources(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the mappings that may have a Retry-After:
+
+    The error, its metadata (OpenRouter), headers in both.
+    """
     metadata = body.get("metadata")
     for place in (body, metadata if isinstance(metadata, Mapping) else {}):
         yield place
@@ -345,5 +350,5 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _error_text(error: BaseException) -> str:
-    # Bounded: an endpoint may repeat the whole prompt in its complaint, which may speak of windows, too.
+    # Limited, because an endpoint may repeat the whole prompt, which may mention context windows, too.
     return f"{getattr(error, 'code', None) or ''} {error}"[:1_000]

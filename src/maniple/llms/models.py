@@ -23,7 +23,7 @@ AZURE_API_VERSION = "2024-10-21"
 LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50)
 
 CapabilitiesFor = Callable[[str, str], Capabilities]
-"""Return what is remembered of (URL, model)."""
+"""Returns the stored capabilities of (URL, model)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ChatModels:
     by_type: Mapping[LLMType, BaseChatModel]
 
     def get(self, kind: LLMType) -> BaseChatModel:
-        """Return the model for `kind`; raises `ModelError` when not even `basic` is configured."""
+        """Return the model for `kind`; raises `ModelError` if not even `basic` is configured."""
         model = self.by_type.get(kind) or self.by_type.get("basic")
         if model is None:
             raise ModelError(
@@ -43,13 +43,13 @@ class ChatModels:
             )
         return model
 
-    def borrowed(self) -> list[LLMType]:
-        """Return the types that have no model of their own and use `basic`."""
+    def types_using_basic(self) -> list[LLMType]:
+        """Return the types without a model of their own, which use `basic`."""
         return [kind for kind in LLM_TYPES if kind not in self.by_type]
 
 
 def prompting_of(model: BaseChatModel) -> ProfileName:
-    """Return how `model` is talked to; a model that is not ours is taken for a large one."""
+    """Return the name of the profile for `model`; foreign models count as large ones."""
     return getattr(model, "prompting", "standard")
 
 
@@ -57,13 +57,13 @@ def prompting_of(model: BaseChatModel) -> ProfileName:
 async def open_chat_models(
     settings: ModelsSettings, capabilities_for: CapabilitiesFor = lambda url, model: Capabilities()
 ) -> AsyncIterator[ChatModels]:
-    """Open the clients that `settings` describe, over one pool of connections; nothing is sent yet."""
-    # In a thread: certificates are read from disk, and the OpenAI client takes a second to import.
+    """Open the clients that `settings` describe, with one connection pool; nothing is sent yet."""
+    # In a thread, because certificates are read from disk and the import of the OpenAI client takes a second.
     hooks = {"response": [convert_retry_after_date]}
     http = await asyncio.to_thread(
         httpx2.AsyncClient, limits=LIMITS, follow_redirects=True, event_hooks=hooks
     )
-    # One model at one endpoint can do the same whatever type it serves as.
+    # Shared between types, because the capabilities of a model at an endpoint do not depend on the type.
     shared = cache(capabilities_for)
     async with http:
         yield await asyncio.to_thread(Connector(http, shared).connect_all, settings)
@@ -71,7 +71,7 @@ async def open_chat_models(
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Makes the clients of endpoints and of their fallbacks; what is set by hand for a model adds up."""
+    """Creates the clients of endpoints and of their fallbacks."""
 
     http: httpx2.AsyncClient
     capabilities_for: CapabilitiesFor
@@ -83,7 +83,7 @@ class Connector:
             one: ModelSettings | None = getattr(settings, kind)
             if one is not None:
                 if kind == "reasoning" and "temperature" not in one.model_fields_set:
-                    # Reasoning models refuse any but their own.
+                    # Reasoning models accept only their default.
                     one = one.model_copy(update={"temperature": None})
                 by_type[kind] = self.connect(one, f"models.{kind}", MODEL_PREFIXES[kind])
         return ChatModels(by_type)
@@ -91,11 +91,11 @@ class Connector:
     def connect(self, settings: ModelSettings, name: str, env_prefix: str) -> BaseChatModel:
         """Return the chat model that `settings` describe.
 
-        `name` is where they stand; `env_prefix` begins the variables that set them, if there are any.
+        `name` is the path of the settings. `env_prefix` is the prefix of their variables, "" without any.
         """
         endpoint = EndpointName.of(settings.model, settings.base_url, name, env_prefix)
         capabilities = self.capabilities_for(endpoint.url, settings.model)
-        capabilities.fixed = {**capabilities.fixed, **_set_by_hand(settings)}
+        capabilities.fixed = {**capabilities.fixed, **_configured_features(settings)}
         fallbacks = tuple(
             self.connect(each, f"{name}.fallbacks[{n}]", env_prefix="")
             for n, each in enumerate(settings.fallbacks)
@@ -113,12 +113,12 @@ class Connector:
 def _options(settings: ModelSettings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "model": settings.model,
-        # Local servers ask for no key, the SDK insists on one.
+        # Local servers need no key, but the SDK requires one.
         "api_key": settings.api_key or SecretStr("not-needed"),
         "temperature": settings.temperature,
         "max_retries": settings.max_retries,
         "timeout": settings.timeout_seconds,
-        # LangChain's own watch over chunks loses cancellations on Python 3.11 (`asyncio.wait_for`).
+        # LangChain's own timeout of chunks loses cancellations on Python 3.11 (`asyncio.wait_for`).
         "stream_chunk_timeout": None,
         "chunk_seconds": settings.timeout_seconds,
         "use_responses_api": False,
@@ -132,7 +132,7 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
 
 
 def _client(settings: ModelSettings, options: dict[str, Any]) -> BaseChatModel:
-    # Importing the OpenAI client costs a second: only who talks to a model pays it.
+    # The import of the OpenAI client takes a second, so it happens only when a model is used.
     from maniple.llms.chat import AzureEndpointModel, OpenAIEndpointModel
 
     if settings.provider == "azure":
@@ -142,19 +142,19 @@ def _client(settings: ModelSettings, options: dict[str, Any]) -> BaseChatModel:
             api_version=settings.api_version or AZURE_API_VERSION,
             **options,
         )
-    # Said outright, since the client would otherwise follow OPENAI_BASE_URL with our key.
+    # Always set, because the client would otherwise send the key to OPENAI_BASE_URL.
     return OpenAIEndpointModel(base_url=settings.base_url or OPENAI_URL, **options)
 
 
-def _set_by_hand(settings: ModelSettings) -> dict[Feature, bool]:
+def _configured_features(settings: ModelSettings) -> dict[Feature, bool]:
     chosen = settings.capabilities
     return {name: value for name in FEATURES if (value := getattr(chosen, name)) is not None}
 
 
 async def convert_retry_after_date(response: httpx2.Response) -> None:
-    """Turn a Retry-After date into seconds from the response's own Date; a hook of the HTTP client.
+    """Convert a Retry-After date to seconds, relative to the response's Date; a hook of the HTTP client.
 
-    The OpenAI SDK subtracts this machine's clock, and gives up when that is wrong by more than two minutes.
+    The OpenAI SDK uses this machine's clock, and ignores the date if the clock is wrong by over two minutes.
     """
     seconds = retry_after_seconds(response.headers)
     if seconds is not None:

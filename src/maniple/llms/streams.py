@@ -1,4 +1,4 @@
-"""Streamed answers: which chunks can be passed on, and the reasoning apart from the answer."""
+"""Streamed answers: buffering until the first token, and separation of reasoning from the answer."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -11,36 +11,40 @@ from openai import AsyncStream
 
 
 class StreamedAnswer:
-    """Takes the chunks of an answer and says which to pass on.
+    """Buffers the chunks of an answer until its first token.
 
-    None is passed on before the first word, so that an answer that fails until then can be asked for
-    again, here or elsewhere, and nobody has seen a part of it.
+    An answer that fails before its first token can therefore be requested again, here or from a fallback,
+    without
+    anything having been sent to clients.
     """
 
     def __init__(self) -> None:
         self.arrived = False
-        """Something was received."""
+        """Whether a chunk was received."""
         self.shown = False
-        """Something was passed on."""
+        """Whether a chunk was passed on."""
         self._finished = False
         self._thoughts = ThoughtSplitter()
         self._held: list[ChatGenerationChunk] = []
 
-    def take(self, chunk: ChatGenerationChunk) -> list[ChatGenerationChunk]:
-        """Return the chunks that can be passed on now that `chunk` has arrived."""
+    def feed(self, chunk: ChatGenerationChunk) -> list[ChatGenerationChunk]:
+        """Add `chunk`; return the chunks that can be passed on now."""
         self.arrived = True
         ends = bool((chunk.generation_info or {}).get("finish_reason"))
         self._finished = self._finished or ends
         chunk = self._without_thoughts(chunk, ends=ends)
         self._held.append(chunk)
-        if not (self.shown or self._finished or _says_something(chunk)):
+        if not (self.shown or self._finished or _has_content(chunk)):
             return []
         self.shown = True
         ready, self._held = self._held, []
         return ready
 
     def close(self) -> None:
-        """The stream is over; raises what is wrong with an answer that is not."""
+        """End the stream.
+
+        Raises `ValueError` if it was empty, `RemoteProtocolError` if the answer is incomplete.
+        """
         if not self.arrived:
             raise ValueError("the answer was empty")
         if not self._finished:
@@ -61,7 +65,7 @@ class StreamedAnswer:
         return ChatGenerationChunk(message=message, generation_info=chunk.generation_info)
 
 
-def _says_something(chunk: ChatGenerationChunk) -> bool:
+def _has_content(chunk: ChatGenerationChunk) -> bool:
     message = chunk.message
     if not isinstance(message, AIMessageChunk):
         return True
@@ -70,15 +74,16 @@ def _says_something(chunk: ChatGenerationChunk) -> bool:
 
 _OPENING, _CLOSING = "<think>", "</think>"
 
-# DeepSeek and vLLM say `reasoning_content`; Ollama, OpenRouter and newer vLLM say `reasoning`.
+# DeepSeek and vLLM use `reasoning_content`; Ollama, OpenRouter and newer vLLM use `reasoning`.
 _FIELDS = ("reasoning_content", "reasoning")
 
 
 class ThoughtSplitter:
-    """Takes an answer in pieces and parts the `<think>` block at its very beginning from the rest.
+    """Separates the `<think>` block at the very beginning of a streamed answer from the rest.
 
-    A block further on is text: the answer may be about such blocks. What could still become a tag is
-    held until the next piece.
+    Later blocks are text, because the answer may be about such blocks. Characters that may be part of a tag
+    are
+    buffered until the next piece.
     """
 
     def __init__(self) -> None:
@@ -87,7 +92,7 @@ class ThoughtSplitter:
         self._has_thought = False
 
     def feed(self, piece: str) -> tuple[str, str]:
-        """Return what is thought and what is answered, as far as the pieces until now tell."""
+        """Add a piece; return the thoughts and the answer text that are known now."""
         if self._state == "answer":
             return "", piece
         self._pending += piece
@@ -97,7 +102,7 @@ class ThoughtSplitter:
         return thought, self._answer() if self._state in ("gap", "answer") else ""
 
     def end(self) -> tuple[str, str]:
-        """Return what was held: the answer is over."""
+        """End the answer; return the buffered thoughts and answer text."""
         held, self._pending = self._pending, ""
         return (held, "") if self._state == "thought" else ("", held)
 
@@ -135,14 +140,14 @@ def _beginning_of_closing(text: str) -> int:
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Return the thought and the answer of a whole text."""
+    """Return the thoughts and the answer of a complete text."""
     splitter = ThoughtSplitter()
     (thought, answer), (more_thought, more_answer) = splitter.feed(text), splitter.end()
     return thought + more_thought, answer + more_answer
 
 
 def copy_reasoning(message: BaseMessage, source: Mapping[str, Any]) -> None:
-    """Take over the reasoning that an endpoint sent in a field beside the content."""
+    """Copy the reasoning that an endpoint sent in a separate field to the message."""
     text = next((text for name in _FIELDS if isinstance(text := source.get(name), str) and text), "")
     add_reasoning(message, text)
 
@@ -157,9 +162,11 @@ def add_reasoning(message: BaseMessage, text: str) -> None:
 class ClosingCompletions:
     """The SDK's completions, whose streams close their own generator with their response.
 
-    An `openai.AsyncStream` holds a generator that holds the stream: left in the middle, it waits for the
-    garbage collector with all that it reads from. When that comes along in another thread, it may
-    close what the event loop is closing just then, and complains of it on standard error.
+    An `openai.AsyncStream` and its generator reference each other. If a stream is abandoned, both stay open
+    until
+    the garbage collector runs. If that runs in another thread, it may close them while the event loop does,
+    which
+    prints errors to standard error.
     """
 
     def __init__(self, completions: Any) -> None:
@@ -169,12 +176,12 @@ class ClosingCompletions:
         return getattr(self._completions, name)
 
     async def create(self, **payload: Any) -> Any:
-        """Return what the SDK does; a stream as the context manager as which LangChain opens it."""
+        """Return the SDK's result; a stream is returned as the context manager that LangChain expects."""
         answer = await self._completions.create(**payload)
-        return _whole(answer) if isinstance(answer, AsyncStream) else answer
+        return _closing_stream(answer) if isinstance(answer, AsyncStream) else answer
 
 
 @asynccontextmanager
-async def _whole(stream: AsyncStream[Any]) -> AsyncIterator[AsyncStream[Any]]:
+async def _closing_stream(stream: AsyncStream[Any]) -> AsyncIterator[AsyncStream[Any]]:
     async with stream, aclosing(cast("AsyncGenerator[Any, None]", stream._iterator)):
         yield stream

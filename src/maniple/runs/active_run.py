@@ -1,4 +1,4 @@
-"""A run under way: its event log, the recorder of all runs, and the task that drives it."""
+"""An active run: its event log, the recorder of all runs, and the task that drives it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -34,17 +34,17 @@ CACHED_EVENTS = 2_000
 class RunEventLog:
     """The events of one run while this process drives it.
 
-    The newest `KEPT` events are here until the run has ended. What is older, or was told before this process
-    took the run over, is read from the store.
+    The newest `CACHED_EVENTS` events are cached until the run has ended. Older events, and those that another
+    process recorded earlier, are read from the store.
     """
 
-    def __init__(self, run_id: str, events: EventTable, *, told: int = 0) -> None:
+    def __init__(self, run_id: str, events: EventTable, *, newest_number: int = 0) -> None:
         self.run_id = run_id
         self.closed = False
         self.failure: StoreError | None = None
         self._store = events
-        self._numbered = self._older = told
-        self._told: list[EventRecord] = []
+        self._newest_number = self._oldest_cached = newest_number
+        self._cached: list[EventRecord] = []
         self._changed = asyncio.Event()
         self._followers = 0
 
@@ -55,15 +55,15 @@ class RunEventLog:
 
     def number(self, event: Event, data: str) -> EventRecord:
         """Return the record of the next event."""
-        self._numbered += 1
-        return EventRecord(self._numbered, event.type, data, round(event.at, 3))
+        self._newest_number += 1
+        return EventRecord(self._newest_number, event.type, data, round(event.at, 3))
 
     def publish(self, records: Sequence[EventRecord]) -> None:
         """Send stored events to the followers."""
-        self._told.extend(records)
-        if (surplus := len(self._told) - CACHED_EVENTS) > 0:
-            del self._told[:surplus]
-            self._older += surplus
+        self._cached.extend(records)
+        if (surplus := len(self._cached) - CACHED_EVENTS) > 0:
+            del self._cached[:surplus]
+            self._oldest_cached += surplus
         self._wake()
 
     def close(self, failure: StoreError | None = None) -> None:
@@ -81,15 +81,15 @@ class RunEventLog:
         try:
             while True:
                 changed = self._changed
-                if number < self._older:
-                    older = self._older
+                if number < self._oldest_cached:
+                    older = self._oldest_cached
                     page = await self._store.read(self.run_id, number, min(EVENT_PAGE_SIZE, older - number))
                     if not page:
                         number = older  # the run was deleted meanwhile
                         continue
                 else:
-                    begin = number - self._older
-                    page = self._told[begin : begin + EVENT_PAGE_SIZE]
+                    begin = number - self._oldest_cached
+                    page = self._cached[begin : begin + EVENT_PAGE_SIZE]
                 if page:
                     yield page
                     number = page[-1].number
@@ -110,7 +110,7 @@ class RunEventLog:
 WAITING_EVENTS = 2_000
 RETRY_SECONDS = (0.1, 0.5, 1.0)
 GROUP_SECONDS = 0.005
-"""The pause between two groups: it delays a token by as much, and makes a burst ten times cheaper."""
+"""The pause between two groups. It delays a token by as much, and makes a burst ten times cheaper."""
 
 _Entry = tuple[RunEventLog, EventRecord]
 
@@ -140,9 +140,9 @@ class Recorder:
         self._waiting.append((log, record))
         self._wanted.set()
         if len(self._waiting) > WAITING_EVENTS:
-            await self.settled()
+            await self.wait_until_stored()
 
-    async def settled(self) -> None:
+    async def wait_until_stored(self) -> None:
         """Wait until everything added so far is stored or lost."""
         await asyncio.wait([self._next if self._waiting else self._current])
 
@@ -211,7 +211,7 @@ async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) ->
     try:
         yield recorder
     finally:
-        await recorder.settled()
+        await recorder.wait_until_stored()
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing
@@ -233,7 +233,7 @@ class ActiveRun:
     request: RunRequest
     log: RunEventLog
     meter: UsageMeter
-    redacting: EventRedactor
+    redactor: EventRedactor
     plan_edits: PendingPlanEdits
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
@@ -260,7 +260,7 @@ class ActiveRun:
         for _ in range(_CANCEL_TRIES):
             if self.task is None or (await asyncio.wait([self.task], timeout=CANCEL_SECONDS))[0]:
                 return
-            self.task.cancel()  # code in the task has swallowed the first cancellation
+            self.task.cancel()  # code in the task has suppressed the first cancellation
 
     def suspend(self) -> None:
         """Stop immediately, as if the process had died."""
@@ -269,11 +269,14 @@ class ActiveRun:
             self.task.cancel()
 
     def resume_after(self, stream: StreamState) -> None:
-        """Take over the status that the stream has already sent; only its last events are missing then."""
+        """Continue with the status that the stream has already sent.
+
+        Then only its last events are missing.
+        """
         self.status = stream.status
         self.failure = stream.failure if stream.status is not None else None
 
-    async def tell(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
+    async def record_all(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
         """Record the events of the run until it has ended or is suspended."""
         self.begun = True
         if self.cancelled and self.task is not None:
@@ -282,14 +285,14 @@ class ActiveRun:
             async for event in events:
                 if self.suspended:
                     return
-                await self.note(event, recorder)
+                await self.record_event(event, recorder)
 
-    async def note(self, event: Event, recorder: Recorder) -> None:
-        """Record one event without secrets, and take over the status and error that it reports."""
-        for told in self.redacting.feed(event):
-            if isinstance(told, RunStatusChanged):
-                self.status = told.status
-            elif isinstance(told, ErrorOccurred):
-                self.failure = told
-            await recorder.add(self.log, told)
-            self.ended = isinstance(told, SessionState)
+    async def record_event(self, event: Event, recorder: Recorder) -> None:
+        """Record one event without secrets, and store the status and the error that it reports."""
+        for redacted in self.redactor.feed(event):
+            if isinstance(redacted, RunStatusChanged):
+                self.status = redacted.status
+            elif isinstance(redacted, ErrorOccurred):
+                self.failure = redacted
+            await recorder.add(self.log, redacted)
+            self.ended = isinstance(redacted, SessionState)

@@ -29,15 +29,15 @@ Stamp = tuple[str, int, int]
 
 @dataclass(slots=True)
 class ArtifactQuota:
-    """What a run may still store, the file versions that were scanned, and the reported paths (`told`).
+    """The remaining quota of a run, the scanned file versions (`seen`), and the reported paths (`reported`).
 
-    A path is reported once: a file that grows with each call would use up the quota with its drafts.
+    A path is reported once, because a file that grows with each call would use up the quota with its drafts.
     """
 
     files: int = MAX_WORKSPACE_FILES
     bytes: int = MAX_WORKSPACE_BYTES
     seen: set[Stamp] = field(default_factory=set[Stamp])
-    told: set[str] = field(default_factory=set[str])
+    reported: set[str] = field(default_factory=set[str])
 
     @classmethod
     def half(cls) -> "ArtifactQuota":
@@ -48,7 +48,7 @@ class ArtifactQuota:
         """Add the other half; each path may be reported once more, in its final version."""
         self.files += MAX_WORKSPACE_FILES // 2
         self.bytes += MAX_WORKSPACE_BYTES // 2
-        self.told.clear()
+        self.reported.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +61,22 @@ class WorkspaceCollector:
     _one_file: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def collect(
-        self, run: RunRecord, share: ArtifactQuota | None = None
+        self, run: RunRecord, quota: ArtifactQuota | None = None
     ) -> AsyncGenerator[ArtifactCreated]:
         """Store each file whose content no run of the thread has stored, and yield its event.
 
-        Of many files the newest are stored. Unchanged uploads are left out. The end of a run does not depend
-        on it: a file that cannot be stored is logged and stays in the workspace. `share` is the quota that
-        earlier scans of the run have left.
+        If there are too many files, the newest are stored. Unchanged uploads are left out. A file that cannot
+        be
+        stored is logged and stays in the workspace; the run does not fail. `quota` is what earlier scans of
+        the
+        run have left.
         """
-        share = share or ArtifactQuota()
+        quota = quota or ArtifactQuota()
         try:
             given = await asyncio.to_thread(self.workspaces.uploads(run.thread_id).list_uploads)
             workspace = await asyncio.to_thread(self._workspace, run.thread_id)
             newest = await asyncio.to_thread(
-                _newest_files, workspace, MAX_WORKSPACE_FILES + len(given), share.seen
+                _newest_files, workspace, MAX_WORKSPACE_FILES + len(given), quota.seen
             )
             earlier = await self.store.artifacts.list_by_thread(run.thread_id) if newest else []
             known = {(artifact.name, artifact.sha256) for artifact in earlier}
@@ -82,19 +84,19 @@ class WorkspaceCollector:
             left = MAX_WORKSPACE_BYTES
             for stamp in newest:
                 path, size, _ = stamp
-                if size > min(left, share.bytes) or not share.files or path in share.told:
+                if size > min(left, quota.bytes) or not quota.files or path in quota.reported:
                     continue
                 async with self._one_file:
                     file = await asyncio.to_thread(self._read, workspace, path, size)
-                    share.seen.add(stamp)
+                    quota.seen.add(stamp)
                     if file is None or (path, file.sha256) in uploads:
                         continue
                     left -= len(file.content)
-                    artifact = await self._keep(run, path, file, known)
+                    artifact = await self._store_file(run, path, file, known)
                     del file
                 if artifact:
-                    share.files, share.bytes = share.files - 1, share.bytes - artifact.size
-                    share.told.add(path)
+                    quota.files, quota.bytes = quota.files - 1, quota.bytes - artifact.size
+                    quota.reported.add(path)
                     yield make_artifact_event(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every file of the run could be stored: %s", error)
@@ -103,7 +105,7 @@ class WorkspaceCollector:
         return Workspace(self.workspaces.locate(thread_id).path, MAX_WORKSPACE_BYTES)
 
     def _read(self, workspace: Workspace, path: str, size: int) -> "_MaskedFile | None":
-        """Return the content of a file; None if it has grown or is not an ordinary file. Blocks on disk."""
+        """Return the content of a file; None if it has grown or is not a regular file. Blocks on disk."""
         try:
             head = workspace.read(path, size)
         except FileError as error:
@@ -116,7 +118,7 @@ class WorkspaceCollector:
         same = masked is head.content
         return _MaskedFile(masked, sha256, sha256 if same else hashlib.sha256(masked).hexdigest())
 
-    async def _keep(
+    async def _store_file(
         self, run: RunRecord, path: str, file: "_MaskedFile", known: set[tuple[str, str]]
     ) -> Artifact | None:
         name = self.redactor.text(path.rpartition("/")[2])
@@ -135,16 +137,16 @@ class _MaskedFile:
 
 
 def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
-    """Return the last changed files that are not `seen`, by path. Blocks on disk."""
-    found = workspace.list_newest(MAX_SCANNED_FILES)
-    make_artifact_event = [
-        stamp for stamp in found if "__pycache__" not in stamp[0].split("/") and not is_mirror(stamp[0])
+    """Return the most recently changed files that are not in `seen`, sorted by path. Blocks on disk."""
+    scanned = workspace.list_newest(MAX_SCANNED_FILES)
+    files = [
+        stamp for stamp in scanned if "__pycache__" not in stamp[0].split("/") and not is_mirror(stamp[0])
     ]
-    if len(make_artifact_event) > most and not seen:
+    if len(files) > most and not seen:
         _LOG.warning(
-            "There are %s files; the %s newest are kept as artifacts.", len(make_artifact_event), most
+            "The workspace has %s files. Only the %s newest are stored as artifacts.", len(files), most
         )
-    return sorted(stamp for stamp in make_artifact_event[:most] if stamp not in seen)
+    return sorted(stamp for stamp in files[:most] if stamp not in seen)
 
 
 def make_artifact_event(artifact: Artifact) -> ArtifactCreated:
@@ -160,56 +162,57 @@ def make_artifact_event(artifact: Artifact) -> ArtifactCreated:
 
 @dataclass(slots=True, eq=False)
 class ArtifactCollector:
-    """Scans for new files after each tool call, beside the run's own stream, which never waits for it.
+    """Scans for new files after each tool call, concurrently with the run's stream, which never waits for it.
 
-    Scans run one at a time; calls that end meanwhile share the next scan. A path is reported once while the
-    run goes on and, if it has changed, once at its end. Half of the quota is reserved for the end.
+    Scans run one at a time; calls that end during a scan share the next one. A path is reported once during
+    the
+    run and, if it has changed, once at its end. Half of the quota is reserved for the end.
     """
 
     outputs: WorkspaceCollector
     active: ActiveRun
     recorder: Recorder
-    _share: ArtifactQuota = field(default_factory=ArtifactQuota.half)
+    _quota: ArtifactQuota = field(default_factory=ArtifactQuota.half)
     _is_wanted: bool = False
-    _looking: asyncio.Task[None] | None = None
+    _scanning: asyncio.Task[None] | None = None
 
-    def look(self) -> None:
+    def schedule_scan(self) -> None:
         """Schedule a scan for new files."""
         self._is_wanted = True
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look(), name="harvest")
+        if self._scanning is None or self._scanning.done():
+            self._scanning = asyncio.create_task(self._scan(), name="collect artifacts")
 
-    async def last(self) -> AsyncGenerator[ArtifactCreated]:
+    async def finish(self) -> AsyncGenerator[ArtifactCreated]:
         """Finish the current scan, then yield the unreported files of the run's end."""
-        await self._settle()
-        self._share.complete()
-        async for made in self.outputs.collect(self.active.record, self._share):
+        await self._wait_for_scan()
+        self._quota.complete()
+        async for made in self.outputs.collect(self.active.record, self._quota):
             yield made
 
-    async def _settle(self) -> None:
-        """Finish the current scan and start no other."""
+    async def _wait_for_scan(self) -> None:
+        """Finish the current scan and do not start another."""
         self._is_wanted = False
-        if self._looking is not None:
-            await asyncio.wait([self._looking])
+        if self._scanning is not None:
+            await asyncio.wait([self._scanning])
 
     async def __aenter__(self) -> "ArtifactCollector":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-        await self._settle()
+        if self._scanning is not None:
+            self._scanning.cancel()
+        await self._wait_for_scan()
 
-    async def _look(self) -> None:
-        # An event that cannot be recorded fails the run at its own next event.
+    async def _scan(self) -> None:
+        # A recording error fails the run at the next event of its own stream.
         with suppress(StoreError):
             while self._is_wanted:
                 self._is_wanted = False
-                async with aclosing(self.outputs.collect(self.active.record, self._share)) as found:
+                async with aclosing(self.outputs.collect(self.active.record, self._quota)) as found:
                     async for made in found:
                         if self.active.suspended:
                             return
-                        await self.active.note(made, self.recorder)
+                        await self.active.record_event(made, self.recorder)
 
 
 MAX_SAVED_FILES = 200
@@ -226,7 +229,7 @@ class ArtifactSaver:
     _bytes: int = MAX_SAVED_BYTES
 
     async def __call__(self, name: str, media_type: str, content: bytes) -> str | None:
-        """Store a file; return the artifact's id, or None when it could not be stored."""
+        """Store a file; return the artifact's id, or None if it could not be stored."""
         if self._files < 1 or len(content) > self._bytes:
             return None
         self._files, self._bytes = self._files - 1, self._bytes - len(content)
@@ -245,18 +248,18 @@ NAME_CHARACTERS = 80
 
 @dataclass(slots=True)
 class PageCollector:
-    """Stores the pages of one run; each text of an address once, also after a recovery of the run.
+    """Stores the pages of one run; each version of a page once, also after a recovery of the run.
 
-    A page that was stored right before a crash and not reported is reported after the recovery.
+    A page that was stored but not reported before a crash is reported after the recovery.
     """
 
     store: Store
     active: ActiveRun
     _seen: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    _told: set[str] = field(default_factory=set[str])
+    _reported: set[str] = field(default_factory=set[str])
     _log_was_read: bool = False
 
-    async def read_by(self, tool_name: str) -> AsyncIterator[ArtifactCreated]:
+    async def collect_after(self, tool_name: str) -> AsyncIterator[ArtifactCreated]:
         """Store the new pages of a call and yield their events. Failures are only logged."""
         if tool_name not in READING_TOOLS or self.active.suspended:
             return
@@ -270,42 +273,45 @@ class PageCollector:
             for source in read[: max(MAX_PAGES - len(self._seen), 0)]:
                 self._seen.add((source.number, source.sha256))
                 content = await self._content(source)
-                artifact = await self._kept(source, content) if content is not None else None
+                artifact = await self._store_page(source, content) if content is not None else None
                 if artifact is not None:
                     yield make_artifact_event(artifact)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every page of the run could be stored: %s", error)
 
     async def _content(self, source: Source) -> bytes | None:
-        """Return the page below its address; None if its text did not fit into the record."""
+        """Return the page with its address in front.
+
+        None if the evidence record has only a part of its text.
+        """
         for text in reversed(await self.store.evidence(self.active.record.run_id).texts(source.number)):
             encoded = text.encode()
             if hashlib.sha256(encoded).hexdigest() == source.sha256:
                 return f"Source: {source.url}\n\n".encode() + encoded
         return None
 
-    async def _kept(self, source: Source, content: bytes) -> Artifact | None:
+    async def _store_page(self, source: Source, content: bytes) -> Artifact | None:
         """Store a page; return its artifact, or None if it was reported before."""
         run, digest = self.active.record, hashlib.sha256(content).hexdigest()
         same = [one for one in await self.store.artifacts.list_by_run(run.run_id) if one.sha256 == digest]
         if not same:
             same.append(await self.store.artifacts.add(run, page_file_name(source), "text/markdown", content))
-        elif any([await self._was_told(one) for one in same]):
+        elif any([await self._was_reported(one) for one in same]):
             return None
-        self._told.add(same[0].artifact_id)
+        self._reported.add(same[0].artifact_id)
         return same[0]
 
-    async def _was_told(self, artifact: Artifact) -> bool:
-        """Whether an event has reported the artifact, also before a recovery of the run."""
-        if artifact.artifact_id not in self._told and not self._log_was_read:
+    async def _was_reported(self, artifact: Artifact) -> bool:
+        """Return whether an event has reported the artifact, also before a recovery of the run."""
+        if artifact.artifact_id not in self._reported and not self._log_was_read:
             async for page in read_event_pages(self.store.events, self.active.record.run_id):
                 events = [read_event(one.type, one.data) for one in page if one.type == "artifact"]
-                self._told |= {one.artifact_id for one in events if isinstance(one, ArtifactCreated)}
+                self._reported |= {one.artifact_id for one in events if isinstance(one, ArtifactCreated)}
             self._log_was_read = True
-        return artifact.artifact_id in self._told
+        return artifact.artifact_id in self._reported
 
 
 def page_file_name(source: Source) -> str:
-    """Return the file name of a page: its title, or its host when it has none."""
+    """Return the file name of a page: its title, or its host if it has none."""
     title = source.title if source.title != source.url else urlsplit(source.url).hostname or "page"
     return f"{title.replace('/', '-')[:NAME_CHARACTERS].strip(' .')}.md"

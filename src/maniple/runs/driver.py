@@ -35,7 +35,7 @@ from maniple.telemetry.logs import log_context
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 1.0
-"""How often to test whether the previous run is over: soon at first, then less often."""
+"""The first and the longest pause between two checks whether the previous run has ended."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -47,35 +47,38 @@ class RunDriver:
     store: Store
     recorder: Recorder
     slots: FairSemaphore
-    rules: EngineConfig
+    config: EngineConfig
     telemetry: RunTelemetry
     quotas: QuotaRegistry
-    workplace: ExecutionEnvironment = field(default_factory=ExecutionEnvironment)
-    outputs: WorkspaceCollector | None = None
+    environment: ExecutionEnvironment = field(default_factory=ExecutionEnvironment)
+    file_collector: WorkspaceCollector | None = None
     _order: ThreadLocks = field(default_factory=ThreadLocks)
     _turns: ThreadLocks = field(default_factory=ThreadLocks)
 
-    def prepare(self, record: RunRecord, *, told: int = 0) -> ActiveRun:
-        """Return the run before it is driven; `told` is the number of its newest event."""
-        request = RunRequest.of(record)
-        log = RunEventLog(record.run_id, self.store.events, told=told)
-        day = self.quotas.of(record.owner)
-        meter = UsageMeter(request.budget, self.rules.prices, record.usage, shared=day)
-        redacting = EventRedactor(self.rules.redactor)
-        return ActiveRun(record, request, log, meter, redacting, PendingPlanEdits(request.wishes))
+    def prepare(self, record: RunRecord, *, newest_number: int = 0) -> ActiveRun:
+        """Return the active run for a record, not started yet.
 
-    async def waiting_for(self, record: RunRecord) -> dict[str, Any]:
-        """Return what a run waits for, by interrupt id; empty when its thread has moved on."""
+        `newest_number` is that of its newest event.
+        """
+        request = RunRequest.of(record)
+        log = RunEventLog(record.run_id, self.store.events, newest_number=newest_number)
+        day = self.quotas.of(record.owner)
+        meter = UsageMeter(request.budget, self.config.prices, record.usage, shared=day)
+        redactor = EventRedactor(self.config.redactor)
+        return ActiveRun(record, request, log, meter, redactor, PendingPlanEdits(request.wishes))
+
+    async def pending_interrupts(self, record: RunRecord) -> dict[str, Any]:
+        """Return what a run waits for, by interrupt id; empty if a later run has used its thread."""
         state = await thread_state(self.team, record.thread_id)
         if run_of(state) != record.run_id:
             return {}
         return {pause.id: pause.value for pause in state.interrupts}
 
-    async def keep_request(self, active: ActiveRun, request: RunRequest) -> None:
+    async def store_request(self, active: ActiveRun, request: RunRequest) -> None:
         """Store a changed request of an active run."""
         active.request = request
         await self.store.runs.change(
-            active.record.run_id, request=request.without_secrets(self.rules.redactor)
+            active.record.run_id, request=request.without_secrets(self.config.redactor)
         )
 
     async def work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
@@ -85,9 +88,11 @@ class RunDriver:
         try:
             with log_context(run_id=record.run_id, thread_id=record.thread_id, key_id=record.owner):
                 _LOG.info("The run begins (%s).", start)
-                if self.workplace.warning:
-                    _LOG.warning(self.workplace.warning)
-                await active.tell(self._events(active, self._turn(active, start, stream)), self.recorder)
+                if self.environment.warning:
+                    _LOG.warning(self.environment.warning)
+                await active.record_all(
+                    self._events(active, self._turn(active, start, stream)), self.recorder
+                )
                 _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
         except asyncio.CancelledError:
             if not (active.cancelled or active.suspended):
@@ -97,31 +102,31 @@ class RunDriver:
         finally:
             # A cancellation has no effect here: the end is being written.
             with suppress(asyncio.CancelledError):
-                await run_to_completion(self._leave(active))
+                await run_to_completion(self._finish(active))
 
     async def _events(self, active: ActiveRun, turn: Turn) -> AsyncGenerator[Event]:
-        """Yield the events of the turn, of the pages that it read and, before its end, of its files.
+        """Yield the events of the turn, of pages that it read, and, before its end, of its new files.
 
-        Files that a call wrote are reported concurrently, soon after the call.
+        Files that a tool call wrote are reported concurrently, soon after the call.
         """
         pages = PageCollector(self.store, active)
         async with AsyncExitStack() as stack:
             collector = None
-            if self.outputs is not None:
+            if self.file_collector is not None:
                 collector = await stack.enter_async_context(
-                    ArtifactCollector(self.outputs, active, self.recorder)
+                    ArtifactCollector(self.file_collector, active, self.recorder)
                 )
             events = await stack.enter_async_context(aclosing(drive(self.team, turn)))
             async for event in events:
                 if isinstance(event, RunStatusChanged) and collector and not active.suspended:
-                    async for made in collector.last():
+                    async for made in collector.finish():
                         yield made
                 yield event
-                self.workplace.hear(event, active.record.thread_id)
+                self.environment.release_after_step(event, active.record.thread_id)
                 if isinstance(event, ToolReturned):
                     if collector:
-                        collector.look()
-                    async for page in pages.read_by(event.tool_name):
+                        collector.schedule_scan()
+                    async for page in pages.collect_after(event.tool_name):
                         yield page
 
     def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
@@ -136,35 +141,35 @@ class RunDriver:
             stream=stream,
             scope=RunScope(
                 record.run_id,
-                RedactedLedger(self.store.ledger, self.rules.redactor),
+                RedactedLedger(self.store.ledger, self.config.redactor),
                 active.meter,
                 frozenset(request.approval),
                 active.plan_edits,
-                RedactedEvidence(self.store.evidence(record.run_id), self.rules.redactor),
+                RedactedEvidence(self.store.evidence(record.run_id), self.config.redactor),
                 is_watched=lambda: active.log.is_followed,
                 store_file=ArtifactSaver(self.store, record),
             ),
             callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
-            gate=self._place(active, start),
+            gate=self._wait_for_turn(active, start),
             durable=True,
             thread_name=record.thread_name,
         )
 
     @asynccontextmanager
-    async def _place(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:
+    async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:
         """Wait for the thread, for a slot, and for other processes."""
         record, metrics = active.record, self.telemetry.metrics
         if metrics is not None:
             metrics.queue(record.run_id)
         async with AsyncExitStack() as stack:
             if start != "answer":
-                # An answer precedes the runs that wait for the end of the interrupted run.
-                await stack.enter_async_context(self._order.take(record.thread_id))
+                # An answer goes first: the other runs of the thread wait for the interrupted run to end.
+                await stack.enter_async_context(self._order.acquire(record.thread_id))
             pause = _FIRST_PAUSE_SECONDS
             while True:
-                async with self._turns.take(record.thread_id), self.slots.hold(record.owner):
-                    if await self._begins(active, start):
+                async with self._turns.acquire(record.thread_id), self.slots.hold(record.owner):
+                    if await self._start_running(active, start):
                         if metrics is not None:
                             metrics.begin(record.run_id)
                         self.quotas.of(record.owner).attach(record.run_id, active.meter)
@@ -174,53 +179,53 @@ class RunDriver:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
-    async def _begins(self, active: ActiveRun, start: Start) -> bool:
-        """Change the run to `running`, unless another run still holds the thread."""
+    async def _start_running(self, active: ActiveRun, start: Start) -> bool:
+        """Set the run's status to `running`; return False if another run still uses the thread."""
         record = active.record
         change: RunChange = {}
         if record.started_at is None:
             change["started_at"] = time.time()
         if record.base_checkpoint is None and start != "answer":
-            elsewhere = await self.store.runs.list_in_other_processes(record.thread_id)
-            if any(one.status == "running" for one in elsewhere):
+            others = await self.store.runs.list_in_other_processes(record.thread_id)
+            if any(one.status == "running" for one in others):
                 return False
             state = await thread_state(self.team, record.thread_id)
             if (before := run_of(state)) != record.run_id:
-                if before and await self._is_open(before, elsewhere):
+                if before and await self._is_open(before, others):
                     return False
                 base = state.config.get("configurable", {}).get("checkpoint_id")
                 change["base_checkpoint"] = base or NO_CHECKPOINT
         begun = await self.store.runs.start(record.run_id, **change)
         if begun is None:
-            kept = await self.store.runs.get(record.run_id)
-            if kept is not None and kept.is_unfinished and kept.process == record.process:
+            stored = await self.store.runs.get(record.run_id)
+            if stored is not None and stored.is_unfinished and stored.process == record.process:
                 return False
-            # Deleted, ended or claimed by another process meanwhile: stop as if this process had died.
+            # Deleted, ended or claimed by another process in the meantime: stop as if this process had died.
             active.suspended = True
             raise asyncio.CancelledError
         active.record = begun
         return True
 
-    async def _is_open(self, run_id: str, elsewhere: Sequence[RunRecord]) -> bool:
-        """Whether the previous run of the thread waits for an answer or is not over yet."""
+    async def _is_open(self, run_id: str, others: Sequence[RunRecord]) -> bool:
+        """Return whether the previous run of the thread waits for an answer or has not ended."""
         run = await self.store.runs.get(run_id)
         if run is None or not run.is_unfinished:
             return run is not None and run.status == "interrupted"
-        return run.process == self.store.process or any(one.run_id == run_id for one in elsewhere)
+        return run.process == self.store.process or any(one.run_id == run_id for one in others)
 
-    async def _leave(self, active: ActiveRun) -> None:
+    async def _finish(self, active: ActiveRun) -> None:
         """Store the end of the run. A suspended run, or one with a lost event, stays unfinished."""
         try:
-            await self.recorder.settled()
+            await self.recorder.wait_until_stored()
             if active.log.failure is None and (active.ended or not active.suspended):
-                if active.status == "cancelled" and self.workplace.sandbox is not None:
+                if active.status == "cancelled" and self.environment.sandbox is not None:
                     # Before its end is stored: after that the next run of the thread may start.
-                    await self.workplace.sandbox.stop(active.record.thread_id)
-                await self._keep_end(active)
+                    await self.environment.sandbox.stop(active.record.thread_id)
+                await self._store_end(active)
         except StoreError as error:
             active.log.close(error)
 
-    async def _keep_end(self, active: ActiveRun) -> None:
+    async def _store_end(self, active: ActiveRun) -> None:
         record, failed = active.record, active.failure
         status = active.status or "failed"
         change: RunChange = {"status": status, "usage": active.meter.used}
@@ -228,10 +233,10 @@ class RunDriver:
             change["ended_at"] = time.time()
         if failed is not None:
             change["error_code"], change["error"] = failed.code, failed.message
-        # A rollback may need the checkpoints of a cancelled run; the next run that ends prunes them.
-        kept = status in ("interrupted", "cancelled")
-        if not kept and not self._turns.is_taken(record.thread_id):
-            async with self._turns.take(record.thread_id):
+        # A rollback may need the checkpoints of a cancelled run, so the next run that ends prunes them.
+        needs_checkpoints = status in ("interrupted", "cancelled")
+        if not needs_checkpoints and not self._turns.is_locked(record.thread_id):
+            async with self._turns.acquire(record.thread_id):
                 # Before the end is stored: after that another process may work on the thread.
                 await self.store.checkpoints.prune(record.thread_id)
         async with self.quotas.of(record.owner).writing(record.run_id):
@@ -249,10 +254,10 @@ class RunDriver:
         active.resume_after(stream)
         record = active.record
         translator = Translator(record.run_id, record.thread_name, active.request.messages, stream)
-        with suppress(Exception):  # without a readable state, the messages of the request are used
+        with suppress(Exception):  # if the state cannot be read, the messages of the request are used
             state = await thread_state(self.team, record.thread_id)
             if run_of(state) == record.run_id:
                 translator.recall(state.values["messages"])
         for event in (*translator.open(), *translator.close("failed", error)):
-            await active.note(event, self.recorder)
-        await self._leave(active)
+            await active.record_event(event, self.recorder)
+        await self._finish(active)

@@ -1,4 +1,4 @@
-"""The protocol of an engine, which runs the team's turns, and its errors."""
+"""The protocol of an engine, which executes runs, and its errors."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
@@ -19,15 +19,15 @@ class Engine(Protocol):
         """Accept a run; it ends in exactly one status.
 
         On a thread that waits for an answer, the newest message answers the waiting run.
-        Raises `TooManyRuns`, `DailyLimit`, `ThreadBusy`, `NotFound` (the thread has another owner),
-        `Stopping` or `StoreError`.
+        Raises `TooManyRuns`, `DailyLimitReached`, `ThreadBusy`, `NotFound` (the thread has another owner),
+        `ServiceStopping` or `StoreError`.
         """
         ...
 
     def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Yield the events after number `after`, in pages, until the run ends or waits.
 
-        Raises `StoreError` when the newest events could not be stored.
+        Raises `StoreError` if the newest events could not be stored.
         """
         ...
 
@@ -36,15 +36,18 @@ class Engine(Protocol):
         ...
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
-        """Cancel the run, keep its work, and return its end; raises `NotFound`."""
+        """Cancel the run, wait for its end, and return its record; raises `NotFound`.
+
+        Its results are retained.
+        """
         ...
 
     async def resume(
         self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = ""
     ) -> AcceptedRun:
-        """Answer what the run waits for; raises `NotFound` or `NotWaiting`.
+        """Answer the question that the run waits for; raises `NotFound` or `RunNotWaiting`.
 
-        Raises the errors of `submit` when the owner has reached a limit; the run then stays interrupted.
+        Raises the errors of `submit` if the owner has reached a limit; the run then stays interrupted.
         """
         ...
 
@@ -53,10 +56,10 @@ class Engine(Protocol):
         ...
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
-        """Skip, redo or edit one step; dependent steps are done again. Returns the resulting plan.
+        """Change one step of the plan and return the resulting plan; dependent steps are executed again.
 
-        In a plan under review the change accepts the plan, as `resume` does. Raises `NotFound`, `PlanNotOpen`
-        or `WrongPlanChange`.
+        A change of a plan under review also accepts the plan, as `resume` does. Raises `NotFound`,
+        `PlanNotEditable` or `InvalidPlanEdit`.
         """
         ...
 
@@ -93,7 +96,7 @@ class NotFound(ManipleError):
 
 
 class RunNotWaiting(ManipleError):
-    """The run does not wait for an answer, or waits for another one."""
+    """The run does not wait for an answer, or waits for the answer to another interrupt."""
 
     code = "not_waiting"
 

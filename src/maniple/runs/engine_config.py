@@ -48,7 +48,7 @@ class ExecutionEnvironment:
     warning: str = ""
     """A warning that is logged at the start of each run."""
 
-    def hear(self, event: Event, thread_id: str) -> None:
+    def release_after_step(self, event: Event, thread_id: str) -> None:
         """Release the thread's sandbox slot after each step."""
         if isinstance(event, AgentEnded) and self.sandbox is not None:
             self.sandbox.mark_idle(thread_id)
@@ -56,7 +56,7 @@ class ExecutionEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """`working` is the maximum of runs that work concurrently."""
+    """The configuration of an engine; `working` is the maximum of runs that work concurrently."""
 
     working: int = 100
     limits: RunLimits = field(default_factory=RunLimits)
@@ -64,11 +64,11 @@ class EngineConfig:
     """The upper limit of every run; a request may lower it."""
     prices: Mapping[str, Prices] = field(default_factory=dict[str, Prices])
     approval: Sequence[str] = ()
-    """Tools that need a person's approval."""
+    """Names of tools that need the user's approval."""
     redactor: Redactor = field(default_factory=lambda: Redactor(()))
     drain_seconds: float = 5.0
     watch_seconds: float = 30.0
-    """How often a server looks for orphaned runs."""
+    """The interval between a server's searches for orphaned runs."""
 
 
 def make_engine_config(

@@ -30,7 +30,7 @@ POLL_SECONDS = 0.2
 
 
 async def refuse_other_process(store: Store, thread_id: str) -> None:
-    """Raise `ThreadBusy` when another living process has a queued or running run on the thread."""
+    """Raise `ThreadBusy` if another living process has a queued or running run on the thread."""
     if await store.runs.list_in_other_processes(thread_id):
         raise ThreadBusy("Another program on this machine works on this thread. Wait until it has ended.")
 
@@ -39,7 +39,7 @@ async def follow_other_process(store: Store, run_id: str, after: int) -> AsyncIt
     """Yield the stored events of a run after number `after`, and those that another process adds."""
     number, is_driven = after, True
     while is_driven:
-        # Read before the events: once a run has ended, all of its events are stored.
+        # Checked before the events are read: when a run has ended, all of its events are stored.
         is_driven = await _is_driven(store, run_id)
         async for page in read_event_pages(store.events, run_id, number):
             yield page
@@ -61,24 +61,26 @@ MAX_TITLE_CHARACTERS = 80
 class InProcessEngine:
     """Implements `Engine` with one asyncio task per run. Use `open_engine`."""
 
-    def __init__(self, store: Store, driver: RunDriver, *, kind: str, rules: EngineConfig) -> None:
+    def __init__(self, store: Store, driver: RunDriver, *, kind: str, config: EngineConfig) -> None:
         self._store = store
         self._driver = driver
         self._kind = kind
-        self._rules = rules
-        self._deciding = ThreadLocks()
+        self._config = config
+        self._thread_locks = ThreadLocks()
         self._active: dict[str, ActiveRun] = {}
-        self._admission = AdmissionControl(rules.limits, self._active, driver.quotas)
+        self._admission = AdmissionControl(config.limits, self._active, driver.quotas)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
         run_id = str(uuid4())
         thread_id = request.thread_id or run_id
-        # Requests for one thread are decided one after another.
-        async with self._admission.admit(request.owner), self._deciding.take(thread_id):
+        # Requests for one thread are handled one after another.
+        async with self._admission.admit(request.owner), self._thread_locks.acquire(thread_id):
             thread = await self._thread(thread_id, request)
-            await self._take_up(thread_id, lambda _: request.ends_others)
-            waiting = await self._waiting_run(thread_id) or await self._make_way(thread_id, request.when_busy)
+            await self._recover_orphans(thread_id, lambda _: request.ends_others)
+            waiting = await self._waiting_run(thread_id) or await self._clear_thread(
+                thread_id, request.when_busy
+            )
             if waiting is not None:
                 return await self._answer(waiting, request.messages[-1].text)
             if not thread.title:
@@ -93,23 +95,24 @@ class InProcessEngine:
             yield page
 
     async def status(self, run_id: str, owner: str = "") -> RunRecord:
-        """Return how a run stands (see `Engine`)."""
+        """Return the record of a run (see `Engine`)."""
         record = await self._store.runs.get(run_id, owner)
         if record is None:
-            raise NotFound("There is no such run.")
+            raise NotFound("The run does not exist.")
         return record
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._deciding.take(record.thread_id):
-            await self._take_up(record.thread_id, lambda left: left.run_id == run_id)
+        async with self._thread_locks.acquire(record.thread_id):
+            await self._recover_orphans(record.thread_id, lambda orphan: orphan.run_id == run_id)
             record = await self.status(run_id, owner)
             active = self._active.get(run_id)
             if active is None and record.status == "interrupted":
-                # Claimed, so that only this cancellation or an answer in another process takes effect.
-                ours = await self._store.runs.answer(run_id, record.request)
-                active = await self._go_on(ours, "new") if ours is not None else None
+                # Claimed, so that either this cancellation or an answer in another process takes effect, not
+                # both.
+                claimed = await self._store.runs.answer(run_id, record.request)
+                active = await self._continue(claimed, "new") if claimed is not None else None
             if active is not None:
                 await active.end()
             elif record.is_unfinished or record.status == "interrupted":
@@ -118,14 +121,14 @@ class InProcessEngine:
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
         """End a thread's runs and delete it (see `Engine`)."""
-        async with self._deciding.take(thread_id):
+        async with self._thread_locks.acquire(thread_id):
             if await self._store.threads.get(thread_id, owner) is None:
-                raise NotFound("There is no such thread.")
+                raise NotFound("The thread does not exist.")
             await refuse_other_process(self._store, thread_id)
-            for active in self._busy(thread_id):
+            for active in self._active_runs(thread_id):
                 await active.end()
             await refuse_other_process(self._store, thread_id)
-            if (sandbox := self._driver.workplace.sandbox) is not None:
+            if (sandbox := self._driver.environment.sandbox) is not None:
                 await sandbox.stop(thread_id)
             await self._store.threads.delete(thread_id)
 
@@ -134,20 +137,20 @@ class InProcessEngine:
     ) -> AcceptedRun:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._admission.admit(owner), self._deciding.take(record.thread_id):
+        async with self._admission.admit(owner), self._thread_locks.acquire(record.thread_id):
             if (active := self._active.get(run_id)) is not None:
-                await self._written(active)
+                await self._wait_for_stored_status(active)
             return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._deciding.take(record.thread_id):
+        async with self._thread_locks.acquire(record.thread_id):
             active = self._active.get(run_id)
             if active is not None:
                 return await request_plan_edit(self._driver, active, change)
             record = await self.status(run_id, owner)
-            pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
+            pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
             request = RunRequest.of(record)
             interrupt_id, plan = edit_reviewed_plan(self._driver.team, request, pending, change)
             async with self._admission.admit(owner):
@@ -155,31 +158,31 @@ class InProcessEngine:
             return Progress.of(plan).to_state()
 
     @property
-    def rules(self) -> EngineConfig:
+    def config(self) -> EngineConfig:
         """The configuration of this engine."""
-        return self._rules
+        return self._config
 
     @property
     def driven(self) -> Collection[str]:
         """The ids of the runs that this engine drives."""
         return self._active.keys()
 
-    def deciding(self, thread_id: str) -> AbstractAsyncContextManager[None]:
+    def lock_thread(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Hold the lock under which requests for a thread are decided."""
-        return self._deciding.take(thread_id)
+        return self._thread_locks.acquire(thread_id)
 
     async def recover(self, record: RunRecord, start: Start, stream: StreamState) -> None:
         """Continue a run that another process left; `stream` is the state of its stream so far."""
-        await self._go_on(record, start, stream)
+        await self._continue(record, start, stream)
 
-    async def give_up(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
+    async def fail_run(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
         """End an orphaned run as failed."""
-        active = await self._prepared(record)
+        active = await self._prepare(record)
         await self._driver.fail(active, stream, why)
         active.log.close()
 
     async def drain(self) -> None:
-        """Take no new runs and leave the others at a checkpoint (see `Engine`)."""
+        """Refuse new runs and stop active ones at a checkpoint (see `Engine`)."""
         self._admission.close()
         runs = list(self._active.values())
         for active in runs:
@@ -188,7 +191,7 @@ class InProcessEngine:
                 active.control.request_drain()
         tasks = [active.task for active in runs if active.task is not None]
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=self._rules.drain_seconds)
+            _, late = await asyncio.wait(tasks, timeout=self._config.drain_seconds)
             for active in runs:
                 if active.task in late:
                     active.suspend()
@@ -196,7 +199,7 @@ class InProcessEngine:
                 await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
     async def _thread(self, thread_id: str, request: RunRequest) -> Thread:
-        """Return the thread, created if needed; raises `NotFound` when it belongs to another owner."""
+        """Return the thread, created if necessary; raises `NotFound` if it belongs to another owner."""
         thread = await self._store.threads.get(thread_id, None)
         if thread is None:
             now = time.time()
@@ -208,43 +211,46 @@ class InProcessEngine:
                 if thread is None:
                     raise
         if thread.owner != request.owner:
-            raise NotFound("There is no such thread.")
+            raise NotFound("The thread does not exist.")
         return thread
 
     def _title(self, request: RunRequest) -> str:
-        return self._rules.redactor.text(request.messages[-1].text)[:MAX_TITLE_CHARACTERS]
+        return self._config.redactor.text(request.messages[-1].text)[:MAX_TITLE_CHARACTERS]
 
-    async def _take_up(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
-        """Recover the orphaned runs of a thread; a new run follows them."""
-        for left in await self._store.runs.list_orphaned(None, self.driven, thread_id):
-            await recover_or_fail(self, self._store, left)
-            if unwanted(left) and (active := self._active.get(left.run_id)) is not None:
-                active.cancel()  # before its first step, so that no model is asked
+    async def _recover_orphans(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
+        """Recover the orphaned runs of a thread; cancel those for which `unwanted` returns True."""
+        for orphan in await self._store.runs.list_orphaned(None, self.driven, thread_id):
+            await recover_or_fail(self, self._store, orphan)
+            if unwanted(orphan) and (active := self._active.get(orphan.run_id)) is not None:
+                active.cancel()  # before its first step, so that no model is called
 
     async def _waiting_run(self, thread_id: str) -> RunRecord | None:
         """Return the interrupted run that the next message on the thread answers."""
-        for active in self._busy(thread_id):
-            await self._written(active)
+        for active in self._active_runs(thread_id):
+            await self._wait_for_stored_status(active)
         for record in await self._store.runs.list_interrupted(thread_id):
-            if await self._driver.waiting_for(record):
+            if await self._driver.pending_interrupts(record):
                 return record
         return None
 
-    def _busy(self, thread_id: str) -> list[ActiveRun]:
-        """Return the runs that work on a thread or wait for it."""
+    def _active_runs(self, thread_id: str) -> list[ActiveRun]:
+        """Return the active runs of a thread."""
         return [run for run in self._active.values() if run.record.thread_id == thread_id]
 
-    async def _written(self, active: ActiveRun) -> None:
-        """Wait until the row of a run has the status that its events have already sent."""
+    async def _wait_for_stored_status(self, active: ActiveRun) -> None:
+        """Wait until the stored status of a run matches the status in its events."""
         if active.status is not None and active.task is not None:
             await asyncio.wait([active.task], timeout=CANCEL_SECONDS)
 
-    async def _make_way(self, thread_id: str, when_busy: DoubleTexting) -> RunRecord | None:
-        """End the active runs of a thread; return one that paused before it could be cancelled."""
+    async def _clear_thread(self, thread_id: str, when_busy: DoubleTexting) -> RunRecord | None:
+        """Apply `when_busy` to the active runs of a thread.
+
+        Return a run that paused before it could be cancelled.
+        """
         if when_busy == "enqueue":
             return None
         await refuse_other_process(self._store, thread_id)
-        busy = self._busy(thread_id)
+        busy = self._active_runs(thread_id)
         if busy and when_busy == "reject":
             raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
         for active in busy:
@@ -270,12 +276,12 @@ class InProcessEngine:
                 return
 
     async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
-        budget = request.budget.within(self._rules.budget)
+        budget = request.budget.within(self._config.budget)
         # The id identifies a message that is sent to the graph again after a crash.
         messages = [
             one if one.id else one.model_copy(update={"id": str(uuid4())}) for one in request.messages
         ]
-        request = replace(request, messages=messages, budget=budget, approval=self._rules.approval)
+        request = replace(request, messages=messages, budget=budget, approval=self._config.approval)
         record = RunRecord(
             run_id=run_id,
             thread_id=thread_id,
@@ -283,49 +289,53 @@ class InProcessEngine:
             kind=self._kind,
             process=self._store.process,
             status="queued",
-            request=request.without_secrets(self._rules.redactor),
+            request=request.without_secrets(self._config.redactor),
             created_at=time.time(),
         )
         record = await self._store.runs.add(record)
-        self._begin(self._driver.prepare(record), "new", StreamState())
+        self._start_task(self._driver.prepare(record), "new", StreamState())
         return record
 
     async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> AcceptedRun:
-        pending = await self._driver.waiting_for(record) if record.status == "interrupted" else {}
+        pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
         if not pending:
             raise RunNotWaiting(f"The run does not wait for an answer; it is {record.status}.")
         if interrupt_id and interrupt_id not in pending:
             raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
-        told = await self._newest_number(record.run_id)
+        newest = await self._newest_number(record.run_id)
         answers = {interrupt_id or next(iter(pending)): answer}
-        answered = replace(RunRequest.of(record), answers=answers, answered_after=told)
-        changed = await self._store.runs.answer(record.run_id, answered.without_secrets(self._rules.redactor))
+        answered = replace(RunRequest.of(record), answers=answers, answered_after=newest)
+        changed = await self._store.runs.answer(
+            record.run_id, answered.without_secrets(self._config.redactor)
+        )
         if changed is None:
             raise RunNotWaiting("The run was answered by another request.")
-        self._begin(self._driver.prepare(changed, told=told), "answer", StreamState())
-        return AcceptedRun(changed, after=told)
+        self._start_task(self._driver.prepare(changed, newest_number=newest), "answer", StreamState())
+        return AcceptedRun(changed, after=newest)
 
-    async def _go_on(self, record: RunRecord, start: Start, stream: StreamState | None = None) -> ActiveRun:
-        active = await self._prepared(record)
-        self._begin(active, start, stream or StreamState())
+    async def _continue(
+        self, record: RunRecord, start: Start, stream: StreamState | None = None
+    ) -> ActiveRun:
+        active = await self._prepare(record)
+        self._start_task(active, start, stream or StreamState())
         return active
 
-    async def _prepared(self, record: RunRecord) -> ActiveRun:
-        await self._driver.quotas.refreshed(record.owner)
-        return self._driver.prepare(record, told=await self._newest_number(record.run_id))
+    async def _prepare(self, record: RunRecord) -> ActiveRun:
+        await self._driver.quotas.refresh_owner(record.owner)
+        return self._driver.prepare(record, newest_number=await self._newest_number(record.run_id))
 
     async def _newest_number(self, run_id: str) -> int:
         last = await self._store.events.last(run_id)
         return last.number if last else 0
 
-    def _begin(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
+    def _start_task(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         run_id = active.record.run_id
         active.task = asyncio.create_task(self._driver.work(active, start, stream), name=f"run {run_id}")
         self._active[run_id] = active
         active.task.add_done_callback(lambda _: self._forget(active))
 
     def _forget(self, active: ActiveRun) -> None:
-        # Removed before its followers see the end, so that their next request does not meet it.
+        # Removed before its followers see the end, so that their next request does not find it active.
         if self._active.get(active.record.run_id) is active:
             del self._active[active.record.run_id]
         active.log.close()
@@ -341,30 +351,36 @@ async def open_engine(
     store: Store,
     *,
     kind: Kind,
-    rules: EngineConfig | None = None,
+    config: EngineConfig | None = None,
     telemetry: RunTelemetry | None = None,
-    workplace: ExecutionEnvironment | None = None,
+    environment: ExecutionEnvironment | None = None,
 ) -> AsyncGenerator[InProcessEngine]:
-    """Open an engine. A "server" recovers the orphaned runs of earlier servers.
+    """Open an engine.
 
-    A "chat" recovers a run when its user asks for it (`recover_run`). On leaving, active runs stop at a
-    checkpoint, from which the next process continues.
+    A "server" recovers the orphaned runs of earlier servers. A "chat" recovers a run if its user requests it
+    (`recover_run`). On leaving, active runs stop at a checkpoint, from which the next process continues.
     """
-    rules, telemetry, workplace = (
-        rules or EngineConfig(),
+    config, telemetry, environment = (
+        config or EngineConfig(),
         telemetry or RunTelemetry(),
-        workplace or ExecutionEnvironment(),
+        environment or ExecutionEnvironment(),
     )
     async with open_recorder(store.events, telemetry.metrics) as recorder:
-        slots = FairSemaphore(rules.working)
-        workspaces = workplace.workspaces
-        outputs = WorkspaceCollector(store, workspaces, rules.redactor) if workspaces is not None else None
+        slots = FairSemaphore(config.working)
+        workspaces = environment.workspaces
+        file_collector = (
+            WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
+        )
         quotas = QuotaRegistry(store)
-        driver = RunDriver(team, store, recorder, slots, rules, telemetry, quotas, workplace, outputs)
-        engine = InProcessEngine(store, driver, kind=kind, rules=rules)
+        driver = RunDriver(
+            team, store, recorder, slots, config, telemetry, quotas, environment, file_collector
+        )
+        engine = InProcessEngine(store, driver, kind=kind, config=config)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(engine.drain)
             if kind == "server":
                 await recover_orphaned_runs(engine, store, kind)
-                await stack.enter_async_context(watch_orphaned_runs(engine, store, kind, rules.watch_seconds))
+                await stack.enter_async_context(
+                    watch_orphaned_runs(engine, store, kind, config.watch_seconds)
+                )
             yield engine

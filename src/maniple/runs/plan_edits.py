@@ -22,7 +22,7 @@ PLAN_NOT_EDITABLE = (
 async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
     """Accept a change of a plan that is being executed; return the resulting plan.
 
-    The change is stored first. Raises `PlanNotOpen` or `WrongPlanChange`.
+    The change is stored before it is applied. Raises `PlanNotEditable` or `InvalidPlanEdit`.
     """
     team = driver.team
     state = await thread_state(team, active.record.thread_id)
@@ -34,11 +34,11 @@ async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanCh
     except ValueError as error:
         raise InvalidPlanEdit(str(error)) from error
     before = active.request
-    await driver.keep_request(active, replace(before, wishes=(*before.wishes, change)))
+    await driver.store_request(active, replace(before, wishes=(*before.wishes, change)))
     try:
         active.plan_edits.put(change)
-    except ValueError as error:  # the run has ended meanwhile
-        await driver.keep_request(active, before)
+    except ValueError as error:  # the run has ended in the meantime
+        await driver.store_request(active, before)
         raise PlanNotEditable(PLAN_NOT_EDITABLE) from error
     return preview.to_state()
 

@@ -19,9 +19,9 @@ from maniple.runtime import Start
 from maniple.store import RunChange, RunRecord, Store
 
 MAX_STALLS = 20
-"""How often a run may be recovered without a new answer of a model in between.
+"""The number of times that a run may be recovered without a new model answer in between.
 
-The run itself may crash the program. The limit is not lower because many runs share a process, which may be
+The run itself may crash the program. The limit is this high because many runs share a process, which may be
 killed several times in quick succession.
 """
 
@@ -36,7 +36,7 @@ class RecoveryEngine(Protocol):
     """An engine that can continue runs."""
 
     @property
-    def rules(self) -> EngineConfig:
+    def config(self) -> EngineConfig:
         """The configuration of the engine."""
         ...
 
@@ -45,7 +45,7 @@ class RecoveryEngine(Protocol):
         """The ids of the runs that it drives."""
         ...
 
-    def deciding(self, thread_id: str) -> AbstractAsyncContextManager[None]:
+    def lock_thread(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Hold the lock under which requests for a thread are decided."""
         ...
 
@@ -53,21 +53,21 @@ class RecoveryEngine(Protocol):
         """Continue a run; `stream` is the state of its stream so far."""
         ...
 
-    async def give_up(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
+    async def fail_run(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
         """End a run as failed."""
         ...
 
 
-async def recover_run(engine: RecoveryEngine, store: Store, left: RunRecord) -> RunRecord | None:
-    """Continue an orphaned run and return it; None when it has ended or another process was faster."""
-    record = await store.runs.claim(left)
+async def recover_run(engine: RecoveryEngine, store: Store, orphan: RunRecord) -> RunRecord | None:
+    """Continue an orphaned run and return it; None if it has ended or another process has claimed it."""
+    record = await store.runs.claim(orphan)
     if record is None:
         return None  # another process claimed it
     view = await load_run_view(store.events, record.run_id)
     stream = view.stream
     request = RunRequest.of(record)
     was_answered = bool(request.answers) and request.answered_after == view.event_number
-    used = usage_of_run(view.usage, engine.rules.prices)
+    used = usage_of_run(view.usage, engine.config.prices)
     if stream.has_ended and stream.status is not None and not was_answered:
         # All of its events are stored; only its row is missing the end.
         ended_at = None if stream.status == "interrupted" else time.time()
@@ -77,11 +77,11 @@ async def recover_run(engine: RecoveryEngine, store: Store, left: RunRecord) -> 
         await store.runs.change(record.run_id, **change)
         return None
     stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1
-    kept = replace(request, stalls=stalls).to_json()
-    record = await store.runs.change(record.run_id, usage=used, request=kept) or record
+    counted = replace(request, stalls=stalls).to_json()
+    record = await store.runs.change(record.run_id, usage=used, request=counted) or record
     if stalls > MAX_STALLS:
-        words = f"The program stopped {stalls} times at the same point of this run. Ask again."
-        await engine.give_up(record, stream, RecoveryAbandoned(words))
+        message = f"The program stopped {stalls} times at the same point of this run. Send the request again."
+        await engine.fail_run(record, stream, RecoveryAbandoned(message))
         return None
     if was_answered:
         await engine.recover(record, "answer", StreamState())
@@ -98,32 +98,35 @@ class RunUnrecoverable(ManipleError):
 
 
 async def recover_orphaned_runs(engine: RecoveryEngine, store: Store, kind: str) -> None:
-    """Recover every orphaned run of this `kind`. A run that the store refuses now is tried again later."""
-    for left in await store.runs.list_orphaned(kind, engine.driven):
-        async with engine.deciding(left.thread_id):
-            if left.run_id not in engine.driven:
+    """Recover every orphaned run of this `kind`.
+
+    After a `StoreError` the run stays orphaned and is tried again.
+    """
+    for orphan in await store.runs.list_orphaned(kind, engine.driven):
+        async with engine.lock_thread(orphan.thread_id):
+            if orphan.run_id not in engine.driven:
                 try:
-                    await recover_or_fail(engine, store, left)
+                    await recover_or_fail(engine, store, orphan)
                 except StoreError as error:
                     _LOG.warning("An orphaned run could not be recovered yet: %s", error)
 
 
-async def recover_or_fail(engine: RecoveryEngine, store: Store, left: RunRecord) -> None:
+async def recover_or_fail(engine: RecoveryEngine, store: Store, orphan: RunRecord) -> None:
     """Recover an orphaned run; fail it if its data cannot be read.
 
     Raises a retryable `StoreError`, such as a full disk; the run then stays orphaned.
     """
     try:
-        await recover_run(engine, store, left)
+        await recover_run(engine, store, orphan)
     except Exception as error:
         # No error of one run may block the other runs, the service, or the thread.
         if isinstance(error, StoreError) and error.retryable:
             raise
         _LOG.exception("An orphaned run cannot be recovered.")
-        record = await store.runs.get(left.run_id)
-        if record is not None and record.process in (left.process, store.process):
-            words = f"The run could not go on after the program had stopped: {describe_error(error)}"
-            await _fail(engine, store, record, RunUnrecoverable(words))
+        record = await store.runs.get(orphan.run_id)
+        if record is not None and record.process in (orphan.process, store.process):
+            message = f"The run could not continue after the program had stopped: {describe_error(error)}"
+            await _fail(engine, store, record, RunUnrecoverable(message))
 
 
 async def _fail(engine: RecoveryEngine, store: Store, record: RunRecord, why: RunUnrecoverable) -> None:
@@ -131,9 +134,9 @@ async def _fail(engine: RecoveryEngine, store: Store, record: RunRecord, why: Ru
     try:
         view = await load_run_view(store.events, record.run_id)
         thread = await store.threads.get(record.thread_id, None)
-        # Replaces the request that cannot be read; the conversation is in the checkpoints.
-        asked = RunRequest([HumanMessage(thread.title if thread is not None else "")])
-        await engine.give_up(replace(record, request=asked.to_json()), view.stream, why)
+        # Replaces the unreadable request. The conversation itself is in the checkpoints.
+        request = RunRequest([HumanMessage(thread.title if thread is not None else "")])
+        await engine.fail_run(replace(record, request=request.to_json()), view.stream, why)
     except Exception as error:
         if isinstance(error, StoreError) and error.retryable:
             raise

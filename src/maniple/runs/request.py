@@ -15,18 +15,18 @@ from maniple.redaction import Redactor
 from maniple.store import RunRecord
 
 DoubleTexting = Literal["reject", "enqueue", "interrupt", "rollback"]
-"""What a second run on a busy thread does (LangGraph's words)."""
+"""What a new run on a busy thread does (the terms of LangGraph's API)."""
 
 
-def _read_messages(kept: Any) -> list[BaseMessage]:
+def _read_messages(stored: Any) -> list[BaseMessage]:
     try:
-        return messages_from_dict(kept)
+        return messages_from_dict(stored)
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError("the messages are not in LangChain's format") from error
+        raise ValueError("The stored messages are not in LangChain's format") from error
 
 
 Messages = Annotated[Sequence[BaseMessage], PlainSerializer(messages_to_dict), PlainValidator(_read_messages)]
-"""Stored in LangChain's own form."""
+"""Messages, stored in LangChain's format."""
 StoredPlanEdit = Annotated[
     PlanChange, PlainSerializer(PlanChange.to_dict), PlainValidator(PlanChange.from_dict)
 ]
@@ -34,9 +34,9 @@ StoredPlanEdit = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One turn for the team: the conversation so far, or its newest message on a known thread.
+    """The request for one turn: the conversation so far, or the newest message of a known thread.
 
-    `owner` is the id of the API key that asks. Without a `thread_id` the run gets a thread of its own.
+    `owner` is the id of the requesting API key. Without a `thread_id`, a new thread is created.
     """
 
     messages: Messages
@@ -46,13 +46,13 @@ class RunRequest:
     when_busy: DoubleTexting = "enqueue"
     budget: Budget = field(default_factory=Budget)
     approval: Sequence[str] = ()
-    """Tools that need a person's approval; stored with the run, so that later settings do not change it."""
+    """Tools that need the user's approval; stored with the run, so that changed settings do not affect it."""
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The last answers, by interrupt id."""
     answered_after: int = 0
     """The number of the run's newest event when it was answered."""
     wishes: Sequence[StoredPlanEdit] = ()
-    """The user's changes of the plan during its execution."""
+    """The user's changes of the plan during its execution. The name is the key in stored requests."""
     stalls: int = 0
     """How often the run was recovered without progress."""
 
@@ -62,29 +62,30 @@ class RunRequest:
         return self.when_busy in ("interrupt", "rollback")
 
     def to_json(self) -> str:
-        """Return the JSON from which a recovery starts the run again."""
+        """Return the JSON from which a recovery restarts the run."""
         return _REQUEST.dump_json(self, exclude=_OF_THE_ROW).decode()
 
     def without_secrets(self, redactor: Redactor) -> str:
         """Return `to_json` with every text in it redacted."""
-        kept = self.to_json()
-        clean = _readable(redactor, kept)
+        stored = self.to_json()
+        clean = _redact_json(redactor, stored)
         if clean is not None:
             return clean
-        # One secret equals a word of the format, such as `human`: the others are masked separately.
+        # A secret that equals a word of the format, such as `human`, made the JSON unreadable. Each secret
+        # is masked separately then, and those that break the JSON are skipped.
         for one in redactor.each():
-            kept = _readable(one, kept) or kept
-        return kept
+            stored = _redact_json(one, stored) or stored
+        return stored
 
     @classmethod
     def of(cls, run: RunRecord) -> "RunRequest":
-        """Return the request of a stored run; raises `ValueError` when it cannot be read."""
+        """Return the request of a stored run; raises `ValueError` if it cannot be read."""
         return replace(_REQUEST.validate_json(run.request), thread_id=run.thread_id, owner=run.owner)
 
 
-def _readable(redactor: Redactor, kept: str) -> str | None:
-    """Return the JSON of a request without secrets; None if that could not be read."""
-    clean = json.dumps(redactor.value(json.loads(kept)), ensure_ascii=False)
+def _redact_json(redactor: Redactor, stored: str) -> str | None:
+    """Return the JSON of a request without secrets; None if the result is no valid request."""
+    clean = json.dumps(redactor.value(json.loads(stored)), ensure_ascii=False)
     try:
         _REQUEST.validate_json(clean)
     except ValueError:
@@ -94,7 +95,7 @@ def _readable(redactor: Redactor, kept: str) -> str | None:
 
 _REQUEST = TypeAdapter(RunRequest)
 _OF_THE_ROW = {"thread_id", "owner", "when_busy"}
-"""Stored in columns of the row, or only used when the run is accepted."""
+"""Fields that are columns of the run's row, or are only used when the run is accepted."""
 
 
 @dataclass(frozen=True, slots=True)

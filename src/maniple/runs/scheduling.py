@@ -1,4 +1,4 @@
-"""Decides when a run may be accepted and when it may work."""
+"""Admission and scheduling: whether a run is accepted, and when it may work."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -18,12 +18,12 @@ class ThreadLocks:
         self._locks: dict[str, asyncio.Lock] = {}
         self._holders: Counter[str] = Counter()
 
-    def is_taken(self, thread_id: str) -> bool:
-        """Whether the lock of a thread is held or awaited."""
+    def is_locked(self, thread_id: str) -> bool:
+        """Return whether the lock of a thread is held or awaited."""
         return thread_id in self._locks
 
     @asynccontextmanager
-    async def take(self, thread_id: str) -> AsyncGenerator[None]:
+    async def acquire(self, thread_id: str) -> AsyncGenerator[None]:
         """Wait for the lock of a thread and hold it."""
         lock = self._locks.setdefault(thread_id, asyncio.Lock())
         self._holders[thread_id] += 1
@@ -39,7 +39,8 @@ class ThreadLocks:
 class FairSemaphore:
     """A semaphore that serves waiting owners in turn, and the requests of one owner in order.
 
-    One owner with a thousand runs therefore delays another's first run by one place, not by a thousand.
+    An owner with a thousand runs therefore delays another owner's first run by one position, not by a
+    thousand.
     """
 
     def __init__(self, size: int) -> None:
@@ -49,42 +50,42 @@ class FairSemaphore:
     @asynccontextmanager
     async def hold(self, owner: str) -> AsyncGenerator[None]:
         """Wait for a slot and hold it."""
-        await self._take(owner)
+        await self._acquire(owner)
         try:
             yield
         finally:
-            self._give()
+            self._release()
 
-    async def _take(self, owner: str) -> None:
+    async def _acquire(self, owner: str) -> None:
         if self._free:
             self._free -= 1
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append(turn)
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append(slot)
         try:
-            await turn
+            await slot
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._give()  # the slot was granted already
+            if slot.done() and not slot.cancelled():
+                self._release()  # the slot was granted already
             else:
-                self._leave(owner, turn)
+                self._cancel_wait(owner, slot)
             raise
 
-    def _give(self) -> None:
+    def _release(self) -> None:
         while self._waiting:
             owner, queue = self._waiting.popitem(last=False)
-            turn = queue.popleft()
+            slot = queue.popleft()
             if queue:
-                self._waiting[owner] = queue  # to the end: the other owners come first
-            if not turn.done():
-                turn.set_result(None)
+                self._waiting[owner] = queue  # at the end, after the other owners
+            if not slot.done():
+                slot.set_result(None)
                 return
         self._free += 1
 
-    def _leave(self, owner: str, turn: asyncio.Future[None]) -> None:
+    def _cancel_wait(self, owner: str, slot: asyncio.Future[None]) -> None:
         queue = self._waiting.get(owner)
-        if queue is not None and turn in queue:
-            queue.remove(turn)
+        if queue is not None and slot in queue:
+            queue.remove(slot)
             if not queue:
                 del self._waiting[owner]
 
@@ -96,41 +97,41 @@ class AdmissionControl:
         self._limits = limits
         self._active = active
         self._quotas = quotas
-        self._coming: Counter[str] = Counter()
+        self._being_created: Counter[str] = Counter()
         self._closed = False
 
     def close(self) -> None:
         """Accept no more runs."""
         self._closed = True
 
-    def _under_way(self, owner: str) -> int:
-        return self._coming[owner] + sum(run.record.owner == owner for run in self._active.values())
+    def _count_active(self, owner: str) -> int:
+        return self._being_created[owner] + sum(run.record.owner == owner for run in self._active.values())
 
     @asynccontextmanager
     async def admit(self, owner: str) -> AsyncGenerator[None]:
-        """Reserve a place while a run is created.
+        """Count a run as active while it is being created.
 
         Raises `ServiceStopping`, `TooManyRuns` or `DailyLimitReached`.
         """
-        allowance = await self._quotas.refreshed(owner)
-        self._refuse_when_full(owner, allowance.limits.max_runs)
-        allowance.refuse_when_used_up()
-        self._coming[owner] += 1
+        quota = await self._quotas.refresh_owner(owner)
+        self._raise_if_full(owner, quota.limits.max_runs)
+        quota.raise_if_used_up()
+        self._being_created[owner] += 1
         try:
             yield
         finally:
-            self._coming[owner] -= 1
+            self._being_created[owner] -= 1
 
-    def _refuse_when_full(self, owner: str, most: int | None) -> None:
+    def _raise_if_full(self, owner: str, most: int | None) -> None:
         if self._closed:
             raise ServiceStopping("The service is stopping. Try again in a moment.")
-        if len(self._active) + self._coming.total() >= self._limits.under_way:
+        if len(self._active) + self._being_created.total() >= self._limits.under_way:
             raise TooManyRuns(
                 f"{self._limits.under_way} runs are active or waiting, which is the limit. "
                 "Try again in a moment."
             )
         allowed = min((one for one in (self._limits.per_owner, most) if one is not None), default=None)
-        if allowed is not None and self._under_way(owner) >= allowed:
+        if allowed is not None and self._count_active(owner) >= allowed:
             raise TooManyRuns(
                 f"{allowed} runs of this key are active, which is its limit. Try again when one has ended."
             )

@@ -25,9 +25,9 @@ from maniple.store import EventRecord, EventTable, KeyLimits, RunUsage, Store, r
 
 @dataclass(frozen=True, slots=True)
 class AgentUsage:
-    """What one agent has used of a run. `seconds` are those of its model calls.
+    """The usage of one agent in a run. `seconds` is the time of its model calls.
 
-    `cost` counts the models that have a price; `is_priced` is False when the agent also called others.
+    `cost` includes the models with a price. `is_priced` is False if the agent also called models without one.
     """
 
     agent_name: str
@@ -58,9 +58,9 @@ def usage_by_agent(totals: UsageTotals, prices: Mapping[str, Prices]) -> list[Ag
 
 
 def usage_of_run(totals: UsageTotals, prices: Mapping[str, Prices]) -> RunUsage:
-    """Return the usage of a whole run; `seconds` are those of its model calls.
+    """Return the usage of a whole run; `seconds` is the time of its model calls.
 
-    It restores the count of a run whose process was killed, so that its budget does not begin again.
+    After its process was killed, a run's meter starts with this usage, so that its budget is not renewed.
     """
     agents = usage_by_agent(totals, prices)
     return RunUsage(
@@ -78,7 +78,7 @@ CACHED_RUNS = 256
 
 @dataclass(frozen=True, slots=True)
 class _CachedTotals:
-    """The totals as of an event, by its number. They are never changed: two requests may read them."""
+    """The totals up to the event `number`. They are never modified, because two requests may share them."""
 
     number: int = 0
     totals: UsageTotals = field(default_factory=UsageTotals)
@@ -122,7 +122,7 @@ DAY_SECONDS = 24 * 3600.0
 
 
 class DailyLimitReached(ManipleError):
-    """The key has used up one of its daily usage_by_limit."""
+    """The key has used up one of its daily limits."""
 
     code = "daily_limit"
     retryable = True
@@ -130,45 +130,47 @@ class DailyLimitReached(ManipleError):
 
 @dataclass(frozen=True, slots=True)
 class _RunningMeter:
-    """The meter of a working run, and the amounts that its row has meanwhile."""
+    """The meter of a working run, and the amounts that its stored row has meanwhile."""
 
     meter: UsageMeter
     row: Mapping[str, float]
 
 
 class KeyQuota:
-    """The daily limits of an API key and what its runs have used of them.
+    """The daily limits of an API key, and the usage of its runs.
 
-    That is what their rows said when they were read last, and what was used since: by runs that work, as
-    their meters say, and by runs that have ended meanwhile. Nothing is read when a run asks.
+    The usage is the sum of the stored rows when they were last read, the meters of working runs, and the runs
+    that
+    ended since. A check of the limits reads nothing from the store.
     """
 
     def __init__(self) -> None:
         self.limits = KeyLimits()
         self.budget = Budget()
-        # Amounts of rows and ended runs, minus the rows of working runs: their meters are newer.
-        self._kept: Counter[str] = Counter()
+        # Amounts of rows and ended runs, minus the rows of working runs, whose meters are newer.
+        self._stored_amounts: Counter[str] = Counter()
         self._working: dict[str, _RunningMeter] = {}
         # Rows are not read while one is written, so that each amount is counted once.
         self._rows = asyncio.Lock()
 
     def levels(self, **coming: float) -> Iterator[LimitUsage]:
-        """Yield how far the key's limits are used up (see `SharedLimits`)."""
+        """Yield the usage of the key's limits (see `SharedLimits`)."""
         if self.budget != Budget():
             reserved: Mapping[str, float] = self._reserved() if "tokens" in coming else {}
             yield from iterate_limits(self.budget, self.used, coming, reserved, is_daily=True)
 
     @property
     def used(self) -> dict[str, float]:
-        """The used amounts, by limit; only limits that the key has."""
+        """The used amounts by limit; only limits that the key has."""
         return {
-            limit: self._kept[limit] + sum(_used_amount(run.meter, limit) for run in self._working.values())
+            limit: self._stored_amounts[limit]
+            + sum(_used_amount(run.meter, limit) for run in self._working.values())
             for limit in LIMITS
             if getattr(self.budget, limit) is not None
         }
 
-    def refuse_when_used_up(self) -> None:
-        """Raise `DailyLimit` when nothing is left of one of the day's usage_by_limit."""
+    def raise_if_used_up(self) -> None:
+        """Raise `DailyLimitReached` if one of the daily limits is used up."""
         for level in self.levels(model_calls=0, tool_calls=0):
             if level.is_over:
                 raise DailyLimitReached(
@@ -179,30 +181,33 @@ class KeyQuota:
     def attach(self, run_id: str, meter: UsageMeter) -> None:
         """Count the meter of a run that starts to work, instead of its row."""
         self._working[run_id] = _RunningMeter(meter, usage_by_limit(meter.used))
-        self._kept.subtract(usage_by_limit(meter.used))
+        self._stored_amounts.subtract(usage_by_limit(meter.used))
 
     @asynccontextmanager
     async def writing(self, run_id: str) -> AsyncGenerator[None]:
-        """Count the row of a run again once the block has written it; if that fails, keep the meter."""
+        """Count the row of a run instead of its meter after the body has written it.
+
+        After an error, the meter stays.
+        """
         async with self._rows:
             yield
             run = self._working.pop(run_id, None)
             if run is not None:
-                self._kept.update(usage_by_limit(run.meter.used))
+                self._stored_amounts.update(usage_by_limit(run.meter.used))
 
     def forget(self, run_id: str, meter: UsageMeter) -> None:
-        """Drop the meter of a run whose row could not be written. A recovery writes it."""
+        """Remove the meter of a run whose row could not be written. A recovery writes the row."""
         if run_id in self._working and self._working[run_id].meter is meter:
-            self._kept.update(self._working.pop(run_id).row)
+            self._stored_amounts.update(self._working.pop(run_id).row)
 
     async def refresh(self, limits: KeyLimits, read: Callable[[], Awaitable[RunUsage]]) -> None:
         """Set the limits and, if there are any, read the amounts of the rows."""
         self.limits, self.budget = limits, _daily_budget(limits)
         if self.budget != Budget():
             async with self._rows:
-                self._kept = Counter(usage_by_limit(await read()))
+                self._stored_amounts = Counter(usage_by_limit(await read()))
                 for run in self._working.values():
-                    self._kept.subtract(run.row)
+                    self._stored_amounts.subtract(run.row)
 
     def _reserved(self) -> Mapping[str, float]:
         reserved = [run.meter.reserved for run in self._working.values()]
@@ -215,19 +220,19 @@ class QuotaRegistry:
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._clock = clock
-        self._allowances: dict[str, KeyQuota] = {}
+        self._quotas: dict[str, KeyQuota] = {}
 
     def of(self, owner: str) -> KeyQuota:
         """Return the owner's quota as last refreshed."""
-        return self._allowances.setdefault(owner, KeyQuota())
+        return self._quotas.setdefault(owner, KeyQuota())
 
-    async def refreshed(self, owner: str) -> KeyQuota:
+    async def refresh_owner(self, owner: str) -> KeyQuota:
         """Return the owner's quota, refreshed from the store."""
-        allowance = self.of(owner)
+        quota = self.of(owner)
         key = await self._store.keys.get(owner) if owner else None
         if key is not None:
-            await allowance.refresh(key.limits, lambda: self._used(owner))
-        return allowance
+            await quota.refresh(key.limits, lambda: self._used(owner))
+        return quota
 
     async def _used(self, owner: str) -> RunUsage:
         now = self._clock()
@@ -235,7 +240,7 @@ class QuotaRegistry:
 
 
 def _used_amount(meter: UsageMeter, limit: str) -> float:
-    # Called for every working run at every model call: only seconds need the clock.
+    # Called for every working run at every model call, so the clock is read only for seconds.
     return usage_of(meter.used if limit == "seconds" else meter.usage_without_time, limit)
 
 

@@ -49,7 +49,7 @@ async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[t
 
     def capabilities_for(url: str, model: str) -> Capabilities:
         def remember(features: Mapping[Feature, bool]) -> None:
-            learned.learned(url, model, {str(name): works for name, works in features.items()})
+            learned.store(url, model, {str(name): works for name, works in features.items()})
 
         known = learned.of(url, model)
         return Capabilities({name: known[name] for name in FEATURES if name in known}, on_learned=remember)

@@ -97,7 +97,9 @@ class McpTool(BaseTool):
         """Return what is told of a text, and of one that is cut, where the whole is."""
         if len(text) <= MAX_RESULT_CHARACTERS:
             return text, {}
-        where = await self.kept.describe_location(self.remote.name, text) if self.kept else "they are not kept"
+        where = (
+            await self.kept.describe_location(self.remote.name, text) if self.kept else "they are not kept"
+        )
         return truncate_text(text, where), {WHOLE: {"where": where, "characters": len(text)}}
 
     async def _picture(self, content: bytes, media_type: str) -> str:

@@ -152,7 +152,7 @@ async def read_report(
     run = await service.engine.status(run_id, caller.owner)
     report = await read_report_view(service.store, run)
     wanted = form or negotiate_form(request.headers.get("accept", ""))
-    return await render_report(service.store, service.press, report, wanted, as_file=download)
+    return await render_report(service.store, service.report_renderer, report, wanted, as_file=download)
 
 
 @router.get(

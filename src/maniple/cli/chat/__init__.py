@@ -281,7 +281,7 @@ async def open_session(
                 options.run_options(),
                 settings.team.max_plan_steps,
                 settings.data_dir / "pages",
-                app.press,
+                app.report_renderer,
             )
     finally:
         progress.close()

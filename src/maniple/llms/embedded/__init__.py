@@ -1,4 +1,4 @@
-"""The model that answers when nothing is configured: a server already here, or our own child process."""
+"""The model that is used if none is configured: a local server that already runs, or a child process."""
 
 from maniple.llms.embedded.discovery import LocalEndpoint, find_local_server
 from maniple.llms.embedded.model_file import Progress, SilentProgress, ensure_model_file

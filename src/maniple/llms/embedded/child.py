@@ -1,8 +1,10 @@
 """The model's own process: `python child.py MODEL --threads N --parallel N --context-tokens N --alias NAME`.
 
-Its first line of input is the API key, which keeps other users of this machine out. It prints one line of
-JSON, `{"address": "http://127.0.0.1:PORT"}`, when the model is loaded, and ends when its input does or when
-its parent dies. It imports nothing of maniple, so that it stays as small as the model.
+The first line of its input is the API key, which keeps out other users of this machine. When the model is
+loaded,
+it prints one line of JSON, `{"address": "http://127.0.0.1:PORT"}`. It ends when its input ends or its parent
+dies.
+It imports nothing of maniple, to save memory.
 """
 
 import argparse
@@ -26,7 +28,7 @@ def main() -> None:
     if not api_key:
         sys.exit("the API key is missing on the standard input")
     answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the engine prints must not mix with the answer, nor fill a pipe that nobody reads
+    os.dup2(2, 1)  # the engine's output must not mix with the answer, nor fill a pipe that nobody reads
     try:
         server = _serve(options, api_key)
     except RuntimeError as error:  # the engine has written the reason
@@ -34,7 +36,7 @@ def main() -> None:
     print(json.dumps({"address": server.listening_address}), file=answer, flush=True)
     while sys.stdin.readline():
         continue
-    os._exit(0)  # the engine's own end can wait for requests in flight, and nobody is left who wants them
+    os._exit(0)  # skips the engine's own shutdown, which may wait for requests that nobody needs any more
 
 
 def _options() -> argparse.Namespace:
@@ -48,13 +50,13 @@ def _options() -> argparse.Namespace:
 
 
 def _die_with_parent() -> None:
-    # The end of the input says the same, but is not seen while the engine loads and holds the interpreter.
+    # The end of the input is not noticed while the engine loads, because it holds the interpreter.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _serve(options: argparse.Namespace, api_key: str) -> Any:
-    # Before the import, which reads it: OpenMP threads that spin while they wait starve on a busy machine.
+    # Set before the import, which reads it. On a busy machine, OpenMP threads that spin would starve.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # noqa: TID251
     import xllamacpp as _engine
 
@@ -68,12 +70,12 @@ def _serve(options: argparse.Namespace, api_key: str) -> Any:
     params.cpuparams.n_threads = options.threads
     params.cpuparams_batch.n_threads = options.threads
     params.use_jinja = True
-    # Repacking copies the weights, 0.6 GB, for a tenth of speed; without it they are the file's own pages.
+    # Repacking copies the weights (0.6 GB) for 10 % more speed; without it they are mapped from the file.
     params.no_extra_bufts = True
-    # Both cost a second at each start: a trial load to fit graphics memory, and a trial token.
+    # Both cost a second at each start: a test load to fit graphics memory, and a test token.
     params.fit_params = False
     params.warmup = False
-    # Prompts that lost their slot are kept here (28 KB a token), 8 GB of them unless told otherwise.
+    # The cache of prompts without a slot (28 KB a token); the engine's default is 8 GB.
     params.cache_ram_mib = _CACHED_PROMPTS_MIB
     params.hostnames = ["127.0.0.1"]
     params.port = 0

