@@ -6,18 +6,19 @@ from typing import Any
 _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.S)
 
 
-def whole(value: Any) -> Any:
-    """Return `value` with every string in it made of whole characters.
+def fix_surrogates(value: Any) -> Any:
+    """Return `value` with lone surrogates in all of its strings repaired.
 
-    Models and tools may hand over halves (lone UTF-16 surrogates): two that belong together are joined,
-    one alone becomes U+FFFD.
+    Models and tools may return lone UTF-16 surrogates. Two that form a character are joined; a single one
+    becomes
+    U+FFFD.
     """
     if isinstance(value, str):
         return value if value.isascii() else _joined(value)
     if isinstance(value, dict):
-        return {whole(key): whole(one) for key, one in value.items()}
+        return {fix_surrogates(key): fix_surrogates(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [whole(one) for one in value]
+        return [fix_surrogates(one) for one in value]
     return value
 
 

@@ -50,4 +50,4 @@ async def test_a_server_that_is_not_there_is_told_in_words(tmp_path: Path):
     env = configured(tmp_path, "http://127.0.0.1:9/mcp")
     status, output, notes = await maniple("mcp", "login", "closed", folder=tmp_path, env=env)
     assert (status, output) == (1, "")
-    assert "There was no login at closed: ConnectError" in notes
+    assert "The login at closed failed: ConnectError" in notes

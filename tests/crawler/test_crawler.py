@@ -88,7 +88,7 @@ async def test_a_proxy_of_the_environment_is_not_asked(
     ("reply", "said"),
     [
         (Reply("gone", status=404), r"404 \(Not Found\)"),
-        (Reply("slow down", status=429), "fewer requests"),
+        (Reply("slow down", status=429), "limits requests"),
         (Reply("slow down", status=429, headers=(("Retry-After", "3600"),)), "again in 3,600 s"),
         (Reply("keep out", status=403), "keeps programs out"),
         (Reply("login", status=401), "needs a login"),

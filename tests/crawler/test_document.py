@@ -56,5 +56,5 @@ def test_the_bytes_say_what_the_server_does_not(declared: str, body: bytes, foun
     ],
 )
 def test_what_holds_no_text_is_refused(declared: str, body: bytes, said: str) -> None:
-    with pytest.raises(FetchError, match=f"u is {said}, which cannot be read here"):
+    with pytest.raises(FetchError, match=f"u is {said}, which cannot be read"):
         sniff_media_type("u", declared, body)

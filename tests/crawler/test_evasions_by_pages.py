@@ -91,7 +91,7 @@ async def test_no_internal_address_is_told_to_jina_or_reached_because_of_it(
 async def test_a_page_from_jina_leads_nowhere(
     canary: Canary, site: Site, jina: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maniple.crawler.jina.JinaReader.takes", _taken)
+    monkeypatch.setattr("maniple.crawler.jina.JinaReader.is_allowed", _taken)
     reading = crawler(jina="always", jina_base_url=jina.url)
     inside = f"http://127.0.0.1:{canary.port}/"
     for leading in (

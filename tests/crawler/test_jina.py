@@ -129,7 +129,7 @@ async def test_a_page_that_is_no_page_is_not_asked_for_again(status: int, jina: 
     [
         (Reply("no", status=401), "JINA_API_KEY"),
         (Reply("no", status=402), "JINA_API_KEY"),
-        (Reply("no", status=429), "fewer requests"),
+        (Reply("no", status=429), "limits requests"),
         (Reply("no", status=503), "answered 503"),
         (Reply("x" * 5_000_001), "larger than"),
         (Reply(""), "no readable text"),
@@ -166,7 +166,7 @@ async def test_a_private_address_is_never_told_to_jina(mode: str, jina: Site, si
 @pytest.mark.parametrize("mode", ["auto", "always", "fallback"])
 async def test_what_robots_txt_closes_is_not_read_through_jina(mode: str, jina: Site, site: Site) -> None:
     site.pages["/robots.txt"] = Reply("User-agent: *\nDisallow: /", "text/plain")
-    with pytest.raises(FetchError, match="closed to programs"):
+    with pytest.raises(FetchError, match="closed to robots"):
         await crawler(jina, mode).crawl(public(site))
     assert jina.requests == []
     assert await read(crawler(jina, mode, robots=False), public(site)) in ("As it is.", "As Jina saw it.")

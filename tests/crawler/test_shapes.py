@@ -98,7 +98,7 @@ ERRORS = {
     "/drip": "took too long",
     "/picture": "is image/png, which cannot be read",
     "/nothing": "no readable text",
-    "/private": r"closed to programs by its site's robots\.txt",
+    "/private": r"closed to robots by its site's robots\.txt",
     "/absent": "answered 404",
 }
 

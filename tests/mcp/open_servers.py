@@ -37,8 +37,8 @@ class Opened:
     async def call(self, name: str, **arguments: Any) -> ToolOutcome:
         return await self.servers.call(self.tool(name), arguments)
 
-    def offered(self) -> list[str]:
-        return [tool.name for tool in self.servers.offered(self.names)]
+    def list_tools(self) -> list[str]:
+        return [tool.name for tool in self.servers.list_tools(self.names)]
 
     def obstacle(self, name: str) -> str:
         return next(state.unavailable_reason for state in self.servers.states() if state.name == name)

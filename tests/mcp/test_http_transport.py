@@ -45,22 +45,22 @@ async def test_a_server_that_went_away_is_connected_again_when_it_is_back(tmp_pa
         await web.stop()
         with pytest.raises(McpError):
             await found.call("web__add", a=1, b=3)
-        await until(lambda: found.offered() == [])
+        await until(lambda: found.list_tools() == [])
         await web.start()
-        await until(lambda: "web__add" in found.offered())
+        await until(lambda: "web__add" in found.list_tools())
         assert (await found.call("web__add", a=1, b=3)).text == "4"
 
 
 async def test_a_server_that_says_that_its_tools_changed_is_asked_again(tmp_path: Path):
     async with site() as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
         await found.call("web__grow")
-        await until(lambda: "web__grown" in found.offered())
+        await until(lambda: "web__grown" in found.list_tools())
 
 
 async def test_a_server_that_says_nothing_is_asked_again_after_a_while(tmp_path: Path):
     async with site() as web, opened(tmp_path, {"web": {"url": web.url}}, refresh_seconds=0.1) as found:
         web.server.remove_tool("add")
-        await until(lambda: "web__add" not in found.offered())
+        await until(lambda: "web__add" not in found.list_tools())
         with pytest.raises(McpError, match="has it no more"):
             await found.call("web__add", a=1, b=3)
 
@@ -69,14 +69,14 @@ async def test_a_message_beyond_all_bounds_is_refused_and_not_read(tmp_path: Pat
     async with site() as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
         with pytest.raises(McpError):
             await found.call("web__long", characters=20_000_000)
-        await until(lambda: "web__add" in found.offered())
+        await until(lambda: "web__add" in found.list_tools())
         assert len((await found.call("web__long", characters=3_000_000)).text) == 3_000_000
 
 
 async def test_a_server_is_told_that_nobody_comes_back(tmp_path: Path):
     async with site(is_old=True) as web:
         async with opened(tmp_path, {"web": {"url": web.url}}) as found:
-            assert "web__add" in found.offered()
+            assert "web__add" in found.list_tools()
             assert not web.ended.is_set()
         assert web.ended.is_set()
 
@@ -85,7 +85,7 @@ async def test_a_server_that_does_not_let_go_is_left_all_the_same(tmp_path: Path
     async with site(is_old=True, is_deaf=True) as web:
         async with asyncio.timeout(60):
             async with opened(tmp_path, {"web": {"url": web.url}}) as found:
-                assert "web__add" in found.offered()
+                assert "web__add" in found.list_tools()
         assert web.ended.is_set()
 
 
@@ -102,20 +102,20 @@ async def test_a_clients_secret_goes_to_nobody_but_who_settings_name(tmp_path: P
     oauth = {"issuer": "https://login.test", "client_id": "team", "client_secret": "a-long-secret"}
     async with site(token="the-token") as web:
         async with opened(tmp_path, {"web": {"url": web.url, "oauth": oauth}}) as found:
-            assert found.offered() == []
+            assert found.list_tools() == []
             assert "token-request" not in web.headers
 
 
 async def test_a_server_that_refuses_the_headers_is_not_there_and_says_so(tmp_path: Path):
     async with site(token="the-token") as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
         assert found.obstacle("web")
-        assert found.offered() == []
+        assert found.list_tools() == []
 
 
 async def test_servers_with_tools_of_the_same_name_are_told_apart(tmp_path: Path):
     async with site() as one, site() as other:
         servers = {"one": {"url": one.url}, "the other": {"url": other.url, "tools": ["add"]}}
         async with opened(tmp_path, servers) as found:
-            assert {"one__add", "the_other__add"} <= set(found.offered())
+            assert {"one__add", "the_other__add"} <= set(found.list_tools())
             assert (await found.call("the_other__add", a=2, b=2)).text == "4"
             assert found.servers.find("the_other__wait", ["the other"]) is None

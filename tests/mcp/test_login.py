@@ -18,7 +18,7 @@ from tests.mcp.open_servers import opened, until
 from tests.mcp.web import site
 
 pytestmark = pytest.mark.anyio
-NEEDED = "it wants you to log in: maniple mcp login closed"
+NEEDED = "it requires a login. Run: maniple mcp login closed"
 
 
 class Browser:
@@ -66,7 +66,7 @@ async def test_who_logged_in_once_uses_the_server(tmp_path: Path, url, authority
     browser = await logged_in(url, tmp_path)
     assert browser.pages == ["This is done here. You can close the page and go back to the terminal."]
     async with opened(tmp_path, {"closed": settings(url)}) as found:
-        assert found.offered() == ["closed__tokens"]
+        assert found.list_tools() == ["closed__tokens"]
     assert len(authority.clients) == 1
 
 
@@ -79,7 +79,7 @@ async def test_no_token_comes_back_to_a_model(tmp_path: Path, url):
 async def test_without_a_login_the_server_is_off_and_the_words_name_the_command(tmp_path, url, authority):
     async with opened(tmp_path, {"closed": settings(url)}) as found:
         assert found.obstacle("closed") == NEEDED
-        assert found.offered() == []
+        assert found.list_tools() == []
     assert authority.clients == {}
 
 
@@ -96,11 +96,11 @@ async def test_tokens_that_ended_are_refreshed_also_by_the_next_program(tmp_path
     before = kept(tmp_path)
     (tmp_path / "logins/closed.json").write_text(json.dumps({**before, "expires_at": 1.0}))
     async with opened(tmp_path, {"closed": settings(url)}) as found:
-        assert found.offered() == ["closed__tokens"]
+        assert found.list_tools() == ["closed__tokens"]
     assert authority.refresh_owner == 1
     assert kept(tmp_path)["tokens"] != before["tokens"]
     async with opened(tmp_path, {"closed": settings(url)}) as found:
-        assert found.offered() == ["closed__tokens"]
+        assert found.list_tools() == ["closed__tokens"]
     assert authority.refresh_owner == 1
 
 
@@ -113,7 +113,7 @@ async def test_a_login_that_was_revoked_turns_the_server_off_until_the_next_one(
         await until(lambda: found.obstacle("closed") == NEEDED)
         assert len(authority.clients) == 1
         await logged_in(url, tmp_path)
-        await until(lambda: found.offered() == ["closed__tokens"])
+        await until(lambda: found.list_tools() == ["closed__tokens"])
 
 
 async def test_tokens_go_to_no_other_address(tmp_path: Path, url):
@@ -134,14 +134,14 @@ async def test_a_damaged_login_is_none(tmp_path: Path, url, damaged):
 
 async def test_a_refusal_is_told_and_nothing_is_kept(tmp_path: Path, url, authority):
     authority.refuses = True
-    with pytest.raises(McpError, match="no login at closed: The login was refused: access_denied"):
+    with pytest.raises(McpError, match="login at closed failed: The login was refused: access_denied"):
         await logged_in(url, tmp_path)
     assert not (tmp_path / "logins").exists()
 
 
 async def test_a_server_that_wants_no_login_is_named_as_such(tmp_path: Path):
     async with site() as there:
-        with pytest.raises(McpError, match="lets everybody in"):
+        with pytest.raises(McpError, match="Remove auth: oauth"):
             await logged_in(there.url, tmp_path)
 
 

@@ -35,10 +35,12 @@ async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(bad: Opened, 
     with pytest.raises(McpError, match="went away during the call"):
         await bad.call("bad__die")
     await until(lambda: "out of memory" in bad.obstacle("bad"))
-    assert bad.offered() == []
-    with pytest.raises(McpError, match="cannot be used now: its program ended, and said: out of memory"):
+    assert bad.list_tools() == []
+    with pytest.raises(
+        McpError, match="cannot be used now: its program ended; its error output: out of memory"
+    ):
         await bad.call("bad__echo")
-    await until(lambda: "bad__echo" in bad.offered())
+    await until(lambda: "bad__echo" in bad.list_tools())
     assert (await bad.call("bad__echo", text="again")).text == "echo: again"
     assert (tmp_path / "notes").read_text() == "started\nstarted\n"
 
@@ -67,7 +69,7 @@ async def test_five_megabytes_come_whole(bad: Opened):
 async def test_a_message_beyond_all_bounds_ends_the_server_and_says_why(bad: Opened):
     with pytest.raises(McpError, match="went away during the call"):
         await bad.call("bad__huge")
-    await until(lambda: "longer message" in bad.obstacle("bad"))
+    await until(lambda: "over the limit" in bad.obstacle("bad"))
 
 
 async def test_a_flood_of_messages_leaves_the_event_loop_to_others(bad: Opened):
@@ -107,15 +109,15 @@ async def test_a_tool_that_says_it_failed_is_a_failure_in_its_words(bad: Opened)
 async def test_a_schema_that_stands_for_billions_of_lines_leaves_its_tool_out(bad: Opened):
     state = bad.servers.states()[0]
     assert "longer than" in state.left_out["bomb"]
-    assert "bad__bomb" not in bad.offered()
+    assert "bad__bomb" not in bad.list_tools()
 
 
 async def test_tools_come_and_go_while_the_server_runs(bad: Opened):
     await bad.call("bad__add", text="new one")
-    await until(lambda: "bad__new_one" in bad.offered())
+    await until(lambda: "bad__new_one" in bad.list_tools())
     assert (await bad.call("bad__new_one", text="x")).text == "new one: x"
     await bad.call("bad__remove", text="lie")
-    await until(lambda: "bad__lie" not in bad.offered())
+    await until(lambda: "bad__lie" not in bad.list_tools())
     with pytest.raises(McpError, match="bad__lie cannot be used: the MCP server bad has it no more"):
         await bad.call("bad__lie")
 
@@ -133,13 +135,13 @@ async def test_a_server_that_renames_its_tools_for_ever_takes_room_from_nobody(t
         assert len(servers.servers.states()[0].tools) < 400
         assert (await servers.call("good__echo", text="x")).text == "echo: x"
     async with opened(tmp_path, {"good": misbehaving()}) as servers:
-        assert "good__echo" in servers.offered()
+        assert "good__echo" in servers.list_tools()
 
 
 async def test_what_was_listed_before_does_not_take_the_place_of_what_is_listed_now(tmp_path: Path):
     pins = SlowPins(tmp_path / "accepted")
     async with opened(tmp_path, {"bad": misbehaving()}, pins) as bad:
-        await until(lambda: "bad__echo" in bad.offered())
+        await until(lambda: "bad__echo" in bad.list_tools())
         pins.is_slow = True
         (tmp_path / "accepted" / "bad.json").touch()  # as if somebody had accepted something
         await until(pins.judging.is_set)
@@ -147,25 +149,25 @@ async def test_what_was_listed_before_does_not_take_the_place_of_what_is_listed_
         pins.go_on.set()
         await until(lambda: pins.judged >= 2)
         await bad.call("bad__echo")
-        assert "bad__fresh" in bad.offered()
+        assert "bad__fresh" in bad.list_tools()
 
 
 async def test_a_changed_description_turns_the_tool_off_until_it_is_accepted(bad: Opened, tmp_path: Path):
     await bad.call("bad__change")
-    await until(lambda: "bad__echo" not in bad.offered())
+    await until(lambda: "bad__echo" not in bad.list_tools())
     with pytest.raises(McpError, match="it changed since it was accepted: maniple mcp accept bad"):
         await bad.call("bad__echo")
-    assert "bad__never" in bad.offered()
+    assert "bad__never" in bad.list_tools()
     tools = [tool.definition for tool in bad.servers.states()[0].tools]
     PinStore(tmp_path / "accepted").accept("bad", tools)
-    await until(lambda: "bad__echo" in bad.offered())
+    await until(lambda: "bad__echo" in bad.list_tools())
 
 
 async def test_a_tool_that_changes_back_may_be_used_again(bad: Opened):
     await bad.call("bad__change")
-    await until(lambda: "bad__echo" not in bad.offered())
+    await until(lambda: "bad__echo" not in bad.list_tools())
     await bad.call("bad__change", text="Says it again.")
-    await until(lambda: "bad__echo" in bad.offered())
+    await until(lambda: "bad__echo" in bad.list_tools())
 
 
 async def test_a_server_without_a_program_concerns_itself_alone(tmp_path: Path):
@@ -190,9 +192,9 @@ async def test_a_program_that_says_nothing_to_us_is_told_with_what_it_said_to_ot
     allowed = {"command": str(npx), "allow_hosts": ["registry.npmjs.org"]}
     async with opened(tmp_path, {"some": {"command": str(npx)}, "other": allowed}) as servers:
         some, other = servers.obstacle("some"), servers.obstacle("other")
-    assert "timed out, and said: request to registry failed" in some
+    assert "timed out; its error output: request to registry failed" in some
     assert "(npx has no network: allow_hosts: [registry.npmjs.org], or install the server first)" in some
-    assert "timed out, and said: request to registry failed" in other
+    assert "timed out; its error output: request to registry failed" in other
     assert "allow_hosts" not in other
 
 
@@ -201,7 +203,7 @@ async def test_who_waits_for_no_server_starts_at_once(tmp_path: Path):
     began = time.monotonic()
     async with opened(tmp_path, {"silent": silent}, start_seconds=0.2) as servers:
         assert time.monotonic() - began < 20
-        assert servers.offered() == []
+        assert servers.list_tools() == []
 
 
 async def test_nothing_is_left_of_a_program_when_the_servers_are_closed(tmp_path: Path):

@@ -14,7 +14,7 @@ from starlette.routing import compile_path
 
 from maniple.api.responses import ErrorResponse
 from maniple.errors import ManipleError, StoreError
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 SHOWN_INPUT_CHARACTERS = 500
 STATUS_BY_CODE = {
@@ -55,7 +55,7 @@ async def answer_invalid_request(request: Request, error: Exception) -> JSONResp
 
 
 def _presentable(detail: dict[str, Any]) -> dict[str, Any]:
-    shown = whole({key: value for key, value in detail.items() if key != "ctx"})
+    shown = fix_surrogates({key: value for key, value in detail.items() if key != "ctx"})
     try:
         size = len(json.dumps(shown.get("input"), allow_nan=False))
     except ValueError:

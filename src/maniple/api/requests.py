@@ -15,7 +15,7 @@ from maniple.config import ModelsSettings, TeamSettings
 from maniple.errors import ManipleError
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
-from maniple.text import whole
+from maniple.text import fix_surrogates
 from maniple.types import GENERAL, WORKERS, Worker
 
 MOST_LEVELS = 50
@@ -90,8 +90,8 @@ class ChatMessageIn(BaseModel):
     def as_langchain(self) -> BaseMessage:
         """Return the message for the graph."""
         if isinstance(self.content, str):
-            return self.kind(whole(self.content))
-        return self.kind(content=whole([part.as_langchain() for part in self.content]))
+            return self.kind(fix_surrogates(self.content))
+        return self.kind(content=fix_surrogates([part.as_langchain() for part in self.content]))
 
 
 def _ask_something(messages: list[ChatMessageIn]) -> list[ChatMessageIn]:
@@ -201,7 +201,9 @@ class RunCreate(_Ask):
 
     def as_run(self, thread_id: str, owner: str, budget: Budget) -> RunRequest:
         """Return the run that the client asks for on a thread, within `budget`."""
-        messages = [message.as_langchain() for message in self.messages] or [HumanMessage(whole(self.input))]
+        messages = [message.as_langchain() for message in self.messages] or [
+            HumanMessage(fix_surrogates(self.input))
+        ]
         return RunRequest(messages, thread_id, self.options(), owner, self.multitask_strategy, budget)
 
 
@@ -213,7 +215,7 @@ def _keepable(value: Any) -> Any:
             raise ValueError("the answer holds a number beyond 64 bits, or none (NaN): send it as text")
         level = [below for one in level for below in _inside(one)]
         if not level:
-            return whole(value)
+            return fix_surrogates(value)
     raise ValueError(f"the answer is nested in more than {MOST_LEVELS} levels")
 
 
@@ -271,8 +273,8 @@ class PlanEditRequest(BaseModel):
         return PlanChange(
             self.action,
             self.step_id,
-            whole(self.title),
-            whole(self.description),
+            fix_surrogates(self.title),
+            fix_surrogates(self.description),
             self.agent_name,
             self.after,
         )
@@ -280,7 +282,7 @@ class PlanEditRequest(BaseModel):
 
 def check_team_members(names: Sequence[str] | None, known: Iterable[Worker]) -> None:
     """Raise the `RequestValidationError` of `team_members` when somebody in it is nobody's name."""
-    if unknown := [whole(name) for name in names or () if name not in (known := tuple(known))]:
+    if unknown := [fix_surrogates(name) for name in names or () if name not in (known := tuple(known))]:
         words = f"no such team member: {', '.join(unknown)}; known are {', '.join(known)}"
         _refuse("value_error", "team_members", f"Value error, {words}", names)
 
@@ -296,7 +298,7 @@ def check_sole_agent(name: str | None, alone: Iterable[Worker]) -> None:
     """Raise the `RequestValidationError` of an `agent` that does not work alone here."""
     if name and name not in (alone := tuple(alone)):
         there = ", ".join(alone) or f"none; team.members in the server's settings can name {GENERAL}"
-        words = f"no agent {whole(name)} works alone here; known: {there}"
+        words = f"no agent {fix_surrogates(name)} works alone here; known: {there}"
         _refuse("value_error", "agent", f"Value error, {words}", name)
 
 

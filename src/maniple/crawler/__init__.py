@@ -1,4 +1,4 @@
-"""Reading web pages without reaching what is not public."""
+"""Fetching and reading public web pages."""
 
 from maniple.crawler.article import Article
 from maniple.crawler.crawler import Crawler, PageRenderer

@@ -1,4 +1,4 @@
-"""What a fetched page came to."""
+"""Fetched documents as readable articles, with sections for long ones."""
 
 import asyncio
 import re
@@ -19,11 +19,11 @@ from maniple.reading.pictures import PICTURE_TYPES
 
 @dataclass(frozen=True, slots=True)
 class ArticleSection:
-    """A part of a document that is too long to be read at once."""
+    """A section of a document that is too long to be shown in one piece."""
 
     heading: str
     level: int
-    """1 to 6 as in Markdown; 0 for what stands before the first heading."""
+    """1 to 6 as in Markdown; 0 for the text before the first heading."""
     characters: int
 
 
@@ -32,25 +32,25 @@ class Article:
     """The readable part of a page, ready for a model."""
 
     url: str
-    """Where the page really was, after redirects."""
+    """The address of the page after redirects."""
     title: str
     markdown: str
-    """As many whole sections as fit into the characters asked for; links and images are absolute."""
+    """As many complete sections as fit into the requested length; links and images are absolute."""
     sections: tuple[ArticleSection, ...] = ()
-    """Those of the whole document, numbered from 1; empty when `markdown` is all of it."""
+    """The sections of the whole document, numbered from 1; empty if `markdown` is the whole document."""
     first: int = 1
     last: int = 1
     """The numbers of the first and the last section in `markdown`."""
     note: str = ""
-    """What of the document could not be read, as a sentence; empty when nothing is missing."""
+    """A sentence about parts of the document that could not be read; empty if nothing is missing."""
     whole: str = ""
-    """All of a document of which `markdown` is a part; empty when that is all of it."""
+    """The whole document if `markdown` is a part of it, else empty."""
     was_named: bool = False
-    """Whether the part was asked for: who did has seen the outline."""
+    """Whether a section was requested, so that the reader has seen the outline."""
 
     @property
     def text(self) -> str:
-        """The article under its title and its address, with the outline of a long one, for a model."""
+        """The article with its title, address and, if it is long, an outline; for a model."""
         parts = (f"# {self.title}", f"Source: {self.url}", self.note, self._outline(), self.markdown)
         return "\n\n".join(part for part in parts if part)
 
@@ -62,26 +62,29 @@ class Article:
             return f"{here} of {len(self.sections)}."
         lines = [
             f"{number}. {self.sections[number - 1].heading} ({characters:,} characters)"
-            for number, characters in _lines(self.sections)
+            for number, characters in _choose_outline(self.sections)
         ]
         return f"{here} of {len(self.sections)}; to read others, name a number or a heading as section:\n" + (
             "\n".join(lines)
         )
 
 
-# An outline of more lines is no overview.
+# A longer outline would be no overview.
 _MAX_LINES = 40
 
 
-def _lines(sections: tuple[ArticleSection, ...]) -> Iterator[tuple[int, int]]:
-    """The numbers to show, with the characters up to the next one shown; of many, the upper levels."""
+def _choose_outline(sections: tuple[ArticleSection, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of the sections to show, with the characters up to the next shown one.
+
+    If there are too many sections, only the upper levels are shown.
+    """
     shown: list[int] = []
     for deepest in range(6, -1, -1):
         shown = [number for number, section in enumerate(sections, 1) if section.level <= deepest]
         if len(shown) <= _MAX_LINES:
             break
     if len(shown) < _MAX_LINES // 8:
-        # So few upper ones tell nothing: every so manieth of all.
+        # Too few upper levels are useless, so every n-th section is shown.
         shown = list(range(1, len(sections) + 1, -(-len(sections) // _MAX_LINES)))
     for number, following in zip(shown, [*shown[1:], len(sections) + 1], strict=True):
         yield number, sum(section.characters for section in sections[number - 1 : following - 1])
@@ -100,33 +103,33 @@ _TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
 _MARKDOWN = ("text/markdown", "text/x-markdown")
 _FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _HEAD_BYTES = 2_000
-# A model that asks for a section is shown 12,000 characters: a longer part would never be read to its end.
+# A model sees 12,000 characters of a requested section, so longer parts could not be read to their end.
 _PART_CHARACTERS = 10_000
-# What is larger is read in a process of its own: it may take a hundred times its size, and holds the
-# interpreter for as long as a library takes over a piece of it.
+# Larger documents are read in a separate process: they may need a hundred times their size in memory, and
+# the libraries hold the interpreter lock for long.
 _LARGE_BYTES = 300_000
-# An element costs as much as so many bytes of prose: 300 kB of nothing but tags take three seconds.
+# Elements are expensive: 300 kB that consist only of tags take three seconds.
 _MANY_TAGS = 10_000
 
 
 async def read_article(
     document: FetchedDocument, max_characters: int, fork_server: ForkServer, section: str = ""
 ) -> Article:
-    """About `max_characters` at most of the readable part of `document` as Markdown; may take seconds.
+    """Return the readable part of `document` as Markdown, at most about `max_characters`; may take seconds.
 
-    `section` is a number or a heading of an earlier article's outline; without it, reading starts at the
-    beginning. What takes long is read in a process of `fork_server`.
+    `section` is a number or a heading of the outline; without it, the article starts at the beginning. Large
+    documents are read in a process of `fork_server`.
 
     Raises:
-        FetchError: there is nothing to read, or no such section.
+        FetchError: the document has no readable text, or the section does not exist.
     """
     try:
-        reading = await _read(document, fork_server)
+        parsed = await _read(document, fork_server)
     except UnreadableDocument as error:
         raise FetchError(f"{document.url} {error}; use another source.") from error
-    if not reading.markdown.strip() or "\0" in reading.markdown:
-        raise FetchError(_nothing(document))
-    return await asyncio.to_thread(_article, reading, document.url, max_characters, section)
+    if not parsed.markdown.strip() or "\0" in parsed.markdown:
+        raise FetchError(_describe_unreadable(document))
+    return await asyncio.to_thread(_article, parsed, document.url, max_characters, section)
 
 
 async def _read(document: FetchedDocument, fork_server: ForkServer) -> MarkdownDocument:
@@ -158,12 +161,12 @@ def _kind(document: FetchedDocument) -> str:
     return _BY_LIBRARIES.get(media_type, "text")
 
 
-def _article(reading: MarkdownDocument, url: str, max_characters: int, section: str) -> Article:
-    title = reading.title or url
-    if len(reading.markdown) <= max_characters and not section:
-        return Article(url, title, reading.markdown, note=reading.note)
+def _article(parsed: MarkdownDocument, url: str, max_characters: int, section: str) -> Article:
+    title = parsed.title or url
+    if len(parsed.markdown) <= max_characters and not section:
+        return Article(url, title, parsed.markdown, note=parsed.note)
     longest = min(max_characters, _PART_CHARACTERS)
-    found = split_parts(reading.markdown, title, longest, reading.headed)
+    found = split_parts(parsed.markdown, title, longest, parsed.headed)
     first = find_part(section, found) if section else 1
     if first is None:
         headings = "; ".join(part.heading for part in found[:20])
@@ -173,10 +176,10 @@ def _article(reading: MarkdownDocument, url: str, max_characters: int, section: 
         last += 1
     markdown = "\n\n".join(part.markdown for part in found[first - 1 : last])
     sections = tuple(ArticleSection(part.heading, part.level, len(part.markdown)) for part in found)
-    return Article(url, title, markdown, sections, first, last, reading.note, reading.markdown, bool(section))
+    return Article(url, title, markdown, sections, first, last, parsed.note, parsed.markdown, bool(section))
 
 
-def _nothing(document: FetchedDocument) -> str:
+def _describe_unreadable(document: FetchedDocument) -> str:
     if document.media_type in HTML:
         return f"{document.url} has no readable text; it may need a browser, or use another source."
     return f"{document.url} has no text that can be read; use another source."

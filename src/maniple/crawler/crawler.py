@@ -1,4 +1,4 @@
-"""Reading web pages: fetched with care, reduced to what a person would read."""
+"""The crawler: fetches pages and reduces them to their readable content."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from maniple.errors import FetchError, ToolFailure
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.pictures import identify_picture
 
-_RENDERED_AT_ONCE = 2
+_MAX_CONCURRENT_RENDERS = 2
 _log = logging.getLogger(__name__)
 
 
@@ -27,16 +27,21 @@ class PageRenderer(Protocol):
     """Opens a page in a browser."""
 
     async def __call__(self, url: str, /) -> FetchedDocument:
-        """The page at `url` as HTML after its scripts ran; raises `ToolFailure` when it cannot be had."""
+        """Return the page at `url` as HTML after its scripts ran.
+
+        Raises `ToolFailure` if it cannot be opened.
+        """
         ...
 
 
 class Crawler:
-    """Reads pages for the researcher, in one of three ways: by itself, in a browser, through Jina's reader.
+    """Reads pages for the researcher: directly, in a browser, or through Jina's reader.
 
-    `render` is the browser, for pages that are empty without scripts; without one they are refused. Large
-    pages and other documents are read in the processes of `fork_server`, which its owner closes; without one,
-    in those of a fork_server that ends with the crawler.
+    `render` opens pages in a browser if they are empty without scripts; without it they are refused. Large
+    pages
+    and other documents are read in processes of `fork_server`, which its owner closes. Without one, the
+    crawler
+    makes its own.
 
     Raises:
         ConfigError: an entry of `fetch.allow_private` is not a network.
@@ -54,21 +59,21 @@ class Crawler:
         self._render = render
         self._fork_server = fork_server or ForkServer()
         self._pictures = PagePictures(self._fetcher.fetch)
-        self._renders = asyncio.Semaphore(_RENDERED_AT_ONCE)
-        # Reading is work for a processor: more at once would only keep threads from looking up names.
+        self._renders = asyncio.Semaphore(_MAX_CONCURRENT_RENDERS)
+        # Reading is CPU-bound: more concurrent readings would only block the threads that resolve names.
         self._readings = asyncio.Semaphore(os.cpu_count() or 1)
 
     async def crawl(self, url: str, section: str = "") -> Article:
-        """The readable part of the page at `url`, as Markdown.
+        """Return the readable part of the page at `url` as Markdown.
 
-        `section` is a number or a heading of the outline of a long one, from which on it is read.
+        `section` is a number or a heading of the outline of a long page; the article starts there.
 
         Raises:
-            FetchError: the page cannot be fetched or holds no text, or no such section.
+            FetchError: the page cannot be fetched or has no text, or the section does not exist.
         """
-        if self._reader_is_first and await self._reader.takes(url):
+        if self._reader_is_first and await self._reader.is_allowed(url):
             try:
-                return await self._second_hand(url, section)
+                return await self._crawl_through_jina(url, section)
             except PermanentFetchError:
                 raise
             except FetchError as error:
@@ -76,19 +81,20 @@ class Crawler:
                     raise
                 _log.warning("%s The page is fetched directly.", error)
         try:
-            return await self._directly(url, section)
+            return await self._crawl_directly(url, section)
         except PermanentFetchError:
             raise
         except FetchError as error:
-            if self._settings.jina != "fallback" or not await self._reader.takes(url):
+            if self._settings.jina != "fallback" or not await self._reader.is_allowed(url):
                 raise
             _log.info("%s It is read through Jina's reader.", error)
-        return await self._second_hand(url, section)
+        return await self._crawl_through_jina(url, section)
 
     async def picture(self, url: str) -> bytes:
-        """The picture at `url` for a model that sees: PNG, JPEG, GIF or WebP of 200 to 8,000 pixels a side.
+        """Return the picture at `url` for a model with vision: PNG, JPEG, GIF or WebP, 200 to 8,000 pixels a
+        side.
 
-        Nothing for one that cannot be had or is none, and where pages are not to be fetched from here.
+        Returns b"" if it cannot be fetched or is no such picture, and if pages are fetched only through Jina.
         """
         return b"" if self._settings.jina == "always" else await self._pictures.read(url)
 
@@ -97,11 +103,11 @@ class Crawler:
         mode = self._settings.jina
         return mode == "always" or (mode == "auto" and self._settings.jina_api_key is not None)
 
-    async def _second_hand(self, url: str, section: str) -> Article:
+    async def _crawl_through_jina(self, url: str, section: str) -> Article:
         await self._fetcher.require_allowed(url)
         return await self._read(await self._reader.fetch(url), section)
 
-    async def _directly(self, url: str, section: str) -> Article:
+    async def _crawl_directly(self, url: str, section: str) -> Article:
         document = await self._fetcher.fetch(url)
         try:
             article = await self._read(document, section)
@@ -110,16 +116,16 @@ class Crawler:
         except FetchError:
             if self._render is None or not may_need_javascript(document, None):
                 raise
-            return await self._rendered(self._render, document.url, section)
+            return await self._crawl_rendered(self._render, document.url, section)
         if self._render is not None and may_need_javascript(document, article):
             try:
-                rendered = await self._rendered(self._render, document.url, section)
+                rendered = await self._crawl_rendered(self._render, document.url, section)
                 return max(rendered, article, key=count_prose)
             except FetchError as error:
-                _log.info("%s What it says without is taken.", error)
+                _log.info("%s The text of the page without scripts is used.", error)
         return article
 
-    async def _rendered(self, render: PageRenderer, url: str, section: str) -> Article:
+    async def _crawl_rendered(self, render: PageRenderer, url: str, section: str) -> Article:
         try:
             async with self._renders, asyncio.timeout(self._settings.timeout_seconds):
                 document = await render(url)
@@ -134,11 +140,11 @@ class Crawler:
             async with self._readings, asyncio.timeout(self._settings.timeout_seconds):
                 return await read_article(document, self._settings.max_characters, self._fork_server, section)
         except TimeoutError as error:
-            raise FetchError(f"{document.url} is too tangled to be read; use another source.") from error
+            raise FetchError(f"{document.url} took too long to be read; use another source.") from error
 
 
 _SCRIPT = re.compile(rb"<script\b", re.IGNORECASE)
-# What frameworks put a page in, with no more than a line in it.
+# The root elements of frameworks, with at most one line of content.
 _EMPTY_ROOT = re.compile(
     rb"""\bid\s{0,9}=\s{0,9}["']?(?:root|app|__next|__nuxt)(?:>|["'\s][^<>]{0,300}>)[^<>]{0,300}<(?:/|script\b)""",
     re.IGNORECASE,
@@ -150,26 +156,26 @@ _NOTICE = re.compile(
 )
 _LONGEST_NOTICE = 200
 _LINK = re.compile(r"!?\[[^\[\]]{0,300}\]\([^()]{0,2000}\)")
-# A page with more prose than this has said something, whatever it says about scripts.
-_NEXT_TO_NOTHING_CHARACTERS = 400
+# A page with more prose has content, even if it mentions scripts.
+_MIN_PROSE_CHARACTERS = 400
 _SHORT_CHARACTERS = 10_000
 
 
 def may_need_javascript(document: FetchedDocument, article: Article | None) -> bool:
-    """Whether scripts may have more to say than `article`, which is all that was read, None for nothing."""
+    """Return whether scripts may add content to `article`; None means that no text was found."""
     if document.media_type not in HTML or not _SCRIPT.search(document.body):
         return False
     if article is None:
         return True
-    said = count_prose(article)
-    if said >= _NEXT_TO_NOTHING_CHARACTERS:
+    characters = count_prose(article)
+    if characters >= _MIN_PROSE_CHARACTERS:
         return False
     is_notice = any(_is_notice(line) for line in article.markdown.splitlines())
-    return said == 0 or is_notice or bool(_EMPTY_ROOT.search(document.body[:_ROOT_WITHIN_BYTES]))
+    return characters == 0 or is_notice or bool(_EMPTY_ROOT.search(document.body[:_ROOT_WITHIN_BYTES]))
 
 
 def count_prose(article: Article) -> int:
-    """How much an article says besides its title, its links and that it is loading or wants JavaScript."""
+    """Return the length of an article's text without title, links and notices about loading or scripts."""
     text = article.markdown
     if len(text) >= _SHORT_CHARACTERS:
         return len(text)
@@ -182,42 +188,42 @@ def _is_notice(line: str) -> bool:
 
 
 MAX_PICTURE_BYTES = 3_750_000
-"""Of one picture: written as text it is 5 MB, which is as much as providers take."""
+"""The limit of one picture: in Base64 it has 5 MB, the limit of providers."""
 MIN_PIXELS = 200
-"""On each side: what is smaller is an icon, an avatar or a counter."""
+"""The minimum of each side; smaller pictures are icons, avatars or counters."""
 MAX_PIXELS = 8_000
-"""On each side: providers refuse more."""
+"""The maximum of each side; providers reject larger pictures."""
 _TIMEOUT_SECONDS = 10
-_KEPT_BYTES = 30_000_000
-_KEPT_SECONDS = 600
+_CACHE_BYTES = 30_000_000
+_CACHE_SECONDS = 600
 _OVERHEAD_BYTES = 1_000
 
 
 class PagePictures:
-    """Fetches pictures as pages are fetched, and keeps them for ten minutes: a model is shown them again."""
+    """Fetches pictures like pages, and caches them for ten minutes, because a model sees them again."""
 
     def __init__(self, fetch: Callable[[str], Awaitable[FetchedDocument]]) -> None:
         self._fetch = fetch
-        self._kept: TTLCache[str, bytes] = TTLCache(_KEPT_BYTES, _KEPT_SECONDS, getsizeof=_size)
+        self._cache: TTLCache[str, bytes] = TTLCache(_CACHE_BYTES, _CACHE_SECONDS, getsizeof=_size)
 
     async def read(self, url: str) -> bytes:
-        """The picture at `url`; nothing for one that cannot be had, is small or large, or is none."""
-        kept = self._kept.get(url)
-        if kept is None:
-            kept = self._kept[url] = await self._fetched(url)
-        return kept
+        """Return the picture at `url`; b"" if it cannot be fetched, or has an unsupported size or format."""
+        picture = self._cache.get(url)
+        if picture is None:
+            picture = self._cache[url] = await self._fetch_picture(url)
+        return picture
 
-    async def _fetched(self, url: str) -> bytes:
+    async def _fetch_picture(self, url: str) -> bytes:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 document = await self._fetch(url)
         except (FetchError, TimeoutError) as error:
             _log.info("%s No picture is shown.", error)
             return b""
-        return document.body if _is_shown(document.body) else b""
+        return document.body if _is_usable(document.body) else b""
 
 
-def _is_shown(body: bytes) -> bool:
+def _is_usable(body: bytes) -> bool:
     picture = identify_picture(body)
     if picture is None or len(body) > MAX_PICTURE_BYTES:
         return False

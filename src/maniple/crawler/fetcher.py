@@ -1,4 +1,4 @@
-"""Getting a page without reaching anything that is not public."""
+"""Fetching pages from public addresses only."""
 
 import asyncio
 import re
@@ -42,7 +42,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class MarkupRedirects:
-    """Absolute addresses, of any scheme: whoever follows them checks them as any other."""
+    """The redirects in a page's markup, as absolute addresses of any scheme; they are not checked yet."""
 
     refresh: str | None = None
     frames: Sequence[str] = ()
@@ -50,47 +50,47 @@ class MarkupRedirects:
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """A document and the headers of a request that asks whether it has changed."""
+    """A document and the headers of a conditional request for it."""
 
     document: FetchedDocument
     validators: Mapping[str, str]
 
 
 class PageCache:
-    """The pages used last, up to a number of bytes.
+    """The most recently used pages, up to a number of bytes.
 
-    Nothing is given out without a request: each use is checked by the guard and answered by the site, so
-    that a kept page is no way around either. A page that depends on a cookie is not kept.
+    Each use of a cached page needs a conditional request, so that address checks and the site's answer still
+    apply. Pages that depend on a cookie are not cached.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._kept: LRUCache[str, CachedPage] = LRUCache(max_bytes, _size)
+        self._cache: LRUCache[str, CachedPage] = LRUCache(max_bytes, _size)
 
-    def question(self, request: httpx.Request) -> CachedPage | None:
-        """Make `request` ask whether the page has changed; what is kept of it, to be used if it has not."""
+    def make_conditional(self, request: httpx.Request) -> CachedPage | None:
+        """Make `request` conditional; return the cached page, which is used if the page has not changed."""
         for name in _VALIDATORS:
-            request.headers.pop(name, None)  # of the page that redirected here
-        page = None if "cookie" in request.headers else self._kept.get(_key(request))
+            request.headers.pop(name, None)  # the validators of the page that redirected here
+        page = None if "cookie" in request.headers else self._cache.get(_key(request))
         request.headers.update(page.validators if page else {})
         return page
 
-    def keep(self, request: httpx.Request, response: httpx.Response, document: FetchedDocument) -> None:
-        """Keep `document` if its site says how to ask for changes, and nothing against it."""
+    def store(self, request: httpx.Request, response: httpx.Response, document: FetchedDocument) -> None:
+        """Cache `document` if its response has validators and does not forbid caching."""
         headers = response.headers
         forbidden = "no-store" in headers.get("cache-control", "").lower() or "*" in headers.get("vary", "")
         page = CachedPage(document, _validators(headers))
         if forbidden or "cookie" in request.headers or not page.validators:
-            self._kept.pop(_key(request), None)
-        elif _size(page) <= self._kept.maxsize:
-            self._kept[_key(request)] = page
+            self._cache.pop(_key(request), None)
+        elif _size(page) <= self._cache.maxsize:
+            self._cache[_key(request)] = page
 
 
 @dataclass(frozen=True, slots=True)
 class FetchContext:
-    """What every visit goes by."""
+    """What all visits share: rules, cache and limits."""
 
     robots: RobotsRules | None
-    """None: they are not asked."""
+    """None: robots.txt is ignored."""
     pages: PageCache
     max_bytes: int
     max_redirects: int
@@ -98,10 +98,9 @@ class FetchContext:
 
 
 class Fetcher:
-    """GETs http and https pages; addresses, redirects, time, size and type are all bounded.
+    """Fetches http and https pages, with limits for addresses, redirects, time, size and type.
 
-    Between two fetches nothing is kept but pages that their sites confirm, and what their robots.txt say:
-    no cookie, no connection.
+    Between fetches, only cached pages and robots.txt rules are retained, no cookies and no connections.
     """
 
     def __init__(
@@ -116,38 +115,38 @@ class Fetcher:
         self._headers: dict[str, str] = {}
         robots = RobotsRules(self._client) if settings.robots else None
         pages = PageCache(settings.cache_bytes)
-        self._ways = FetchContext(robots, pages, settings.max_bytes, settings.max_redirects, sleep)
+        self._context = FetchContext(robots, pages, settings.max_bytes, settings.max_redirects, sleep)
 
     async def fetch(self, url: str) -> FetchedDocument:
-        """The page at `url`, redirects followed.
+        """Return the page at `url`, after redirects.
 
         Raises:
-            FetchError: the address is not a public web page, or no readable answer came in time.
+            FetchError: the address is not a public web page, or there was no readable response in time.
         """
         require_web_address(url)
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 await self._prepare()
                 async with self._client() as client:
-                    return await PageVisit(client, self._ways).document(url)
+                    return await PageVisit(client, self._context).document(url)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             raise translate_fetch_error(url, error) from error
 
     async def require_allowed(self, url: str) -> None:
-        """Return unless the site is known to close `url` to programs; for those who let others fetch it.
+        """Check robots.txt for `url`, for callers that let another service fetch it.
 
         Raises:
-            PermanentFetchError: it does.
+            PermanentFetchError: the site forbids it.
         """
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 await self._prepare()
-                if self._ways.robots is not None:
-                    await self._ways.robots.require_allowed(require_web_address(url))
+                if self._context.robots is not None:
+                    await self._context.robots.require_allowed(require_web_address(url))
         except PermanentFetchError:
             raise
         except (FetchError, httpx.HTTPError, TimeoutError):
-            return  # Whoever fetches it may get through, and forbidden it is not.
+            return  # robots.txt is unavailable, which does not forbid a fetch by another service
 
     async def _prepare(self) -> None:
         if self._tls is None:
@@ -162,89 +161,89 @@ class Fetcher:
             headers=self._headers,
             timeout=self._settings.timeout_seconds,
             max_redirects=self._settings.max_redirects,
-            # A proxy or a password that the environment names would be used past the check.
+            # A proxy or a password from the environment would bypass the address check.
             trust_env=False,
         )
 
 
 class PageVisit:
-    """Gets one page; cookies, redirects and patience end with it.
+    """Fetches one page; cookies and the counts of redirects and waits belong to the visit.
 
-    `client` follows no redirect by itself and connects to checked addresses only.
+    `client` follows no redirects by itself and connects only to checked addresses.
     """
 
-    def __init__(self, client: httpx.AsyncClient, ways: FetchContext) -> None:
+    def __init__(self, client: httpx.AsyncClient, context: FetchContext) -> None:
         self._client = client
-        self._ways = ways
-        self._redirects_left = ways.max_redirects
+        self._context = context
+        self._redirects_left = context.max_redirects
         self._may_wait = True
 
     async def document(self, url: str) -> FetchedDocument:
-        """The page to which `url` leads, with its frames.
+        """Return the page to which `url` leads, with its frames.
 
         Raises:
-            FetchError: the way is closed, too long or ends at something that cannot be read.
-            httpx.HTTPError, httpx.InvalidURL, UnicodeError: there is no answer.
+            FetchError: an address is refused, there are too many redirects, or the page cannot be read.
+            httpx.HTTPError, httpx.InvalidURL, UnicodeError: there is no response.
         """
-        document = await self._answer(url)
-        leads = await asyncio.to_thread(find_markup_redirects, document)
-        while leads.refresh is not None:
+        document = await self._follow_redirects(url)
+        redirects = await asyncio.to_thread(find_markup_redirects, document)
+        while redirects.refresh is not None:
             self._count_redirect(url)
-            document = await self._answer(leads.refresh)
-            leads = await asyncio.to_thread(find_markup_redirects, document)
-        return replace(document, frames=tuple(await self._frames(leads.frames)))
+            document = await self._follow_redirects(redirects.refresh)
+            redirects = await asyncio.to_thread(find_markup_redirects, document)
+        return replace(document, frames=tuple(await self._frames(redirects.frames)))
 
     async def _frames(self, urls: Sequence[str]) -> list[FetchedDocument]:
-        """The frames that can be had, one after the other, no larger together than one page."""
+        """Return the frames that can be fetched, together not larger than `max_bytes`."""
         frames: list[FetchedDocument] = []
         missed: FetchError | None = None
         for url in urls:
             try:
-                frame = await self._answer(url)
+                frame = await self._follow_redirects(url)
             except FetchError as error:
                 missed = error
             except httpx.HTTPError as error:
                 missed = translate_fetch_error(url, error)
             else:
                 frames.append(frame)
-            if sum(len(one.body) for one in frames) > self._ways.max_bytes:
+            if sum(len(one.body) for one in frames) > self._context.max_bytes:
                 frames.pop()
                 break
         if not frames and missed:
             raise missed
         return frames
 
-    async def _answer(self, url: str) -> FetchedDocument:
+    async def _follow_redirects(self, url: str) -> FetchedDocument:
         require_web_address(url)
-        answer = await self._ask(self._client.build_request("GET", url))
+        answer = await self._send_request(self._client.build_request("GET", url))
         while isinstance(answer, httpx.Request):
             self._count_redirect(url)
             require_web_address(str(answer.url))
-            answer = await self._ask(answer)
+            answer = await self._send_request(answer)
         return answer
 
-    async def _ask(self, request: httpx.Request) -> FetchedDocument | httpx.Request:
-        """What is answered: a page, or the request that a redirect wants to be made instead."""
+    async def _send_request(self, request: httpx.Request) -> FetchedDocument | httpx.Request:
+        """Return the page, or the request that a redirect leads to."""
         url = str(request.url)
-        if self._ways.robots is not None:
-            await self._ways.robots.require_allowed(request.url)
+        if self._context.robots is not None:
+            await self._context.robots.require_allowed(request.url)
         while True:
-            kept = self._ways.pages.question(request)
-            response = await self._sent(request)
+            cached = self._context.pages.make_conditional(request)
+            response = await self._send(request)
             try:
                 if response.next_request is not None:
-                    return _redirected(response, response.next_request)
-                if response.status_code == 304 and kept is not None:
-                    return kept.document
+                    return _check_redirect(response, response.next_request)
+                if response.status_code == 304 and cached is not None:
+                    return cached.document
                 if response.status_code == 200:
                     document = await self._read(response, url)
-                    self._ways.pages.keep(request, response, document)
+                    self._context.pages.store(request, response, document)
                     return document
             finally:
                 await response.aclose()
             await self._wait_or_refuse(response, url)
 
-    async def _sent(self, request: httpx.Request) -> httpx.Response:
+    async def _send(self, request: httpx.Request) -> httpx.Response:
         try:
             return await self._client.send(request, stream=True)
         except httpx.RemoteProtocolError as error:
@@ -257,17 +256,17 @@ class PageVisit:
     async def _read(self, response: httpx.Response, url: str) -> FetchedDocument:
         declared = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         require_readable(url, declared)
-        body = await read_body(response, url, self._ways.max_bytes)
+        body = await read_body(response, url, self._context.max_bytes)
         return FetchedDocument(url, sniff_media_type(url, declared, body), response.charset_encoding, body)
 
     async def _wait_or_refuse(self, response: httpx.Response, url: str) -> None:
-        """Wait once for a site that names a short time; else say what it answered."""
+        """Wait once if the site requests a short wait; else raise the error of the response."""
         status = response.status_code
-        seconds = retry_after_seconds(response.headers) if status in _NOT_NOW else None
-        if seconds is None or seconds > _WAITED_SECONDS or not self._may_wait:
+        seconds = retry_after_seconds(response.headers) if status in _RETRYABLE_STATUSES else None
+        if seconds is None or seconds > _LONGEST_WAIT_SECONDS or not self._may_wait:
             raise status_error(url, status, seconds)
         self._may_wait = False
-        await self._ways.sleep(seconds)
+        await self._context.sleep(seconds)
 
     def _count_redirect(self, url: str) -> None:
         if self._redirects_left == 0:
@@ -275,23 +274,23 @@ class PageVisit:
         self._redirects_left -= 1
 
 
-_WAITED_SECONDS = 10.0
-_NOT_NOW = (429, 503)
-# How httpx begins its words about a redirect.
+_LONGEST_WAIT_SECONDS = 10.0
+_RETRYABLE_STATUSES = (429, 503)
+# The beginning of httpx's message about an invalid redirect.
 _BROKEN_LOCATION = "Invalid URL in location header: "
 
 
-def _redirected(response: httpx.Response, wanted: httpx.Request) -> httpx.Request:
-    if "%" in wanted.url.host:  # so httpx writes what no host name contains
+def _check_redirect(response: httpx.Response, wanted: httpx.Request) -> httpx.Request:
+    if "%" in wanted.url.host:  # httpx escapes characters that a host name cannot contain
         raise broken_redirect_error(str(response.url), response.headers["location"])
     return wanted
 
 
 def require_web_address(url: str) -> httpx.URL:
-    """`url` taken apart.
+    """Return the parsed `url`.
 
     Raises:
-        PermanentFetchError: it is not an http or https address of a host, or it carries a user name.
+        PermanentFetchError: it is not an http or https address of a host, or it contains a user name.
     """
     try:
         parts = httpx.URL(url)
@@ -300,27 +299,25 @@ def require_web_address(url: str) -> httpx.URL:
     if parts.scheme not in ("http", "https"):
         raise PermanentFetchError(f"{url} is not a web address; it must start with http:// or https://.")
     if not parts.host:
-        raise PermanentFetchError(f"{url} names no host; write the whole address.")
+        raise PermanentFetchError(f"{url} has no host; use the full address.")
     if parts.userinfo:
-        raise PermanentFetchError(
-            f"{parts.host}: an address with a user name in it is not fetched; leave it out."
-        )
+        raise PermanentFetchError(f"{parts.host}: addresses with a user name are not fetched; remove it.")
     return parts
 
 
 _MAX_FRAMES = 6
 _LOOKED_AT_BYTES = 64_000
-_LEADS = re.compile(rb"http-equiv|<frameset", re.IGNORECASE)
+_REDIRECT_MARKUP = re.compile(rb"http-equiv|<frameset", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*(\d{0,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.IGNORECASE)
 _LONGEST_REFRESH = 4_000
-# A page that renews itself later is read as it is.
+# A page that refreshes itself later is read without following the refresh.
 _MAX_DELAY_SECONDS = 5
 
 
 def find_markup_redirects(document: FetchedDocument) -> MarkupRedirects:
-    """The leads at the beginning of `document`, where HTML wants them; blocks for milliseconds."""
+    """Return the redirects in the head of an HTML document; blocks for milliseconds."""
     head = document.body[:_LOOKED_AT_BYTES]
-    if document.media_type not in HTML or not _LEADS.search(head):
+    if document.media_type not in HTML or not _REDIRECT_MARKUP.search(head):
         return MarkupRedirects()
     page = parse_html(decode_text(head, document.charset))
     base = find_base_url(page, document.url)

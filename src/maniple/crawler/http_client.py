@@ -1,4 +1,4 @@
-"""The name under which pages are asked for."""
+"""The HTTP client of the crawler: user agent, checked connections, errors and decompression."""
 
 import ssl
 import sys
@@ -15,13 +15,13 @@ from maniple.egress import AddressGuard, PermanentFetchError
 from maniple.errors import FetchError
 
 ROBOTS_TOKEN = "maniple"
-"""What a robots.txt calls this agent."""
+"""The name of this agent in robots.txt."""
 
 
 def user_agent(contact: str | None) -> str:
-    """The `User-Agent` header; `contact` is where the owner of a site finds whoever runs this. Blocks.
+    """Return the `User-Agent` header; `contact` is the operator's address for owners of sites. Blocks.
 
-    The words in front are those of every well-known robot: firewalls refuse names that begin otherwise.
+    It begins like that of every well-known robot, because firewalls block other names.
     """
     where = f"; +{contact}" if contact else ""
     return f"Mozilla/5.0 (compatible; {ROBOTS_TOKEN}/{version('maniple')}{where})"
@@ -31,20 +31,20 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Checks the address of every request, so of every redirect too, and connects to what was checked."""
+    """Checks the address of every request, including redirects, and connects to the checked address."""
 
     def __init__(self, guard: AddressGuard, tls: ssl.SSLContext) -> None:
         self._guard = guard
-        # No connection is used twice: they are kept by address, which names of others may share.
+        # No keep-alive: connections are pooled by address, which several names may share.
         self._inner = httpx.AsyncHTTPTransport(verify=tls, limits=httpx.Limits(max_keepalive_connections=0))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send `request`; raises `FetchError` when its address may not be connected to."""
+        """Send `request`; raises `FetchError` if its address is not allowed."""
         url = request.url
         if url.scheme not in _DEFAULT_PORTS:
             raise FetchError(f"{url} is not a web address; it must start with http:// or https://.")
         address = await self._guard.resolve(url.host, url.port or _DEFAULT_PORTS[url.scheme])
-        # The Host header is already set, and the certificate must be the name's, not the address's.
+        # The Host header is already set. The certificate must match the name, not the address.
         pinned = httpx.Request(
             method=request.method,
             url=url.copy_with(host=address),
@@ -55,7 +55,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return await self._inner.handle_async_request(pinned)
 
     async def aclose(self) -> None:
-        """Close what is still connected."""
+        """Close all connections."""
         await self._inner.aclose()
 
 
@@ -66,13 +66,13 @@ _FINAL_STATUSES = {401, 404, 410, 451}
 
 
 def status_error(url: str, status: int, retry_after_seconds: float | None = None) -> FetchError:
-    """The error for an answer that is no page: HTTP status 300 and above, or one without content."""
+    """Return the error for a response without a page: HTTP status 300 and above, or without content."""
     phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "an unknown status"
     advice = {
         401: "It needs a login; use another source.",
         403: "It keeps programs out or needs a login; use another source.",
         404: "Check the address or search for the page.",
-        429: "It wants fewer requests; use another source for now.",
+        429: "It limits requests; use another source for now.",
     }.get(status, "Use another source.")
     if retry_after_seconds is not None and retry_after_seconds > _DAY_SECONDS:
         advice = "It is not to be asked again today; use another source."
@@ -83,48 +83,50 @@ def status_error(url: str, status: int, retry_after_seconds: float | None = None
 
 
 def broken_redirect_error(url: str, cause: str) -> FetchError:
-    """The error for the page `url` that leads to no address; `cause` is that, or what is wrong with it."""
-    return FetchError(f"{url} redirects to what is not a valid address ({cause[:200]}); use another source.")
+    """Return the error for a redirect of `url` to an invalid address.
+
+    `cause` is the address or the reason.
+    """
+    return FetchError(f"{url} redirects to an invalid address ({cause[:200]}); use another source.")
 
 
 def too_many_redirects_error(url: str) -> FetchError:
-    """The error for a page that leads on and on; `url` is the address that was asked for."""
-    return FetchError(f"{url} redirects too often; use the address it should end at.")
+    """Return the error for too many redirects; `url` is the requested address."""
+    return FetchError(f"{url} redirects too often; use its final address.")
 
 
 class BodyDecoder(Protocol):
-    """Decompresses a body as it comes."""
+    """Decompresses a body incrementally."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether what came ends where the compressed data end."""
+        """Whether the received data end at the end of the compressed data."""
         ...
 
     def decode(self, data: bytes, at_most: int) -> bytes:
-        """Decompress the next bytes, to about so many bytes at most: a bomb costs no memory."""
+        """Decompress the next bytes to about `at_most` bytes, which limits the memory of a zip bomb."""
         ...
 
 
 ACCEPTED_ENCODINGS = "gzip, deflate, br, zstd"
-"""What may be asked for."""
+"""The value of the `Accept-Encoding` header."""
 
 
 _MOST_ENCODINGS = 3
 
 
 async def read_body(response: httpx.Response, url: str, max_bytes: int, *, cut: bool = False) -> bytes:
-    """The decompressed body; with `cut` its first `max_bytes` instead of an error when it is longer.
+    """Return the decompressed body; with `cut`, the first `max_bytes` of a longer one instead of an error.
 
     Raises:
-        FetchError: it is longer than `max_bytes`, damaged, breaks off in the middle, or is compressed in a
-            way that is not known here.
+        FetchError: it is longer than `max_bytes`, damaged, incomplete, or has an unsupported encoding.
     """
     first, *others = _decoders(response.headers.get("content-encoding", ""), url)
     length = response.headers.get("content-length", "")
     if not cut and length.isascii() and length.isdecimal() and int(length[:20]) > max_bytes:
         raise _too_large(url, max_bytes)
     try:
-        body = await _received(response, first, max_bytes)
+        body = await _read_first_encoding(response, first, max_bytes)
         longest = len(body)
         for other in others:
             body = other.decode(body[:max_bytes], max_bytes + 1)
@@ -138,7 +140,7 @@ async def read_body(response: httpx.Response, url: str, max_bytes: int, *, cut: 
     return body[:max_bytes]
 
 
-async def _received(response: httpx.Response, stream: BodyDecoder, max_bytes: int) -> bytes:
+async def _read_first_encoding(response: httpx.Response, stream: BodyDecoder, max_bytes: int) -> bytes:
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += stream.decode(chunk, max_bytes + 1 - len(body))
@@ -152,29 +154,30 @@ def _too_large(url: str, max_bytes: int) -> FetchError:
 
 
 def _decoders(encodings: str, url: str) -> list[BodyDecoder]:
-    """What undoes the encodings of a body, the last that was applied first."""
+    """Return the decoders of a body, in the order of decoding."""
     names = [name.strip() for name in encodings.lower().split(",", _MOST_ENCODINGS)]
     found = [one for name in reversed(names) if (one := find_decoder(name)) is not None]
     if len(found) < len(names) or len(names) > _MOST_ENCODINGS:
-        words = f"{url} is compressed with {encodings[:40]}, which cannot be read here; use another source."
-        raise FetchError(words)
+        raise FetchError(
+            f"{url} is compressed with {encodings[:40]}, which is not supported; use another source."
+        )
     return found
 
 
-# HTTP's largest window for zstd, as a power of two (RFC 9659): so much memory a decompressor may take.
+# The largest window of zstd in HTTP, as a power of two (RFC 9659), which limits the memory.
 _ZSTD_WINDOW_LOG = 23
-# Each costs a decompressor; a body of nothing but empty ones would hold up everybody else.
+# Each stream needs a decompressor; a body of empty streams would block other work.
 _MOST_STREAMS = 100
 
 
 class DamagedBodyError(Exception):
-    """What was received is not what its encoding says."""
+    """The received data do not match their encoding."""
 
 
 def find_decoder(encoding: str) -> BodyDecoder | None:
-    """What decompresses a content coding, named in lower case; None for one that cannot be read here.
+    """Return a decoder for a content coding in lower case; None for an unsupported one.
 
-    What is no coding at all is taken for the name of one by mistake: text comes as it is.
+    A name that is no content coding is probably a server's mistake, so the body is read as uncompressed text.
     """
     match encoding:
         case "" | "identity" | "none" | "utf-8":
@@ -186,7 +189,7 @@ def find_decoder(encoding: str) -> BodyDecoder | None:
         case "br":
             return _Brotli()
         case "zstd":
-            return _unzstded()
+            return _zstd_decoder()
         case "compress" | "x-compress" | "dcb" | "dcz" | "exi" | "aes128gcm" | "pack200-gzip":
             return None
         case _:
@@ -194,7 +197,7 @@ def find_decoder(encoding: str) -> BodyDecoder | None:
 
 
 class _Stream(Protocol):
-    """What `zlib` and `zstd` call a decompressor."""
+    """The interface of the decompressors of `zlib` and `zstd`."""
 
     @property
     def eof(self) -> bool: ...
@@ -204,9 +207,9 @@ class _Stream(Protocol):
 
 
 class _Streams:
-    """Decompresses streams that follow on each other: gzip calls them members, zstd frames.
+    """Decompresses concatenated streams, such as the members of gzip and the frames of zstd.
 
-    Another one begins with `follows`, None for nothing that may follow; what else stands there is padding.
+    A further stream begins with `follows`; None means that there is none. Any other data are padding.
     """
 
     def __init__(self, begin: Callable[[], _Stream], error: type[Exception], follows: bytes | None) -> None:
@@ -221,7 +224,7 @@ class _Streams:
     def decode(self, data: bytes, at_most: int) -> bytes:
         decoded = b""
         while data and len(decoded) < at_most:
-            if self._stream is None and not self._goes_on(data):
+            if self._stream is None and not self._begin_next(data):
                 break
             self._stream = self._stream or self._begin()
             try:
@@ -233,7 +236,7 @@ class _Streams:
                 self._stream = None
         return decoded
 
-    def _goes_on(self, data: bytes) -> bool:
+    def _begin_next(self, data: bytes) -> bool:
         if self._begun and (self._follows is None or not data.startswith(self._follows)):
             self._follows = None
             return False
@@ -244,7 +247,7 @@ class _Streams:
 
 
 class _Deflate:
-    """HTTP means zlib's format by this name; some servers send the raw stream in it (RFC 9110, 8.4.1.2)."""
+    """The coding `deflate`: zlib's format, or the raw stream that some servers send (RFC 9110, 8.4.1.2)."""
 
     def __init__(self) -> None:
         self._chosen: _Streams | None = None
@@ -291,7 +294,7 @@ class _Plain:
 
 
 class _Text:
-    """Text as it is, and nothing else: it is what names no compression that there is."""
+    """Passes UTF-8 text unchanged and rejects anything else, for unknown names of codings."""
 
     is_complete = True
 
@@ -306,7 +309,7 @@ class _Text:
         return data
 
 
-def _unzstded() -> _Streams:
+def _zstd_decoder() -> _Streams:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:

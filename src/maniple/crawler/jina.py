@@ -1,4 +1,4 @@
-"""Jina's reader, which fetches and renders a page and gives back its HTML (https://jina.ai/reader)."""
+"""Jina's reader, a service that fetches and renders pages and returns their HTML (https://jina.ai/reader)."""
 
 import asyncio
 import ssl
@@ -13,23 +13,23 @@ from maniple.egress import AddressGuard, translate_fetch_error
 from maniple.errors import FetchError
 
 _ADVICE = {
-    401: "the operator should look at JINA_API_KEY",
-    402: "its account is used up; the operator should look at JINA_API_KEY",
-    429: "it wants fewer requests",
+    401: "the operator should check JINA_API_KEY",
+    402: "its account is used up; the operator should check JINA_API_KEY",
+    429: "it limits requests; try again later",
 }
 
 
 class JinaReader:
-    """Hands public addresses to a service that whoever runs this chose, and nothing else."""
+    """Fetches pages through the service in `fetch.jina_base_url`, for public addresses only."""
 
     def __init__(self, settings: FetchSettings) -> None:
         self._settings = settings
-        # Without `allow_private`: what is opened to this program is still nobody else's business.
+        # Without `allow_private`: private addresses that this program may read must not be sent to a service.
         self._public = AddressGuard(FetchSettings())
         self._tls: ssl.SSLContext | None = None
 
-    async def takes(self, url: str) -> bool:
-        """Return whether `url` may be told to the service: every address of its host is public."""
+    async def is_allowed(self, url: str) -> bool:
+        """Return whether `url` may be sent to the service: every address of its host is public."""
         parts = require_web_address(url)
         try:
             await self._public.resolve(parts.host, parts.port or (443 if parts.scheme == "https" else 80))
@@ -38,25 +38,25 @@ class JinaReader:
         return True
 
     async def fetch(self, url: str) -> FetchedDocument:
-        """The page at `url` as the service's browser saw it; `takes` must have allowed it.
+        """Return the page at `url` as the service renders it; `is_allowed` must have returned True.
 
         Raises:
-            FetchError: the service did not answer with a page in time.
+            FetchError: the service did not return a page in time.
         """
-        place = self._settings.jina_base_url
+        service_url = self._settings.jina_base_url
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
-                return await self._ask(place, url)
+                return await self._ask(service_url, url)
         except (httpx.HTTPError, TimeoutError) as error:
             raise FetchError(str(translate_fetch_error(f"Jina's reader, asked for {url},", error))) from error
 
-    async def _ask(self, place: str, url: str) -> FetchedDocument:
+    async def _ask(self, service_url: str, url: str) -> FetchedDocument:
         if self._tls is None:
             self._tls = await asyncio.to_thread(httpx.create_ssl_context)
         timeout = self._settings.timeout_seconds
         async with (
             httpx.AsyncClient(verify=self._tls, timeout=timeout, trust_env=False) as client,
-            client.stream("POST", place, json={"url": url}, headers=self._headers()) as response,
+            client.stream("POST", service_url, json={"url": url}, headers=self._headers()) as response,
         ):
             if response.status_code != 200:
                 advice = _ADVICE.get(response.status_code, "try again or use another source")

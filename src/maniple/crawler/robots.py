@@ -1,4 +1,4 @@
-"""What the owners of sites let robots read (RFC 9309)."""
+"""The rules of sites for robots: robots.txt (RFC 9309)."""
 
 import asyncio
 import re
@@ -12,9 +12,9 @@ from cachetools import TTLCache
 from maniple.crawler.http_client import ROBOTS_TOKEN, read_body, status_error
 from maniple.egress import PermanentFetchError
 
-_PARSED_BYTES = 500 * 1024  # what the RFC wants to be read at least
-_KEPT_BYTES = 5_000_000
-_KEPT_SECONDS = 3_600.0
+_PARSED_BYTES = 500 * 1024  # the minimum that the RFC requires to be read
+_CACHE_BYTES = 5_000_000
+_CACHE_SECONDS = 3_600.0
 _TIMEOUT_SECONDS = 10.0
 _AGENT_LINE = re.compile(r"^\s*user[- ]?agent\b\s*:?(.*)$", re.IGNORECASE)
 
@@ -22,51 +22,53 @@ OpenClient = Callable[[], httpx.AsyncClient]
 
 
 class RobotsRules:
-    """The rules of every site that was asked, kept for an hour.
+    """The rules of the requested sites, cached for an hour.
 
-    `open_client` gives a client that connects to checked addresses only.
+    `open_client` returns a client that connects only to checked addresses.
     """
 
     def __init__(self, open_client: OpenClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._open_client = open_client
-        self._rules: TTLCache[str, str] = TTLCache(_KEPT_BYTES, _KEPT_SECONDS, clock, _size)
-        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._rules: TTLCache[str, str] = TTLCache(_CACHE_BYTES, _CACHE_SECONDS, clock, _size)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def require_allowed(self, url: httpx.URL) -> None:
         """Return if this agent may read `url`.
 
         Raises:
             PermanentFetchError: the site forbids it.
-            FetchError: the site's robots.txt cannot be had at present, which forbids everything (2.3.1.4).
-            httpx.HTTPError, TimeoutError: as for any page.
+            FetchError: the site's robots.txt is unavailable, which forbids everything (2.3.1.4).
+            httpx.HTTPError, TimeoutError: the request failed.
         """
         rules = await self._rules_of(url.copy_with(raw_path=b"/robots.txt", fragment=None))
         if rules and not await asyncio.to_thread(_allows, rules, str(url)):
             raise PermanentFetchError(
-                f"{url} is closed to programs by its site's robots.txt; use another source. "
+                f"{url} is closed to robots by its site's robots.txt; use another source. "
                 "(The operator can set fetch.robots: false.)"
             )
 
-    async def _rules_of(self, place: httpx.URL) -> str:
-        """The text at `place`, asked for once by however many want it at once."""
-        key = str(place)
-        async with self._asking.setdefault(key, asyncio.Lock()):
+    async def _rules_of(self, location: httpx.URL) -> str:
+        """Return the text at `location`; concurrent callers share one request."""
+        key = str(location)
+        async with self._locks.setdefault(key, asyncio.Lock()):
             rules = self._rules.get(key)
             if rules is None:
-                rules = self._rules[key] = _relevant(await self._fetched(key))
+                rules = self._rules[key] = _merge_other_agents(await self._fetch(key))
         return rules
 
-    async def _fetched(self, place: str) -> str:
+    async def _fetch(self, location: str) -> str:
         async with (
             asyncio.timeout(_TIMEOUT_SECONDS),
             self._open_client() as client,
         ):
             try:
-                async with client.stream("GET", place, follow_redirects=True) as response:
+                async with client.stream("GET", location, follow_redirects=True) as response:
                     status = response.status_code
                     if status == 429 or status >= 500:
-                        raise status_error(place, status)
-                    body = await read_body(response, place, _PARSED_BYTES, cut=True) if status == 200 else b""
+                        raise status_error(location, status)
+                    body = (
+                        await read_body(response, location, _PARSED_BYTES, cut=True) if status == 200 else b""
+                    )
             except httpx.TooManyRedirects:
                 return ""
         return body.decode("utf-8-sig", "replace")
@@ -82,15 +84,15 @@ def _allows(rules: str, url: str) -> bool:
     return Protego.parse(rules).can_fetch(url, ROBOTS_TOKEN)
 
 
-def _relevant(text: str) -> str:
-    """`text` with one name for all agents but this one and `*`.
+def _merge_other_agents(text: str) -> str:
+    """Return `text` with one common name for all agents except this one and `*`.
 
-    Protego stores every rule of a group for each of its agents: 500 kB of them would take it minutes and
-    gigabytes (1,000 agents with 1,000 rules, 30 kB, took 3.6 s).
+    Protego stores every rule of a group once for each of its agents: 500 kB could take minutes and gigabytes
+    (1,000 agents with 1,000 rules, 30 kB, took 3.6 s).
     """
-    return "\n".join(_AGENT_LINE.sub(_renamed, line) for line in text.splitlines())
+    return "\n".join(_AGENT_LINE.sub(_rename_agent, line) for line in text.splitlines())
 
 
-def _renamed(line: re.Match[str]) -> str:
+def _rename_agent(line: re.Match[str]) -> str:
     name = line[1].partition("#")[0].partition("/")[0].strip().lower()
     return f"User-agent: {name if name in ('*', ROBOTS_TOKEN) else 'another'}"

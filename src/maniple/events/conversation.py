@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from maniple.agents import mark_author
 from maniple.events.model import ChatMessage
-from maniple.text import whole
+from maniple.text import fix_surrogates
 from maniple.types import WORKERS
 
 
@@ -18,8 +18,8 @@ def as_chat_message(message: BaseMessage) -> ChatMessage:
     role = {"human": "user", "ai": "assistant"}.get(message.type, message.type)
     content = message.content
     if isinstance(content, str):
-        return ChatMessage(role=role, content=whole(content))
-    return ChatMessage(role=role, content=whole([_part(part) for part in content]))
+        return ChatMessage(role=role, content=fix_surrogates(content))
+    return ChatMessage(role=role, content=fix_surrogates([_part(part) for part in content]))
 
 
 def attributed(messages: Sequence[BaseMessage], members: Collection[str] = WORKERS) -> list[BaseMessage]:

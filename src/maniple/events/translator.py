@@ -28,7 +28,7 @@ from maniple.events.model import (
 )
 from maniple.events.run_view import StreamState
 from maniple.events.turns import AgentTurn, TurnMultiplexer
-from maniple.text import whole
+from maniple.text import fix_surrogates
 from maniple.types import AGENT_MARK, BROWSER_STEP, TOOL_OUTPUT, UNSPOKEN, RunStatus
 
 SILENT = frozenset({"supervisor"})
@@ -160,7 +160,7 @@ class Translator:
         self._messages += new
         turn = self._turns.turn(key)
         if turn is not None:
-            answer, message_id = (whole(new[-1].text), new[-1].id or "") if new else ("", "")
+            answer, message_id = (fix_surrogates(new[-1].text), new[-1].id or "") if new else ("", "")
             yield from self._turns.close(key, turn.end(answer, message_id))
         if plan := update.get("plan"):
             event = _plan_changed(plan)
@@ -225,7 +225,7 @@ class Translator:
             return
         match raw["name"]:
             case event if event == TOOL_OUTPUT:
-                printed = turn.tool_printed(raw["run_id"], data["stream"], whole(data["text"]))
+                printed = turn.tool_printed(raw["run_id"], data["stream"], fix_surrogates(data["text"]))
                 yield from self._turns.send_or_drop(key, printed)
             case event if event == BROWSER_STEP:
                 stepped = turn.browser_stepped([*(raw.get("parent_ids") or ()), raw["run_id"]], _plain(data))
@@ -263,8 +263,8 @@ def _text_events(turn: AgentTurn, call: str, chunk: Any) -> Iterator[Event]:
         return
     message_id = chunk.id or call
     thought = chunk.additional_kwargs.get("reasoning_content") or ""
-    yield from turn.reasoning(call, message_id, whole(thought))
-    yield from turn.text(call, message_id, whole(chunk.text))
+    yield from turn.reasoning(call, message_id, fix_surrogates(thought))
+    yield from turn.text(call, message_id, fix_surrogates(chunk.text))
 
 
 def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
@@ -275,7 +275,7 @@ def _step_view(step: Mapping[str, Any]) -> PlanStepView:
     known = {name: step[name] for name in PlanStepView.model_fields if name != "reason"}
     # A checkpoint of an older version has no reasons.
     reason = step.get("reason") if step["status"] in ("failed", "blocked", "skipped") else None
-    return PlanStepView(**known, reason=whole(reason) or None)
+    return PlanStepView(**known, reason=fix_surrogates(reason) or None)
 
 
 def _failed(error: Exception, agent: str | None) -> ErrorOccurred:
@@ -293,8 +293,10 @@ def _failure(tool: str, data: Mapping[str, Any]) -> str:
         from langgraph.prebuilt.tool_node import ToolInvocationError
 
         # The message that LangGraph gives to the model.
-        return whole(ToolInvocationError(tool, error, data.get("input") or {}, error.errors()).message)
-    return whole(describe_error(error)) if error else "The tool failed."
+        return fix_surrogates(
+            ToolInvocationError(tool, error, data.get("input") or {}, error.errors()).message
+        )
+    return fix_surrogates(describe_error(error)) if error else "The tool failed."
 
 
 def _agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -341,8 +343,8 @@ def _as_mapping(value: Any, name: str) -> Mapping[Any, Any]:
 def _result_text(output: Any) -> str:
     """Return a tool's output as text."""
     if isinstance(output, ToolMessage):
-        return whole(output.text)
-    return whole(output if isinstance(output, str) else str(output))
+        return fix_surrogates(output.text)
+    return fix_surrogates(output if isinstance(output, str) else str(output))
 
 
 def _plain(value: Mapping[Any, Any]) -> dict[str, Any]:
@@ -350,8 +352,8 @@ def _plain(value: Mapping[Any, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(dict(value), default=str, skipkeys=True)
     except (ValueError, RecursionError):  # a cycle, or too many levels
-        return {"value": whole(str(value))}
-    return whole(json.loads(text, parse_constant=str))
+        return {"value": fix_surrogates(str(value))}
+    return fix_surrogates(json.loads(text, parse_constant=str))
 
 
 _KINDS = ("plan_review", "tool_approval", "question")

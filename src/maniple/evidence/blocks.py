@@ -60,7 +60,7 @@ class Blocks:
         if not read.is_code:
             for tag in _HTML_QUOTE.finditer(line):
                 self._html_quotes = max(self._html_quotes + (-1 if tag[1] else 1), 0)
-        may_end = self._fences.may_part and not self._html_quotes
+        may_end = self._fences.can_split and not self._html_quotes
         if may_end and (blank or read.is_code or read.is_heading):
             self._ends = any(one.strip() for one in self._lines)
         return ready + (self._cut() if blank and self._ends and not self._fences.is_nested else [])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from maniple.evidence.addresses import URL_CHARACTERS, comparable_url, without_fragment
 from maniple.evidence.record import Source, SourceKind
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 MOST_SOURCES = 2_000
 """Of a run; what comes after has the number 0. So many addresses, too, may lead to them from elsewhere."""
@@ -33,12 +33,12 @@ class Reading:
     @classmethod
     def of(cls, url: str, title: str, kind: SourceKind, text: str, asked: str = "") -> "Reading":
         """Return what is kept of it; the clock says when."""
-        url, asked = whole(without_fragment(url)), whole(without_fragment(asked))
+        url, asked = fix_surrogates(without_fragment(url)), fix_surrogates(without_fragment(asked))
         addresses = {comparable_url(url): url}
         if asked and len(asked) <= URL_CHARACTERS:
             addresses.setdefault(comparable_url(asked), asked)
-        title = " ".join(whole(title[:TITLE_CHARACTERS]).split())
-        text = whole(text[:TEXT_CHARACTERS])
+        title = " ".join(fix_surrogates(title[:TITLE_CHARACTERS]).split())
+        text = fix_surrogates(text[:TEXT_CHARACTERS])
         digest = hashlib.sha256(text.encode()).hexdigest()
         return cls(url, addresses, title or url, kind, text, digest, time.time())
 

@@ -36,7 +36,7 @@ from maniple.llms.streams import (
     copy_reasoning,
     split_thoughts,
 )
-from maniple.text import whole
+from maniple.text import fix_surrogates
 from maniple.types import ProfileName
 
 # Most endpoints reject a feature with 400 or 422, OpenRouter with 404, llama.cpp without templates with 500.
@@ -210,7 +210,7 @@ class EndpointModel(BaseChatOpenAI):
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
-        payload = whole(super()._get_request_payload(input_, stop=stop, **kwargs))
+        payload = fix_surrogates(super()._get_request_payload(input_, stop=stop, **kwargs))
         for message in payload.get("messages", ()):
             message.pop("name", None)  # the names of agents; several endpoints reject the field
         if self._is_another_host() and "max_completion_tokens" in payload:
@@ -254,7 +254,7 @@ class EndpointModel(BaseChatOpenAI):
         choices = chunk.get("choices") or ()
         if converted is not None and isinstance(converted.message.content, str):
             # A lone surrogate can neither be stored in a checkpoint nor sent to a client.
-            converted.message.content = whole(converted.message.content)
+            converted.message.content = fix_surrogates(converted.message.content)
         if converted is not None and choices:
             copy_reasoning(converted.message, choices[0].get("delta") or {})
         return converted

@@ -1,6 +1,6 @@
-"""MCP servers: connected, kept connected, and their tools looked at before anybody uses them.
+"""Connections to MCP servers, and the check of their tools before use.
 
-Imported only where servers are configured: the SDK below takes its time, and is no part of the core.
+The package is imported only if servers are configured, because the MCP SDK is an optional and slow import.
 """
 
 from maniple.mcp.http_transport import InteractiveUser, LoginStore, OAuthLogin

@@ -1,4 +1,4 @@
-"""The HTTP transports, streamable and SSE: the SDK's, with bounds on what a server may send."""
+"""The SDK's HTTP transports (streamable and SSE) with limits for messages, and OAuth logins."""
 
 import asyncio
 import logging
@@ -35,24 +35,24 @@ from maniple.mcp.stdio import describe_error
 from maniple.redaction import Redactor
 
 MAX_MESSAGE_BYTES = 8_000_000
-"""Of one message. Of the older SSE transport the SDK takes 1 MiB."""
+"""The limit of one message. For the older SSE transport, the SDK's own limit is 1 MiB."""
 _CONNECT_SECONDS = 15.0
 _FAREWELL_SECONDS = 2.0
-_SILENCE_SECONDS = 3_600.0  # a stream may stay quiet; calls have timeouts of their own
+_SILENCE_SECONDS = 3_600.0  # a stream may be idle for long; calls have their own timeouts
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class InteractiveUser:
-    """Somebody who logs in now: is shown an address, and comes back at `callback`."""
+    """A user who logs in now: `show` displays the address, `come_back` returns the redirect to `callback`."""
 
     callback: str
     show: Callable[[str], Awaitable[None]]
     come_back: Callable[[], Awaitable[AuthorizationCodeResult]]
 
 
-class _Kept(BaseModel):
-    """What a login came to; it counts for the address that it was made for, and for no other."""
+class _StoredLogin(BaseModel):
+    """The stored result of a login; it is valid only for the address `url`."""
 
     url: str
     tokens: OAuthToken
@@ -63,53 +63,54 @@ class _Kept(BaseModel):
 
 
 class OAuthLogin(OAuthClientProvider):
-    """The login at one server: without a `person` the one that is kept in `file`, with one a new one.
+    """The OAuth login at one server: a new one with a `user`, else the one stored in `file`.
 
-    `is_needed` is set when the server does not take what is kept. A program that runs by itself then asks
-    nobody and nothing: where a server says that one should log in may be anywhere.
+    `is_needed` is set if the server rejects the stored login. Without a `user`, no login is then attempted:
+    the
+    login address comes from the server, so a user must see it first.
     """
 
-    def __init__(self, name: str, url: str, file: Path, person: InteractiveUser | None = None) -> None:
+    def __init__(self, name: str, url: str, file: Path, user: InteractiveUser | None = None) -> None:
         metadata = OAuthClientMetadata(
             client_name="maniple",
-            redirect_uris=[AnyUrl(person.callback if person else _NOWHERE)],
+            redirect_uris=[AnyUrl(user.callback if user else _NOWHERE)],
             token_endpoint_auth_method="none",
         )
-        shows, comes = (person.show, person.come_back) if person else (None, None)
+        shows, comes = (user.show, user.come_back) if user else (None, None)
         super().__init__(url, metadata, _Storage(self), shows, comes)
-        self._name, self._url, self._file, self._person = name, url, file, person
+        self._name, self._url, self._file, self._person = name, url, file, user
         self.is_needed = False
 
     @property
-    def words(self) -> str:
-        """What is to be done when a login is needed."""
-        return f"it wants you to log in: maniple mcp login {self._name}"
+    def login_hint(self) -> str:
+        """What the user has to do if a login is needed."""
+        return f"it requires a login. Run: maniple mcp login {self._name}"
 
     @property
     def redactor(self) -> Redactor:
-        """What masks that which was given, in what the server says."""
+        """The redactor of the login's tokens and secrets in the server's output."""
         tokens, client = self.context.current_tokens, self.context.client_info
         given = [tokens.access_token, tokens.refresh_token] if tokens else []
         given += [client.client_secret] if client else []
         return Redactor(filter(None, given))
 
     async def load(self) -> None:
-        """Take what is kept; raises `McpError` where that is nothing."""
-        kept = await asyncio.to_thread(self._read)
-        if kept is None:
+        """Load the stored login; raises `McpError` if there is none."""
+        stored = await asyncio.to_thread(self._read)
+        if stored is None:
             self.is_needed = True
-            raise McpError(self.words)
+            raise McpError(self.login_hint)
         context = self.context
-        context.current_tokens, context.client_info = kept.tokens, kept.client
-        context.token_expiry_time = kept.expires_at
-        context.oauth_metadata, context.protected_resource_metadata = kept.metadata, kept.resource
+        context.current_tokens, context.client_info = stored.tokens, stored.client
+        context.token_expiry_time = stored.expires_at
+        context.oauth_metadata, context.protected_resource_metadata = stored.metadata, stored.resource
 
     async def save(self) -> None:
-        """Keep what is known by now; raises `McpError` when that cannot be written."""
+        """Store the login, if it is complete; raises `McpError` if the file cannot be written."""
         context = self.context
         if context.current_tokens is None or context.client_info is None:
             return
-        kept = _Kept(
+        stored = _StoredLogin(
             url=self._url,
             tokens=context.current_tokens,
             expires_at=context.token_expiry_time,
@@ -117,10 +118,10 @@ class OAuthLogin(OAuthClientProvider):
             metadata=context.oauth_metadata,
             resource=context.protected_resource_metadata,
         )
-        await asyncio.to_thread(self._write, kept)
+        await asyncio.to_thread(self._write, stored)
 
     async def _initialize(self) -> None:
-        # The SDK's own forgets when the tokens end, and where they are refreshed.
+        # The SDK's own method does not restore the expiry of the tokens and where they are refreshed.
         if self._person is None:
             await self.load()
         self._initialized = True
@@ -133,28 +134,28 @@ class OAuthLogin(OAuthClientProvider):
                 response = yield outgoing
                 if self._person is None and outgoing is request and _is_refused(response):
                     self.is_needed = True
-                    raise McpError(self.words)
+                    raise McpError(self.login_hint)
                 outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
         finally:
             await flow.aclose()
 
-    def _read(self) -> _Kept | None:
+    def _read(self) -> _StoredLogin | None:
         try:
             with self._file.open("rb") as file:
-                kept = _Kept.model_validate_json(file.read(_MOST_BYTES))
+                stored = _StoredLogin.model_validate_json(file.read(_MOST_BYTES))
         except (OSError, ValidationError):
             return None
-        return kept if kept.url == self._url else None
+        return stored if stored.url == self._url else None
 
-    def _write(self, kept: _Kept) -> None:
+    def _write(self, stored: _StoredLogin) -> None:
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # For its owner alone from its first moment on.
+            # `mkstemp` creates the file with permissions for its owner alone.
             descriptor, name = tempfile.mkstemp(prefix=".login-", dir=self._file.parent)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(kept.model_dump_json())
+                file.write(stored.model_dump_json())
             Path(name).replace(self._file)
         except OSError as error:
             raise McpError(f"{self._file} cannot be written: {error.strerror}") from error
@@ -162,20 +163,20 @@ class OAuthLogin(OAuthClientProvider):
 
 @dataclass(frozen=True, slots=True)
 class LoginStore:
-    """The folder with a file for each server that a person logged in to."""
+    """The folder with one file for each server that a user has logged in to."""
 
     folder: Path
 
-    def of(self, name: str, url: str, person: InteractiveUser | None = None) -> OAuthLogin:
+    def of(self, name: str, url: str, user: InteractiveUser | None = None) -> OAuthLogin:
         """Return the login at a server."""
-        return OAuthLogin(name, url, self.folder / f"{prefix_of(name)}.json", person)
+        return OAuthLogin(name, url, self.folder / f"{prefix_of(name)}.json", user)
 
 
 @asynccontextmanager
 async def http_transport(
     server: McpServerSettings, login: OAuthLogin | None = None
 ) -> AsyncIterator[TransportStreams]:
-    """Speak with a server at its address, with its headers or by OAuth, also as a person who has a `login`.
+    """Connect to a server by HTTP, with the configured headers, OAuth client, or the `login` of a user.
 
     Raises `httpx2.HTTPError`.
     """
@@ -196,7 +197,8 @@ async def http_transport(
     async with _client(server, own) as client:
         session = _Session(client, url)
         try:
-            # Without its own farewell, which waits for as long as a stream may be quiet.
+            # `terminate_on_close` would wait as long as a stream may be idle; `_Session.end` has a short
+            # limit.
             async with streamable_http_client(
                 url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES, terminate_on_close=False
             ) as streams:
@@ -206,30 +208,30 @@ async def http_transport(
 
 
 class _Session:
-    """What the server knows a connection by, as the SDK sends it with each request."""
+    """The session headers of a connection, as the SDK sends them with each request."""
 
     def __init__(self, client: httpx2.AsyncClient, url: str) -> None:
         self._client, self._url = client, url
         self._headers: dict[str, str] = {}
-        client.event_hooks["request"] = [self._note]
+        client.event_hooks["request"] = [self._store_session_headers]
 
-    async def _note(self, request: httpx2.Request) -> None:
+    async def _store_session_headers(self, request: httpx2.Request) -> None:
         known = ("mcp-session-id", "mcp-protocol-version")
         self._headers |= {name: request.headers[name] for name in known if name in request.headers}
 
     async def end(self) -> None:
-        """Tell the server that nobody comes back, and wait a moment at most for its answer."""
+        """Delete the session at the server; waits at most two seconds for its answer."""
         if "mcp-session-id" not in self._headers:
             return
         with anyio.move_on_after(_FAREWELL_SECONDS, shield=True):
             try:
                 await self._client.delete(self._url, headers=self._headers)
-            except Exception as error:  # noqa: BLE001 - it is over, whatever the server or a login say to it
+            except Exception as error:  # noqa: BLE001 - the session ends in any case
                 _LOG.debug("An MCP server did not take the end of its session: %s", error)
 
 
 def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
-    # Nothing compressed: a few bytes could stand for any number, and no bound would hold.
+    # No compression, because a few compressed bytes may expand beyond any limit.
     headers = {
         "accept-encoding": "identity",
         **{name: reveal_text(one) for name, one in server.headers.items()},
@@ -238,15 +240,15 @@ def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.Async
         headers=headers,
         auth=auth,
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
-        event_hooks={"response": [_bound]},
+        event_hooks={"response": [_limit_body]},
     )
 
 
-async def _bound(response: httpx2.Response) -> None:
+async def _limit_body(response: httpx2.Response) -> None:
     if response.headers.get("content-encoding", "identity").casefold() != "identity":
-        raise httpx2.DecodingError("The server sent what is compressed, which was not asked for.")
+        raise httpx2.DecodingError("The server sent a compressed response, although none was requested.")
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        response.stream = _Bounded(response.stream)
+        response.stream = _LimitedBody(response.stream)
 
 
 def _own_login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
@@ -264,7 +266,7 @@ def _own_login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
 
 
 class _Tokens:
-    """The tokens of one connection, as the SDK wants to keep them: they are had anew with the next one."""
+    """The SDK's token storage for one connection; the next connection requests new tokens."""
 
     def __init__(self) -> None:
         self._tokens: OAuthToken | None = None
@@ -283,8 +285,8 @@ class _Tokens:
         self._client = client_info
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    """A response's body of at most `MOST_BYTES`."""
+class _LimitedBody(httpx2.AsyncByteStream):
+    """A response body of at most `MAX_MESSAGE_BYTES`."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -306,7 +308,7 @@ _NOWHERE = "http://127.0.0.1/callback"
 
 
 class _Storage:
-    """Where the SDK puts what it was given; it is all kept together, when there are tokens."""
+    """The SDK's token storage, which stores the whole login as soon as it has tokens."""
 
     def __init__(self, login: OAuthLogin) -> None:
         self._login = login
@@ -330,7 +332,7 @@ def _is_refused(response: Any) -> bool:
 
 
 LOGIN_TIMEOUT_SECONDS = 300.0
-"""For a person to log in."""
+"""The time limit for a user's login."""
 _PATH = "/callback"
 _LINE_SECONDS = 10.0
 _LONGEST_LINE = 8_192
@@ -339,19 +341,19 @@ _DONE = "This is done here. You can close the page and go back to the terminal."
 
 @dataclass(frozen=True, slots=True)
 class OAuthCallback:
-    """`url` is where the browser is sent back to."""
+    """The redirect of an OAuth login; the browser returns to `url`."""
 
     url: str
     _answer: asyncio.Future[AuthorizationCodeResult]
 
     @property
     def refusal(self) -> str:
-        """Why there was no login, in words; "" when that is not known here."""
+        """Why the login failed; "" if it is not known here."""
         failed = self._answer.done() and not self._answer.cancelled() and self._answer.exception()
         return str(failed) if failed else ""
 
     async def result(self) -> AuthorizationCodeResult:
-        """Wait for the browser; raises `McpError` when the login was refused, or nobody came."""
+        """Wait for the browser; raises `McpError` if the login was refused or timed out."""
         try:
             return await asyncio.wait_for(self._answer, LOGIN_TIMEOUT_SECONDS)
         except TimeoutError:
@@ -366,11 +368,11 @@ async def open_callback() -> AsyncIterator[OAuthCallback]:
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_LINE_SECONDS):
-                status = _taken(await reader.readline(), answer)
+                status = _parse_callback(await reader.readline(), answer)
                 writer.write(_page(status))
                 await writer.drain()
         except (TimeoutError, ValueError, OSError):
-            pass  # no browser, or one that has gone
+            pass  # not a browser, or it has closed the connection
         finally:
             writer.close()
 
@@ -379,11 +381,11 @@ async def open_callback() -> AsyncIterator[OAuthCallback]:
         port = server.sockets[0].getsockname()[1]
         yield OAuthCallback(f"http://127.0.0.1:{port}{_PATH}", answer)
     if answer.done() and not answer.cancelled():
-        answer.exception()  # else asyncio complains that nobody looked
+        answer.exception()  # otherwise asyncio logs that the exception was never retrieved
 
 
-def _taken(line: bytes, answer: asyncio.Future[AuthorizationCodeResult]) -> str:
-    """Read the first line of a request; return the status of its answer."""
+def _parse_callback(line: bytes, answer: asyncio.Future[AuthorizationCodeResult]) -> str:
+    """Parse the first line of a request; return the status of its response."""
     parts = line.decode("ascii", "replace").split()
     target = urlsplit(parts[1]) if len(parts) == 3 and parts[0] == "GET" else None
     if target is None or target.path != _PATH:
@@ -409,18 +411,18 @@ def _page(status: str) -> bytes:
 async def log_in(
     name: str, server: McpServerSettings, logins: LoginStore, show: Callable[[str], Awaitable[None]]
 ) -> None:
-    """Have a person log in at the address that is shown, and keep what comes of it in an older login's place.
+    """Let a user log in at the shown address, and store the login in place of an older one.
 
-    Raises `McpError` when that was refused, nobody came, or the server wants no login at all.
+    Raises `McpError` if the login was refused or timed out, or if the server needs no login.
     """
     async with open_callback() as callback:
-        person = InteractiveUser(callback.url, show, callback.result)
-        login = logins.of(name, reveal_text(server.url), person)
+        user = InteractiveUser(callback.url, show, callback.result)
+        login = logins.of(name, reveal_text(server.url), user)
         try:
             async with Client(http_transport(server, login)) as client:
                 await client.list_tools()
-        except Exception as error:  # whatever it is, it is told in one line
+        except Exception as error:  # any failure is reported in one line
             why = callback.refusal or login.redactor.text(describe_error(error))
-            raise McpError(f"There was no login at {name}: {why}") from error
+            raise McpError(f"The login at {name} failed: {why}") from error
     if login.context.current_tokens is None:
-        raise McpError(f"{name} lets everybody in without a login: take auth: oauth out.")
+        raise McpError(f"{name} accepts requests without a login. Remove auth: oauth from its settings.")

@@ -1,8 +1,8 @@
-"""Which tools were accepted, by the hash of what their servers said of them: a file of JSON for each server.
+"""The accepted tools of MCP servers, by the hash of their definitions: one JSON file for each server.
 
-A server that is trusted today may say something else of the same tool tomorrow ("rug pull"), and what it says
-is read by models. Such a tool is not used until a person has accepted it. What one server says, and how much,
-changes nothing for the others.
+Models read the descriptions of tools. A trusted server may change the description of a tool later ("rug
+pull").
+A changed tool is not used until the user has accepted it. The limits of one server do not affect others.
 """
 
 import json
@@ -20,9 +20,9 @@ from maniple.locks import file_lock_within
 from maniple.mcp.tool_definitions import ToolDefinition
 
 MAX_PINNED_TOOLS = 400
-"""Of one server, those that it has no more among them: a server that renames its tools has only so many."""
+"""The limit of one server, including removed tools, so that renaming tools does not grow the file."""
 MAX_PIN_BYTES = 8_000_000
-"""Of one server's file."""
+"""The limit of one server's file."""
 _LOCK_SECONDS = 10.0
 
 Trust = Literal["first_use", "accepted"]
@@ -31,7 +31,7 @@ PinStamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ToolPin:
-    """What was accepted of a tool."""
+    """An accepted tool definition."""
 
     digest: str
     description: str
@@ -39,13 +39,16 @@ class ToolPin:
 
 
 class PinStore:
-    """The files in `folder`. Each method blocks; raises `McpError` where one cannot be read or written."""
+    """The accepted tools, stored in `folder`.
+
+    Each method blocks, and raises `McpError` if a file cannot be used.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def stamp(self, server: str) -> PinStamp:
-        """Return what changes with what is kept of a server."""
+        """Return a stamp that changes when the stored tools of a server change."""
         try:
             found = self._file(server).stat()
         except OSError:
@@ -53,12 +56,12 @@ class PinStore:
         return found.st_mtime_ns, found.st_ino
 
     def judge(self, server: str, tools: Iterable[ToolDefinition], trust: Trust) -> dict[str, str]:
-        """Return why tools may not be used, by name; with `first_use`, accept those that were never seen.
+        """Return why tools may not be used, by name.
 
-        Of these as many as there is room for.
+        With `first_use`, unknown tools are accepted, within the limits of the file.
         """
-        # Who only looks writes nothing, not even a lock.
-        with self._alone(server) if trust == "first_use" else nullcontext():
+        # Without `first_use` nothing is written, so no lock is needed.
+        with self._lock(server) if trust == "first_use" else nullcontext():
             known = self._read(server)
             room = _Room(known)
             reasons: dict[str, str] = {}
@@ -68,25 +71,25 @@ class PinStore:
                     reasons[tool.name] = f"it changed since it was accepted: maniple mcp accept {server}"
                 elif pin is None and trust == "accepted":
                     reasons[tool.name] = f"it was not accepted yet: maniple mcp accept {server}"
-                elif pin is None and (reason := room.take(tool)):
+                elif pin is None and (reason := room.add(tool)):
                     reasons[tool.name] = f"{reason}; look at them: maniple mcp accept {server}"
-            if room.taken:
-                self._write(server, {**known, **room.taken})
+            if room.added:
+                self._write(server, {**known, **room.added})
             return reasons
 
     def accept(self, server: str, tools: Iterable[ToolDefinition]) -> None:
         """Accept exactly these tools of a server, as they are."""
         room = _Room({})
         for tool in tools:
-            if reason := room.take(tool):
+            if reason := room.add(tool):
                 raise McpError(
                     f"The tools of {server} cannot be accepted: {reason}. Name the wanted in tools."
                 )
-        with self._alone(server):
-            self._write(server, room.taken)
+        with self._lock(server):
+            self._write(server, room.added)
 
     def of(self, server: str) -> dict[str, ToolPin]:
-        """Return what was accepted of a server, by the names of its tools."""
+        """Return the accepted tools of a server, by name."""
         found = self._read(server)
         return {
             name: ToolPin(one["digest"], one["description"], one["schema"]) for name, one in found.items()
@@ -96,15 +99,15 @@ class PinStore:
         return self._folder / f"{prefix_of(server)}.json"
 
     @contextmanager
-    def _alone(self, server: str) -> Iterator[None]:
-        """Keep others from what is read and then written here, be it in this program or in another one."""
+    def _lock(self, server: str) -> Iterator[None]:
+        """Lock the file of a server against other threads and processes within the body."""
         lock = self._file(server).with_suffix(".lock")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with file_lock_within(lock, _LOCK_SECONDS):
                 yield
         except TimeoutError as error:
-            raise McpError(f"Another program holds {lock}, and with it what was accepted.") from error
+            raise McpError(f"Another process holds the lock {lock}. Try again when it has ended.") from error
         except OSError as error:
             raise McpError(f"{lock} cannot be written: {error.strerror}") from error
 
@@ -119,7 +122,7 @@ class PinStore:
         except (OSError, ValueError, RecursionError, AttributeError) as error:
             raise _damaged(path, error) from error
         if not sound:
-            raise _damaged(path, "it has entries that are none of ours")
+            raise _damaged(path, "it has invalid entries")
         return known
 
     def _write(self, server: str, known: Mapping[str, Any]) -> None:
@@ -134,31 +137,31 @@ class PinStore:
 
 
 class _Room:
-    """What there is place for beside the tools that are known, with those that took theirs."""
+    """The remaining space in a server's file, and the tools that were added."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
         self._names = MAX_PINNED_TOOLS - len(known)
         self._bytes = MAX_PIN_BYTES - sum(_size(one) for one in known.values())
-        self.taken: dict[str, Any] = {}
+        self.added: dict[str, Any] = {}
 
-    def take(self, tool: ToolDefinition) -> str:
-        """Give `tool` its place; return why it gets none."""
-        written = _written(tool)
-        size = _size(written)
+    def add(self, tool: ToolDefinition) -> str:
+        """Add `tool`; return the reason if it does not fit, else ""."""
+        entry = _to_entry(tool)
+        size = _size(entry)
         if self._names < 1:
             return f"its server has had more than {MAX_PINNED_TOOLS} tools"
         if self._bytes < size:
             return f"the tools of its server take more than {MAX_PIN_BYTES} bytes to describe"
         self._names, self._bytes = self._names - 1, self._bytes - size
-        self.taken[tool.name] = written
+        self.added[tool.name] = entry
         return ""
 
 
 def _damaged(path: Path, why: object) -> McpError:
-    # Not begun anew: a changed tool would pass as one that was never seen.
+    # An empty start would accept changed tools as unknown ones.
     return McpError(
-        f"{path}, which says what was accepted of MCP tools, cannot be read ({why}). "
-        "Restore it, or remove it and look at every tool anew: maniple mcp list."
+        f"{path}, which stores the accepted MCP tools, cannot be read ({why}). "
+        "Restore it, or remove it and check every tool again: maniple mcp list."
     )
 
 
@@ -166,7 +169,7 @@ def _size(pin: Mapping[str, Any]) -> int:
     return len(json.dumps(pin, ensure_ascii=True, indent=1))
 
 
-def _written(tool: ToolDefinition) -> dict[str, Any]:
+def _to_entry(tool: ToolDefinition) -> dict[str, Any]:
     return {"digest": tool.digest, "description": tool.description, "schema": tool.schema}
 
 

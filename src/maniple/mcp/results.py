@@ -1,4 +1,4 @@
-"""What a server answered to a call, as text and pictures."""
+"""The results of tool calls as text and pictures."""
 
 import base64
 import binascii
@@ -10,14 +10,14 @@ from typing import Any
 from mcp_types import CallToolResult
 
 MAX_RESULT_CHARACTERS = 60_000
-"""Of a text that is told: head and tail of a longer one, as of what sandboxed code prints."""
+"""The limit of a result's text. Of a longer one, head and tail are shown, like output of sandboxed code."""
 MAX_PICTURES = 4
 MAX_PICTURE_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPicture:
-    """An image as the server sent it; its `media_type` is what the server says."""
+    """An image from a server, with the media type that the server declares."""
 
     content: bytes
     media_type: str
@@ -25,7 +25,10 @@ class ToolPicture:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """`text` is the whole; `is_error` says that the tool failed, in these words."""
+    """The result of a call: the full text and pictures.
+
+    If `is_error`, the tool failed and `text` is its error.
+    """
 
     text: str
     pictures: tuple[ToolPicture, ...] = ()
@@ -33,7 +36,7 @@ class ToolOutcome:
 
 
 def parse_result(result: CallToolResult) -> ToolOutcome:
-    """Return a result as text and at most `MOST_PICTURES` pictures; what is left out is named."""
+    """Return a result as text and at most `MAX_PICTURES` pictures; omitted parts are named in the text."""
     texts: list[str] = []
     pictures: list[ToolPicture] = []
     for block in result.content:
@@ -45,13 +48,16 @@ def parse_result(result: CallToolResult) -> ToolOutcome:
         if text:
             texts.append(text)
     structured = result.structured_content
-    if structured is not None and not _is_said(structured, texts):
+    if structured is not None and not _is_in_texts(structured, texts):
         texts.append(json.dumps(structured, ensure_ascii=False))
     return ToolOutcome("\n".join(texts), tuple(pictures), bool(result.is_error))
 
 
 def truncate_text(text: str, where: str = "") -> str:
-    """Return head and tail of a longer text, with what is missing named, and `where` it is."""
+    """Return head and tail of a long text.
+
+    The note in between names the omitted length, and `where` it is.
+    """
     if len(text) <= MAX_RESULT_CHARACTERS:
         return text
     half = MAX_RESULT_CHARACTERS // 2
@@ -64,7 +70,7 @@ def _read(block: Any) -> tuple[str, ToolPicture | None]:
         case "text":
             return block.text, None
         case "image":
-            return _pictured(block.data, block.mime_type)
+            return _decode_picture(block.data, block.mime_type)
         case "resource":
             return _resource(block.resource)
         case "resource_link":
@@ -79,11 +85,11 @@ def _resource(resource: Any) -> tuple[str, ToolPicture | None]:
         return f"Resource <{resource.uri}>:\n{text}", None
     media_type = resource.mime_type or "application/octet-stream"
     if media_type.startswith("image/"):
-        return _pictured(resource.blob, media_type)
+        return _decode_picture(resource.blob, media_type)
     return f"[resource <{resource.uri}> of type {media_type}, {len(resource.blob) * 3 // 4} bytes]", None
 
 
-def _pictured(data: str, media_type: str) -> tuple[str, ToolPicture | None]:
+def _decode_picture(data: str, media_type: str) -> tuple[str, ToolPicture | None]:
     if len(data) * 3 // 4 > MAX_PICTURE_BYTES:
         return f"[an image of more than {MAX_PICTURE_BYTES} bytes was left out: {media_type}]", None
     try:
@@ -92,21 +98,21 @@ def _pictured(data: str, media_type: str) -> tuple[str, ToolPicture | None]:
         return f"[an image that cannot be read: {media_type}]", None
 
 
-def _is_said(structured: Any, texts: Sequence[str]) -> bool:
-    """Whether one of the texts is the same, as servers send it for clients that know no structure."""
+def _is_in_texts(structured: Any, texts: Sequence[str]) -> bool:
+    """Return whether a text has the same content, which servers send for older clients."""
     if isinstance(structured, dict) and structured.keys() == {"result"}:
-        # So the official SDK wraps what is no object.
+        # The official SDK wraps values that are not objects in this key.
         value = structured["result"]
         if any(text == (value if isinstance(value, str) else json.dumps(value)) for text in texts):
             return True
-    return any(_parsed(text) == structured for text in _like_json(texts))
+    return any(_parse_json(text) == structured for text in _json_candidates(texts))
 
 
-def _like_json(texts: Iterable[str]) -> Iterable[str]:
+def _json_candidates(texts: Iterable[str]) -> Iterable[str]:
     return (text for text in texts if text[:1] in "[{" and len(text) <= MAX_RESULT_CHARACTERS * 10)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""All servers together: which tools there are now, and which of them may be used."""
+"""The connections to all MCP servers, and the tools that they offer now."""
 
 import asyncio
 import logging
@@ -43,73 +43,73 @@ from maniple.mcp.stdio import (
 from maniple.mcp.tool_definitions import ToolDefinition, ToolListing, ToolNames, read_listing
 
 _LOOK_SECONDS = 2.0
-"""How soon it is noticed that a person has accepted something."""
+"""The interval of checks whether the user has accepted tools."""
 _MOST_GONE = 200
-"""Of a server, so many tools that it has no more are remembered, those that went last."""
+"""The number of removed tools of a server that stay known, the latest ones."""
 
 
 class ServerConnection:
-    """Speaks with one server as long as `run` runs; `heard` is told what it offers, at each listing."""
+    """The connection to one server while `run` runs; `on_listing` is called with each list of its tools."""
 
     def __init__(
         self,
         name: str,
         server: McpServerSettings,
         start: StartProgram,
-        heard: Callable[[str, ToolListing], Awaitable[None]],
+        on_listing: Callable[[str, ToolListing], Awaitable[None]],
         refresh_seconds: float,
         logins: LoginStore,
     ) -> None:
         self.name = name
         self._server = server
         self._start = start
-        self._heard = heard
+        self._on_listing = on_listing
         self._refresh_seconds = refresh_seconds
         self._logins = logins
         self._login: OAuthLogin | None = None
         self._client: Client | None = None
         self._changed = asyncio.Event()
         self._is_current = asyncio.Event()
-        """Set while nothing is known to have changed since the last listing."""
+        """Set while no change since the last listing is known."""
         self._is_lost = False
         self.unavailable_reason = "it is being connected"
-        """Why it cannot be called now; "" when it can."""
-        self.settled = asyncio.Event()
-        """Set when the first try to connect has ended, one way or the other."""
+        """Why the server cannot be called now; "" if it can."""
+        self.wait_for_first_attempts = asyncio.Event()
+        """Set when the first attempt to connect has ended, successfully or not."""
 
     async def run(self) -> None:
-        """Connect, stay connected, connect again; until cancelled."""
+        """Connect, and reconnect after failures, until cancelled."""
         delay = _FIRST_DELAY_SECONDS
         while True:
             began = asyncio.get_running_loop().time()
-            told = self.unavailable_reason
+            previous_reason = self.unavailable_reason
             try:
-                await self._live()
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with a server concerns it alone
+                await self._run_connection()
+            except Exception as error:  # noqa: BLE001 - an error of one server must not affect others
                 self.unavailable_reason = self._reason(error) + missing_network_hint(self._server)
-            # A task group that has errors of its own to tell loses a cancellation beside them.
+            # A task group that raises its own errors drops a simultaneous cancellation.
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise asyncio.CancelledError
-            if self.unavailable_reason != told:
-                _log.warning("The MCP server %s is not there: %s", self.name, self.unavailable_reason)
-            self.settled.set()
+            if self.unavailable_reason != previous_reason:
+                _log.warning("The MCP server %s is unavailable: %s", self.name, self.unavailable_reason)
+            self.wait_for_first_attempts.set()
             if asyncio.get_running_loop().time() - began > _SOUND_SECONDS:
                 delay = _FIRST_DELAY_SECONDS
             await asyncio.sleep(delay * random.uniform(0.75, 1.25))
             delay = min(2 * delay, _LONGEST_DELAY_SECONDS)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], timeout_seconds: float) -> ToolOutcome:
-        """Call a tool by the server's name for it; the server is told when the caller does not wait any more.
+        """Call a tool by its name at the server; if the caller is cancelled, the server is notified.
 
-        Raises `McpError` with words for the model: of a server that is not there, does not answer or refuses.
+        Raises `McpError` with a text for the model if the server is unavailable, does not answer, or refuses.
         """
         client = self._client
         if client is None:
             raise McpError(f"The MCP server {self.name} cannot be used now: {self.unavailable_reason}")
         try:
-            # The SDK's own limit begins when the server has taken the message, which it may never do.
+            # The SDK's own limit starts when the server has accepted the message, which may never happen.
             async with asyncio.timeout(timeout_seconds + 1):
-                outcome = self._masked(await _called(client, tool, dict(arguments), timeout_seconds))
+                outcome = self._mask_secrets(await _call_tool(client, tool, dict(arguments), timeout_seconds))
         except MCPError as error:
             if error.code == REQUEST_TIMEOUT:
                 raise self._too_slow(timeout_seconds) from error
@@ -126,12 +126,12 @@ class ServerConnection:
             raise self._too_slow(timeout_seconds) from error
         except ValueError as error:
             raise McpError(f"The MCP server {self.name} answered with what is no result.") from error
-        # What the call itself changed is to be there when its result is read.
+        # Wait for a new listing if the call changed the server's tools.
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_current.wait(), _CURRENT_SECONDS)
         return outcome
 
-    def _masked(self, outcome: ToolOutcome) -> ToolOutcome:
+    def _mask_secrets(self, outcome: ToolOutcome) -> ToolOutcome:
         login = self._login
         return replace(outcome, text=login.redactor.text(outcome.text)) if login is not None else outcome
 
@@ -141,14 +141,14 @@ class ServerConnection:
     def _reason(self, error: BaseException) -> str:
         if (login := self._login) is None:
             return describe_error(error)
-        return login.words if login.is_needed else login.redactor.text(describe_error(error))
+        return login.login_hint if login.is_needed else login.redactor.text(describe_error(error))
 
     def _too_slow(self, seconds: float) -> McpError:
         return McpError(
             f"The MCP server {self.name} did not answer within {seconds:g} seconds; the call was cancelled."
         )
 
-    async def _live(self) -> None:
+    async def _run_connection(self) -> None:
         self._is_lost = False
         self._changed.clear()
         with anyio.CancelScope(deadline=anyio.current_time() + CONNECT_SECONDS) as scope:
@@ -156,7 +156,7 @@ class ServerConnection:
                 self._transport(),
                 cache=None,
                 client_info=Implementation(name="maniple", version=version("maniple")),
-                message_handler=self._take,
+                message_handler=self._on_message,
                 read_timeout_seconds=_LIST_SECONDS,
             ) as client:
                 await self._list(client)
@@ -164,9 +164,9 @@ class ServerConnection:
                 self._client, self.unavailable_reason = client, ""
                 if not self._changed.is_set():
                     self._is_current.set()
-                self.settled.set()
+                self.wait_for_first_attempts.set()
                 try:
-                    await self._stay(client)
+                    await self._list_on_changes(client)
                 finally:
                     self._client = None
                     self._is_current.set()
@@ -181,21 +181,21 @@ class ServerConnection:
             if self._server.transport == "stdio":
                 transport = stdio_transport(await self._start(self.name, self._server))
             else:
-                self._login = await self._kept_login()
+                self._login = await self._load_login()
                 transport = http_transport(self._server, self._login)
             read, write = await stack.enter_async_context(transport)
             yield ThrottledStream(read, self._lose), write
 
-    async def _kept_login(self) -> OAuthLogin | None:
-        """Return what a person's login came to, where there has to be one; raises `McpError` without it."""
+    async def _load_login(self) -> OAuthLogin | None:
+        """Return the stored login, if the settings require one; raises `McpError` if there is none."""
         if self._server.auth is None:
             return None
         self._login = self._logins.of(self.name, reveal_text(self._server.url))
         await self._login.load()
         return self._login
 
-    async def _stay(self, client: Client) -> None:
-        """List the tools whenever they may have changed; raises `McpError` when the connection is lost."""
+    async def _list_on_changes(self, client: Client) -> None:
+        """List the tools whenever they may have changed; raises `McpError` if the connection is lost."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._listen, client)
             while True:
@@ -210,7 +210,10 @@ class ServerConnection:
                 await anyio.sleep(_PAUSE_SECONDS)
 
     async def _listen(self, client: Client) -> None:
-        """Ask a server of the newest protocol to say when its tools change; older ones say it anyway."""
+        """Subscribe to changes of the tools, for servers of the newest protocol.
+
+        Older ones notify without it.
+        """
         tools = client.server_capabilities.tools
         if tools is None or not tools.list_changed:
             return
@@ -219,9 +222,9 @@ class ServerConnection:
                 async for _ in events:
                     self._expire()
         except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError) as error:
-            _log.debug("The MCP server %s does not say when its tools change: %s", self.name, error)
+            _log.debug("The MCP server %s does not report changes of its tools: %s", self.name, error)
 
-    async def _take(self, message: Any) -> None:
+    async def _on_message(self, message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._expire()
 
@@ -241,7 +244,7 @@ class ServerConnection:
         listing = await asyncio.to_thread(read_listing, offered, self._server.tools)
         if self._login is not None:
             listing = listing.without_secrets(self._login.redactor)
-        await self._heard(self.name, listing)
+        await self._on_listing(self.name, listing)
 
     def _lose(self) -> None:
         self._is_lost = True
@@ -250,7 +253,7 @@ class ServerConnection:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool of a server; `name` is what models call it by, `definition.name` what the server does."""
+    """A tool of a server. `name` is its name for models, `definition.name` its name at the server."""
 
     name: str
     server: str
@@ -258,14 +261,14 @@ class RemoteTool:
     timeout_seconds: float
     approval: bool = False
     parallel: bool = False
-    """Whether its calls run beside others of the same answer."""
+    """Whether its calls run concurrently with other calls of the same answer."""
     unavailable_reason: str = ""
-    """Why it may not be used, for the model or a person; "" when it may."""
+    """Why it may not be used, for the model or the user; "" if it may."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What is known of a server; `unavailable_reason` says why it is not connected."""
+    """The state of a server; `unavailable_reason` is why it is not connected."""
 
     name: str
     transport: Transport
@@ -280,13 +283,13 @@ class _Server:
     connection: ServerConnection
     listing: ToolListing = field(default_factory=ToolListing)
     tools: dict[str, RemoteTool] = field(default_factory=dict)
-    """By the server's names, those that it has had and has no more among them, which come first."""
+    """By the names at the server; removed tools come first."""
     stamp: PinStamp = (0, 0)
-    hearing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    listing_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class McpServers:
-    """The servers of the settings while they are open; `open_servers` makes it."""
+    """The configured servers while they are open. Use `open_servers`."""
 
     def __init__(
         self, settings: McpSettings, pins: PinStore, start: StartProgram, logins: LoginStore
@@ -297,13 +300,13 @@ class McpServers:
         self._by_name: dict[str, RemoteTool] = {}
         self._servers = {
             name: _Server(
-                one, ServerConnection(name, one, start, self._hear, settings.refresh_seconds, logins)
+                one, ServerConnection(name, one, start, self._store_listing, settings.refresh_seconds, logins)
             )
             for name, one in settings.servers.items()
             if not one.disabled
         }
 
-    def offered(self, servers: Sequence[str]) -> list[RemoteTool]:
+    def list_tools(self, servers: Sequence[str]) -> list[RemoteTool]:
         """Return the tools of these servers that can be called now."""
         return [
             tool
@@ -314,24 +317,24 @@ class McpServers:
         ]
 
     def find(self, name: str, servers: Sequence[str]) -> RemoteTool | None:
-        """Return a tool of these servers by the name that models know, also one that cannot be called now."""
+        """Return a tool of these servers by its name for models, also if it cannot be called now."""
         tool = self._by_name.get(name)
         return tool if tool is not None and tool.server in servers else None
 
     async def call(self, tool: RemoteTool, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """Call a tool; raises `McpError` with words for the model."""
+        """Call a tool; raises `McpError` with a text for the model."""
         now = self._by_name.get(tool.name, tool)
         if now.unavailable_reason:
             raise McpError(f"{tool.name} cannot be used: {now.unavailable_reason}")
         return await self.try_out(tool, arguments)
 
     async def try_out(self, tool: RemoteTool, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """Call a tool also when it was not accepted, for a person who looks at it."""
+        """Call a tool even if it was not accepted, for a user who examines it."""
         connection = self._servers[tool.server].connection
         return await connection.call(tool.definition.name, arguments, tool.timeout_seconds)
 
     def states(self) -> list[ServerState]:
-        """Return what is known of every server that is not disabled."""
+        """Return the state of every server that is not disabled."""
         return [
             ServerState(
                 name,
@@ -343,9 +346,12 @@ class McpServers:
             for name, one in self._servers.items()
         ]
 
-    async def settled(self, seconds: float) -> None:
-        """Wait until every server was tried once, that long at most."""
-        waits = [asyncio.ensure_future(one.connection.settled.wait()) for one in self._servers.values()]
+    async def wait_for_first_attempts(self, seconds: float) -> None:
+        """Wait until each server has been tried once, for at most `seconds`."""
+        waits = [
+            asyncio.ensure_future(one.connection.wait_for_first_attempts.wait())
+            for one in self._servers.values()
+        ]
         try:
             if waits:
                 await asyncio.wait(waits, timeout=seconds)
@@ -354,37 +360,43 @@ class McpServers:
                 wait.cancel()
 
     async def run(self) -> None:
-        """Keep every server connected, and look for what people accept; until cancelled."""
+        """Keep all servers connected and watch for accepted tools, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for name, one in self._servers.items():
                 tasks.create_task(one.connection.run(), name=f"mcp-{name}")
             while True:
                 await asyncio.sleep(_LOOK_SECONDS)
                 for name, one in self._servers.items():
-                    await self._look(name, one)
+                    await self._check_accepted(name, one)
 
-    async def _look(self, name: str, server: _Server) -> None:
-        """Judge the tools of a server again, when somebody has accepted something of it."""
+    async def _check_accepted(self, name: str, server: _Server) -> None:
+        """Check the tools of a server again if its accepted tools have changed."""
         stamp = await asyncio.to_thread(self._pins.stamp, name)
         if stamp != server.stamp:
             server.stamp = stamp
-            async with server.hearing:
+            async with server.listing_lock:
                 await self._judge(name, server, server.listing)
 
-    async def _hear(self, name: str, listing: ToolListing) -> None:
-        """Take what a server offers now."""
+    async def _store_listing(self, name: str, listing: ToolListing) -> None:
+        """Store a new list of a server's tools."""
         server = self._servers[name]
-        # One after the other: what was listed before must not take the place of what is listed now.
-        async with server.hearing:
+        # One listing after the other, so that an older one cannot replace a newer one.
+        async with server.listing_lock:
             await self._judge(name, server, listing)
 
     async def _judge(self, name: str, server: _Server, listing: ToolListing) -> None:
-        """Find out what may be used; what is not offered any more stays known for a while, with words."""
+        """Determine which tools may be used.
+
+        Removed tools stay known, with the reason, for calls that name them.
+        """
         try:
             reasons = await asyncio.to_thread(self._pins.judge, name, listing.tools, self._settings.trust)
         except McpError as error:
             reasons = {tool.name: str(error) for tool in listing.tools}
-        now = {tool.name: self._remote(name, tool, reasons.get(tool.name, "")) for tool in listing.tools}
+        now = {
+            tool.name: self._make_remote_tool(name, tool, reasons.get(tool.name, ""))
+            for tool in listing.tools
+        }
         gone = [
             (key, replace(tool, unavailable_reason=f"the MCP server {name} has it no more"))
             for key, tool in server.tools.items()
@@ -398,7 +410,9 @@ class McpServers:
         server.tools = dict(remembered) | now
         self._by_name |= {tool.name: tool for tool in server.tools.values()}
 
-    def _remote(self, server: str, definition: ToolDefinition, unavailable_reason: str) -> RemoteTool:
+    def _make_remote_tool(
+        self, server: str, definition: ToolDefinition, unavailable_reason: str
+    ) -> RemoteTool:
         own = self._settings.servers[server]
         seconds = own.timeout_seconds or self._settings.timeout_seconds
         name = self._names.of(server, definition.name)
@@ -410,25 +424,28 @@ class McpServers:
 async def open_servers(
     settings: McpSettings, pins: PinStore, start: StartProgram, logins: LoginStore
 ) -> AsyncIterator[McpServers]:
-    """Connect to the servers in the background, and give those that answer soon the time to."""
+    """Connect to the servers in the background.
+
+    Wait at most `start_seconds` for them before the body starts.
+    """
     servers = McpServers(settings, pins, start, logins)
-    keeping = asyncio.create_task(servers.run(), name="mcp")
+    running = asyncio.create_task(servers.run(), name="mcp")
     try:
-        await servers.settled(settings.start_seconds)
+        await servers.wait_for_first_attempts(settings.start_seconds)
         yield servers
     finally:
-        keeping.cancel()
-        await asyncio.wait({keeping})
+        running.cancel()
+        await asyncio.wait({running})
 
 
 CONNECT_SECONDS = 60.0
-"""For a program to start and a server to say what it has: some install themselves first."""
+"""The limit for a program to start and list its tools; some programs install themselves first."""
 _LIST_SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
-"""Between two listings, however often a server says that its tools changed."""
+"""The minimal pause between two listings, even if a server reports changes more often."""
 _FIRST_DELAY_SECONDS, _LONGEST_DELAY_SECONDS = 0.5, 60.0
 _SOUND_SECONDS = 30.0
-"""After that long a connection was sound: the next try comes soon again."""
+"""A connection that lasted this long resets the delay before the next attempt."""
 _CURRENT_SECONDS = 1.0
 _MOST_PAGES = 50
 _RESULTS: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
@@ -437,15 +454,15 @@ _RESULTS: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
 _log = logging.getLogger(__name__)
 
 
-async def _called(
+async def _call_tool(
     client: Client, tool: str, arguments: dict[str, Any], timeout_seconds: float
 ) -> ToolOutcome:
-    # Not `client.call_tool`: it checks results against schemas that are the server's own, with regular
-    # expressions of its own, on the event loop.
+    # `client.call_tool` would validate results against the server's schemas, including its regular
+    # expressions, on the event loop.
     request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
     result = await client.session.send_request(
         request, _RESULTS, request_read_timeout_seconds=timeout_seconds
     )
     if not isinstance(result, CallToolResult):
-        raise ToolFailure("It asks for input in the middle of the call, which nobody here can give.")
+        raise ToolFailure("It requests input during the call, which is not supported.")
     return await asyncio.to_thread(parse_result, result)

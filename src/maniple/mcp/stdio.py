@@ -1,6 +1,6 @@
-"""The stdio transport: a line of JSON for each message, through the pipes of a program that others started.
+"""The stdio transport: one line of JSON for each message, through the pipes of a sandboxed program.
 
-Not the SDK's own, which starts programs without walls, and takes lines of any length.
+The SDK's own transport starts programs without a sandbox and accepts lines of any length.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class ProgramPipes(Protocol):
-    """A program's input and output; `reason` is why it was stopped for a limit's sake."""
+    """A program's input and output; `reason` is the limit for which it was stopped, "" for none."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -36,14 +36,14 @@ class ProgramPipes(Protocol):
 
 
 StartProgram = Callable[[str, McpServerSettings], Awaitable[ProgramPipes]]
-"""Starts the command of the server of a name, where the settings say; raises `ToolFailure`."""
+"""Starts the command of a server (name, settings) in its sandbox; raises `ToolFailure`."""
 
 
 @asynccontextmanager
 async def stdio_transport(pipes: ProgramPipes) -> AsyncIterator[TransportStreams]:
-    """Speak with a program, and stop it in the end.
+    """Exchange messages with a program, and stop it on leaving.
 
-    Raises `McpError` with its last words when it ends first, or when what is done within fails.
+    Raises `McpError` with the end of its error output if the program ends first or the body fails.
     """
     read_writer, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, write_reader = anyio.create_memory_object_stream[SessionMessage](0)
@@ -63,33 +63,33 @@ async def stdio_transport(pipes: ProgramPipes) -> AsyncIterator[TransportStreams
                 yield read, write
             finally:
                 tasks.cancel_scope.cancel()
-    except Exception as error:  # noqa: BLE001 - told below, by its cause where that is known
+    except Exception as error:  # noqa: BLE001 - raised below, with the cause if it is known
         failure = error
     finally:
         for stream in (read, write, read_writer, write_reader):
             stream.close()
         with anyio.CancelScope(shield=True):
             await pipes.stop()
-    said = pipes.take_errors()
+    errors = pipes.take_errors()
     if ended:
-        raise McpError(pipes.reason or f"{ended}{_last(said)}")
+        raise McpError(pipes.reason or f"{ended}{_format_errors(errors)}")
     if failure is not None:
-        raise McpError(f"{describe_error(failure)}{_last(said)}") if said else failure
+        raise McpError(f"{describe_error(failure)}{_format_errors(errors)}") if errors else failure
 
 
-def _last(said: str) -> str:
-    return f", and said: {said[-500:]}" if said else ""
+def _format_errors(errors: str) -> str:
+    return f"; its error output: {errors[-500:]}" if errors else ""
 
 
 async def read_messages(
     reader: asyncio.StreamReader, messages: MemoryObjectSendStream[SessionMessage | Exception]
 ) -> str:
-    """Hand each message of a program on until there is none; return why, for people."""
+    """Pass on each message of a program until it ends; return the reason of the end, for messages."""
     while True:
         try:
             line = await reader.readline()
         except ValueError:
-            return "its program sent a longer message than any that is taken (8 MB)"
+            return "its program sent a message over the limit of 8 MB"
         except OSError as error:
             return f"its program cannot be read: {error.strerror}"
         if not line:
@@ -98,7 +98,7 @@ async def read_messages(
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
             if line.strip():
-                _LOG.debug("An MCP server wrote a line that is no message: %.200r", line)
+                _LOG.debug("An MCP server wrote a line that is not a message: %.200r", line)
             continue
         try:
             await messages.send(SessionMessage(message))
@@ -109,7 +109,7 @@ async def read_messages(
 async def write_messages(
     writer: asyncio.StreamWriter, messages: MemoryObjectReceiveStream[SessionMessage]
 ) -> None:
-    """Write each message as a line, until nobody reads them."""
+    """Write each message as a line, until the program has ended."""
     async with messages:
         async for message in messages:
             line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
@@ -117,15 +117,15 @@ async def write_messages(
                 writer.write(line.encode() + b"\n")
                 await writer.drain()
             except OSError:
-                return  # it has ended: its output says so, too
+                return  # it has ended, which `read_messages` reports
 
 
 MAX_MESSAGES_PER_SECOND = 2_000
-"""In one second: a server that floods waits for the next one, and so do its pipe or its connection."""
+"""The limit of messages read per second; further messages wait in the pipe or connection."""
 
 
 class ThrottledStream:
-    """The reading end of a transport, as the SDK wants it; `on_end` is called when nothing more comes."""
+    """The SDK's read stream of a transport with a rate limit; `on_end` is called at its end."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], object]) -> None:
         self._stream = stream
@@ -135,11 +135,11 @@ class ThrottledStream:
 
     @property
     def last_context(self) -> Any:
-        """The context that the message was sent in, of streams that know it."""
+        """The sender's context of the last message, if the stream provides it."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        await self._keep_pace()
+        await self._wait_for_rate()
         try:
             return await self._stream.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -169,7 +169,7 @@ class ThrottledStream:
     ) -> None:
         await self.aclose()
 
-    async def _keep_pace(self) -> None:
+    async def _wait_for_rate(self) -> None:
         now = anyio.current_time()
         if now - self._since >= 1.0:
             self._since, self._number = now, 0
@@ -183,23 +183,26 @@ _REGISTRIES = {
     **dict.fromkeys(("npx", "npm", "pnpm", "yarn", "bunx"), "registry.npmjs.org"),
     **dict.fromkeys(("uvx", "uv", "pipx"), "pypi.org, files.pythonhosted.org"),
 }
-"""What programs fetch from that run what is not installed."""
+"""The registries from which package runners download servers."""
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the first reason in `error`, also in a group of them, in at most 1,000 characters."""
+    """Return the first error of `error`, which may be a group, in at most 1,000 characters."""
     while isinstance(error, BaseExceptionGroup):
-        # What the settings or the server said is worth more than that the connection closed.
+        # An error of the settings or the server explains more than a closed connection.
         ours = next((one for one in error.exceptions if isinstance(one, ManipleError)), None)
         error = ours or error.exceptions[0]
-    words = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    message = " ".join(str(error).split())[:_MOST_CHARACTERS]
     if isinstance(error, ManipleError) or type(error).__name__ == "MCPError":
-        return words or "no further words"
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+        return message or "no details"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def missing_network_hint(server: McpServerSettings) -> str:
-    """Return what to do for a command that fetches its server first, and is not allowed to; "" for others."""
+    """Return what to do if a package runner must download its server but has no network.
+
+    "" for other commands.
+    """
     command = PurePath(server.command or "").name
     if command not in _REGISTRIES or server.sandbox == "unsafe" or server.allow_hosts:
         return ""

@@ -1,4 +1,4 @@
-"""A tool as its server defines it: bounded, and with the hash by which a change is seen."""
+"""Tool definitions of servers: limited in size, with a hash that shows changes, and with names for models."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from maniple.redaction import Redactor
 MAX_TOOLS = 200
 MAX_SERVER_NAME_CHARACTERS = 200
 MAX_DESCRIPTION_CHARACTERS = 2_000
-"""Of what a model is shown; the hash is of the whole."""
+"""The limit of the description that a model sees; the hash covers the whole description."""
 
 
 class SdkTool(Protocol):
-    """What the SDK makes of an entry of `tools/list`."""
+    """The SDK's type of an entry of `tools/list`."""
 
     name: str
     description: str | None
@@ -28,26 +28,26 @@ class SdkTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """What a model is told of a tool: its name at the server, what it does, its arguments."""
+    """A tool's name at the server, its description and its arguments, as a model sees them."""
 
     name: str
     description: str
     schema: dict[str, Any]
     digest: str
-    """Of name, description and schema as the server sent them."""
+    """The SHA-256 (hex) of name, description and schema as the server sent them."""
     only_reads: bool = False
-    """What the server says of it; a hint, and no part of the digest."""
+    """The server's hint that the tool only reads; not part of the digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """What a server offers: the tools that can be used, and why others cannot, by name."""
+    """A server's tools: the usable ones, and by name the reasons why others are not."""
 
     tools: tuple[ToolDefinition, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
 
     def without_secrets(self, redactor: Redactor) -> "ToolListing":
-        """Return it with nothing in it that `redactor` masks; the digests stay."""
+        """Return the listing with secrets masked by `redactor`; digests do not change."""
         masked = (
             replace(one, description=redactor.text(one.description), schema=redactor.value(one.schema))
             for one in self.tools
@@ -56,7 +56,7 @@ class ToolListing:
 
 
 def read_listing(offered: Iterable[SdkTool], only: Iterable[str] = ()) -> ToolListing:
-    """Take what a server offers, or `only` the tools of these names; of two namesakes the first."""
+    """Convert the tools of a server, or `only` those of these names; of two with one name, the first."""
     wanted = frozenset(only)
     tools: dict[str, ToolDefinition] = {}
     left_out: dict[str, str] = {}
@@ -71,21 +71,25 @@ def read_listing(offered: Iterable[SdkTool], only: Iterable[str] = ()) -> ToolLi
             tools[name] = _definition(one)
         except UnusableSchema as error:
             left_out[name] = str(error)
-    left_out |= dict.fromkeys(wanted - tools.keys() - left_out.keys(), "the server has no such tool")
+    left_out |= dict.fromkeys(wanted - tools.keys() - left_out.keys(), "the server does not have this tool")
     return ToolListing(tuple(tools.values()), left_out)
 
 
 def _rejection_reason(one: SdkTool, number: int) -> str:
     if not one.name.strip() or len(one.name) > MAX_SERVER_NAME_CHARACTERS:
-        return f"its name has not 1 to {MAX_SERVER_NAME_CHARACTERS} characters"
+        return f"its name is empty or longer than {MAX_SERVER_NAME_CHARACTERS} characters"
     return f"the server has more than {MAX_TOOLS} tools" if number >= MAX_TOOLS else ""
 
 
 def _definition(one: SdkTool) -> ToolDefinition:
-    whole = one.description or ""
+    description = one.description or ""
     schema = argument_schema(one.input_schema)
-    sent = json.dumps([one.name, whole, one.input_schema], sort_keys=True, ensure_ascii=True)
-    cut = whole if len(whole) <= MAX_DESCRIPTION_CHARACTERS else whole[:MAX_DESCRIPTION_CHARACTERS] + " […]"
+    sent = json.dumps([one.name, description, one.input_schema], sort_keys=True, ensure_ascii=True)
+    cut = (
+        description
+        if len(description) <= MAX_DESCRIPTION_CHARACTERS
+        else description[:MAX_DESCRIPTION_CHARACTERS] + " […]"
+    )
     only_reads = one.annotations is not None and one.annotations.read_only_hint is True
     return ToolDefinition(one.name, cut, schema, hashlib.sha256(sent.encode()).hexdigest(), only_reads)
 
@@ -97,36 +101,36 @@ _LEFT_OUT = frozenset({"$defs", "definitions", "$schema", "$id", "$comment", "ex
 
 
 class UnusableSchema(ValueError):
-    """Says why a tool's arguments cannot be described to a model."""
+    """A tool's arguments cannot be described to a model; the message has the reason."""
 
 
 def argument_schema(schema: Any) -> dict[str, Any]:
-    """Return `schema` without references, as an object with properties; raises `UnusableSchema`.
+    """Return `schema` with references replaced, as an object with properties; raises `UnusableSchema`.
 
-    What refers to itself becomes "anything" there. At most `MOST_BYTES` parts are looked at.
+    A recursive reference becomes a schema that accepts anything. The result has at most `MAX_SCHEMA_BYTES`.
     """
     if not isinstance(schema, Mapping):
         raise UnusableSchema("its arguments are not described by a JSON Schema")
     if schema.get("type", "object") != "object":
-        raise UnusableSchema("its arguments are no object")
-    written = _Writer(schema).written({**schema, "type": "object"})
-    properties = written.get("properties")
+        raise UnusableSchema("its arguments are not a JSON object")
+    resolved = _SchemaResolver(schema).resolve({**schema, "type": "object"})
+    properties = resolved.get("properties")
     if properties is None:
-        written["properties"] = {}
+        resolved["properties"] = {}
     elif not isinstance(properties, dict) or not all(isinstance(one, dict) for one in properties.values()):
         raise UnusableSchema("the properties of its arguments are not described")
-    required = written.get("required", [])
+    required = resolved.get("required", [])
     if not (isinstance(required, list) and all(isinstance(one, str) for one in required)):
         raise UnusableSchema("which of its arguments are required is not a list of names")
-    return written
+    return resolved
 
 
-class _Writer:
+class _SchemaResolver:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._left = MAX_SCHEMA_BYTES
 
-    def written(self, part: Any, above: tuple[str, ...] = (), level: int = 0) -> Any:
+    def resolve(self, part: Any, above: tuple[str, ...] = (), level: int = 0) -> Any:
         self._left -= 1
         if level > MAX_SCHEMA_DEPTH:
             raise UnusableSchema(f"its arguments are nested deeper than {MAX_SCHEMA_DEPTH} levels")
@@ -135,50 +139,50 @@ class _Writer:
                 f"the description of its arguments is longer than {MAX_SCHEMA_BYTES} characters"
             )
         if isinstance(part, list):
-            return [self.written(one, above, level + 1) for one in part]
+            return [self.resolve(one, above, level + 1) for one in part]
         if not isinstance(part, Mapping):
-            self._pay(part)
+            self._count_size(part)
             return part
         if "$ref" in part:
-            return self._referred(part, above, level)
-        whole: dict[str, Any] = {}
+            return self._resolve_reference(part, above, level)
+        description: dict[str, Any] = {}
         for key, value in part.items():
-            # Below `properties` the same words are names of arguments.
+            # Below `properties`, the same keys are names of arguments.
             if key in _LEFT_OUT and _is_schema(part):
                 continue
-            self._pay(key)
-            whole[key] = self.written(value, above, level + 1)
-        return whole
+            self._count_size(key)
+            description[key] = self.resolve(value, above, level + 1)
+        return description
 
-    def _referred(self, part: Mapping[str, Any], above: tuple[str, ...], level: int) -> Any:
+    def _resolve_reference(self, part: Mapping[str, Any], above: tuple[str, ...], level: int) -> Any:
         reference = part["$ref"]
         if isinstance(reference, Mapping):  # an argument of that name
-            return {key: self.written(value, above, level + 1) for key, value in part.items()}
+            return {key: self.resolve(value, above, level + 1) for key, value in part.items()}
         if not isinstance(reference, str) or not reference.startswith("#"):
-            raise UnusableSchema("its arguments are described elsewhere")
-        self._pay(reference)
+            raise UnusableSchema("its schema refers to another document")
+        self._count_size(reference)
         if reference in above or reference in ("#", "#/"):
             return dict(_ANYTHING)
-        found = self.written(self._at(reference), (*above, reference), level + 1)
+        found = self.resolve(self._look_up(reference), (*above, reference), level + 1)
         beside = {key: value for key, value in part.items() if key != "$ref"}
-        return {**found, **self.written(beside, above, level + 1)} if isinstance(found, dict) else found
+        return {**found, **self.resolve(beside, above, level + 1)} if isinstance(found, dict) else found
 
-    def _at(self, reference: str) -> Any:
+    def _look_up(self, reference: str) -> Any:
         found: Any = self._root
         for name in reference.removeprefix("#/").split("/"):
             name = name.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, Mapping) or name not in found:
-                raise UnusableSchema("its arguments refer to what is not there")
+                raise UnusableSchema("its schema refers to a definition that does not exist")
             found = found[name]
         return found
 
-    def _pay(self, piece: Any) -> None:
-        """Count what is about to be written; who has none left hears of it at the next part."""
+    def _count_size(self, piece: Any) -> None:
+        """Subtract the size of `piece`; the next call of `resolve` raises if the limit is exceeded."""
         self._left -= len(json.dumps(piece, ensure_ascii=False)) + 2
 
 
 def _is_schema(part: Mapping[str, Any]) -> bool:
-    """Whether the keys of `part` are words of JSON Schema, and not names of arguments."""
+    """Return whether the keys of `part` are keywords of JSON Schema rather than names of arguments."""
     return any(
         isinstance(part.get(word), str | list | bool) for word in ("type", "$schema", "anyOf", "oneOf")
     )
@@ -189,36 +193,37 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class ToolNames:
-    """Gives each tool of each server its name, once: it stays the same until it is forgotten.
+    """Assigns a unique name for models to each tool of each server.
 
-    What endpoints do not take becomes `_`. A name that is too long, or taken by another tool, ends in a few
-    letters that are drawn from both names, and so are the same in every program.
+    Characters that endpoints reject become `_`. A name that is too long, or used by another tool, ends in a
+    few
+    characters of a hash of server and tool, so that it is the same in every process.
     """
 
     def __init__(self) -> None:
-        self._given: dict[tuple[str, str], str] = {}
+        self._names: dict[tuple[str, str], str] = {}
         self._taken: set[str] = set()
 
     def of(self, server: str, tool: str) -> str:
         """Return the name of a server's `tool`, at most 64 letters, digits, `_` and `-`."""
         key = (server, tool)
-        if key not in self._given:
-            name = self._free(key)
+        if key not in self._names:
+            name = self._make_name(key)
             self._taken.add(name)
-            self._given[key] = name
-        return self._given[key]
+            self._names[key] = name
+        return self._names[key]
 
     def forget(self, server: str, tool: str) -> None:
-        """Let others have the name of a tool that is gone for good."""
-        self._taken.discard(self._given.pop((server, tool), ""))
+        """Release the name of a tool that was removed."""
+        self._taken.discard(self._names.pop((server, tool), ""))
 
-    def _free(self, key: tuple[str, str]) -> str:
+    def _make_name(self, key: tuple[str, str]) -> str:
         name = "__".join(_FOREIGN.sub("_", part) for part in key)
         if len(name) <= MAX_NAME_CHARACTERS and name not in self._taken:
             return name
-        drawn = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).hexdigest()
-        # More letters than the first eight are needed only by who looks for names that collide.
-        tails = (f"_{drawn[:length]}" for length in range(8, 48))
+        digest = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).hexdigest()
+        # More than eight characters are needed only for names that were made to collide.
+        tails = (f"_{digest[:length]}" for length in range(8, 48))
         return next(
             one
             for tail in tails

@@ -1,31 +1,30 @@
-"""Documents of many kinds, read into Markdown: what comes from strangers is bounded in size and time."""
+"""Conversion of documents to Markdown, with limits on size and time for untrusted input."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownDocument:
-    """A whole document as Markdown, before it is cut to what is asked for."""
+    """A whole document as Markdown, before a part of it is selected."""
 
     title: str
-    """Empty where the document has none."""
+    """Empty if the document has no title."""
     markdown: str
-    """Empty where there is nothing to read."""
+    """Empty if the document has no readable content."""
     headed: bool = True
     """Whether a line that begins with `#` is a heading."""
     note: str = ""
-    """What was left out, as a sentence."""
+    """A sentence about omitted content; empty if nothing was omitted."""
 
 
-# What a document is read to at most. A page of more is a collection, and converting it takes seconds of a
-# processor.
+# The limit of a document. A longer page is a collection, and its conversion takes seconds of CPU time.
 MAX_CHARACTERS = 400_000
 
 
 def truncation_note(characters: int) -> str:
-    """What is said of a document of which no more than so many were read."""
+    """Return the note for a document that was truncated after `characters`."""
     return f"Only about the first {characters:,} characters were read."
 
 
 class UnreadableDocument(Exception):
-    """What is wrong with a document, in words that follow its address: "is a damaged PDF"."""
+    """A document cannot be read. The message continues the address of the document: "is a damaged PDF"."""

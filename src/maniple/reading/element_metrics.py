@@ -1,4 +1,4 @@
-"""Counting what is under each element of a page, all in one pass from the leaves up."""
+"""Metrics of the subtree of each element of a page, computed in one pass from the leaves up."""
 
 import re
 from dataclasses import dataclass
@@ -10,51 +10,51 @@ if TYPE_CHECKING:
 _COMMAS = (",", "،", "、", "，", "﹐", "﹑", "︐", "⸁", "⸴", "⸲", "︑")
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _LISTS = {"ul", "ol"}
-# "#" alone is where buttons lead.
+# Not "#" alone, which is the target of buttons.
 _WITHIN = re.compile("#.")
 _TEXTUAL = {"span", "li", "td", "blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul"}
 
 
 @dataclass(slots=True)
 class ElementMetrics:
-    """Characters and elements under one element, itself counted."""
+    """Counts of characters and elements in the subtree of an element, including the element."""
 
     characters: int = 0
-    """White space at the ends of runs of text not counted."""
+    """Without white space at the ends of text nodes."""
     linked: float = 0
-    """Of these, the ones in links; links within the page count for less."""
+    """The characters in links; those in links within the page count 30 %."""
     in_headings: int = 0
     in_lists: int = 0
     in_text: int = 0
-    """Of these, the ones in elements that text is usually in."""
+    """The characters in elements that usually contain text."""
     commas: int = 0
     paragraphs: int = 0
     images: int = 0
     items: int = 0
     inputs: int = 0
     blocks: int = 0
-    """Elements that begin a new line."""
+    """The number of block elements."""
 
     @property
     def link_density(self) -> float:
-        """0 to 1: how much of the text is links."""
+        """The share of the text that is in links, 0 to 1."""
         return self.linked / self.characters if self.characters else 0.0
 
     def is_paragraph(self, element: "HtmlElement") -> bool:
-        """Whether `element`, whose measure this is, is a paragraph, or a division that is used as one."""
+        """Return whether `element`, which has these metrics, is a paragraph or a `div` used as one."""
         if element.tag != "div":
             return element.tag == "p"
         is_one = self.blocks <= 1 or (self.blocks == 2 and holds_one_paragraph(element))
         return is_one and self.characters > 0 and self.link_density < 0.25
 
     def add_text(self, text: str | None) -> None:
-        """Count a run of text."""
+        """Add a text node."""
         if text and (stripped := text.strip()):
             self.characters += len(stripped)
             self.commas += count_commas(stripped)
 
     def add(self, other: "ElementMetrics") -> None:
-        """Count what is under a child too."""
+        """Add the metrics of a child."""
         self.characters += other.characters
         self.linked += other.linked
         self.in_headings += other.in_headings
@@ -76,7 +76,7 @@ _BLOCKS = {
 
 
 def measure_elements(root: "HtmlElement") -> "dict[HtmlElement, ElementMetrics]":
-    """The measure of `root` and of each element under it, in the order of the document."""
+    """Return the metrics of `root` and of each descendant, in document order."""
     measures = {element: ElementMetrics() for element in root.iter()}
     for element in reversed(measures):
         own = measures[element]
@@ -89,7 +89,7 @@ def measure_elements(root: "HtmlElement") -> "dict[HtmlElement, ElementMetrics]"
 
 
 def complete_metrics(element: "HtmlElement", own: ElementMetrics) -> None:
-    """Complete `own`, which holds what is under the children of `element` and behind them."""
+    """Complete `own`, which already includes the children of `element` and the text after them."""
     tag = element.tag
     own.add_text(element.text)
     if tag == "a":
@@ -109,7 +109,7 @@ def complete_metrics(element: "HtmlElement", own: ElementMetrics) -> None:
 
 
 def holds_one_paragraph(division: "HtmlElement") -> bool:
-    """Whether there is one `p` in `division` and nothing else, so that both are one paragraph."""
+    """Return whether `division` contains one `p` and nothing else, so that both are one paragraph."""
     if (division.text or "").strip():
         return False
     found = False
@@ -118,19 +118,19 @@ def holds_one_paragraph(division: "HtmlElement") -> bool:
             return False
         if child.tag == "p":
             found = True
-        elif child.tag != "span" or len(child) or child.text:  # an empty one is what was emptied
+        elif child.tag != "span" or len(child) or child.text:  # an empty span is an element that was pruned
             return False
     return found
 
 
 def count_commas(text: str | None) -> int:
-    """Commas of any script in `text`: prose has them, menus have not."""
+    """Return the number of commas of any script in `text`: prose has commas, menus do not."""
     if not text:
         return 0
     return text.count(",") if text.isascii() else sum(map(text.count, _COMMAS))
 
 
-# A name of thousands of characters is no name.
+# Longer class names and ids are cut.
 _MAX_NAME = 300
 
 _UNLIKELY = re.compile(
@@ -154,35 +154,38 @@ _BYLINE = re.compile("byline|author|dateline|writtenby|p-author")
 
 
 def is_unlikely_name(element: "HtmlElement") -> bool:
-    """Whether the name is that of a menu, a banner, comments and the like, and no article's."""
+    """Return whether class and id are typical of menus, banners, comments and the like, not of articles."""
     name = _name(element)
     return bool(name and _UNLIKELY.search(name) and not _MAYBE.search(name))
 
 
 def is_share_bar(element: "HtmlElement") -> bool:
-    """Whether the name is that of buttons to share the page."""
+    """Return whether class and id are those of share buttons."""
     return bool(_SHARE.search(_name(element)))
 
 
 def is_consent_box(element: "HtmlElement") -> bool:
-    """Whether the name is that of a box that asks to agree to cookies."""
+    """Return whether class and id are those of a cookie consent box."""
     return bool(_CONSENT.search(_name(element)))
 
 
 def is_aside(element: "HtmlElement") -> bool:
-    """Whether the name is that of what stands beside an article and leads to others."""
+    """Return whether class and id are those of a sidebar or a list of related articles."""
     return bool(_ASIDE.search(_name(element)))
 
 
 def is_byline(element: "HtmlElement") -> bool:
-    """Whether the element says who wrote it."""
+    """Return whether the element names the author."""
     if element.get("rel") == "author" or "author" in element.get("itemprop", ""):
         return True
     return bool(_BYLINE.search(_name(element)))
 
 
 def name_score(element: "HtmlElement") -> int:
-    """-50 to 50: 25 for a class that articles have, as much for such an id, -25 for what they have not."""
+    """Return -50 to 50:
+
+    25 each for a class and an id that are typical of articles, -25 each for untypical ones.
+    """
     total = 0
     for name in (element.get("class", ""), element.get("id", "")):
         lowered = name[:_MAX_NAME].lower()

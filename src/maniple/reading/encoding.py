@@ -1,10 +1,9 @@
-"""From bytes to text, whatever the page says about itself."""
+"""Detection of the encoding of pages, whose declarations are often wrong."""
 
 import codecs
 import re
 
-# What pages call by the name on the left is in truth the superset on the right
-# (https://encoding.spec.whatwg.org).
+# Declared names and the supersets that are used in fact (https://encoding.spec.whatwg.org).
 _SUPERSETS = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -15,24 +14,24 @@ _SUPERSETS = {
     "iso8859-9": "cp1254",
     "ascii": "cp1252",
 }
-# Python calls these text encodings; no page is written in them, and some take quadratic time.
-_NOT_OF_PAGES = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"}
-# Every byte means something in these, so that reading without a mistake says nothing for them.
-_OF_ONE_BYTE = re.compile(r"cp125\d|iso8859|koi8|mac|cp8|cp437|latin")
+# Python's text encodings that no page uses; some take quadratic time.
+_NON_PAGE_CODECS = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"}
+# In these, every byte is valid, so that decoding without an error proves nothing.
+_SINGLE_BYTE = re.compile(r"cp125\d|iso8859|koi8|mac|cp8|cp437|latin")
 _ASCII = bytes(range(128))
-# So much that makes sense as UTF-8 is UTF-8, whatever it is declared to be.
-_TELLING_BYTES = 40
+# Text with this many non-ASCII bytes that is valid UTF-8 is UTF-8, whatever its declaration.
+_MIN_UTF8_BYTES = 40
 _SAMPLE_BYTES = 65_536
 _MOST_MISTAKES = 0.02
 _TAGS = re.compile(rb"<[^<>]{0,2000}>|[\x00-\x7f]{64,}")
 
 
 def decode_text(body: bytes, charset: str | None) -> str:
-    """`body` as text.
+    """Return `body` as text.
 
-    Its byte order mark is trusted, then the header's `charset` and its own `<meta>` as far as they make
-    sense, then UTF-8; what is none of
-    these is guessed from its bytes.
+    The encoding is that of the byte order mark, else of the header's `charset`, else of the `<meta>` element,
+    if
+    these are plausible, else UTF-8, else a guess from the bytes.
     """
     from bs4.dammit import EncodingDetector
 
@@ -41,7 +40,7 @@ def decode_text(body: bytes, charset: str | None) -> str:
     mark = mark or detect_utf16(body)
     named = [codec for name in (mark, charset, declared) if (codec := _codec(name))]
     high_bytes = len(body.translate(None, _ASCII))
-    if not mark and (not named or _OF_ONE_BYTE.match(named[0]) or high_bytes >= _TELLING_BYTES):
+    if not mark and (not named or _SINGLE_BYTE.match(named[0]) or high_bytes >= _MIN_UTF8_BYTES):
         named.insert(0, "utf-8")
     for codec in dict.fromkeys([*named, "utf-8"]):
         try:
@@ -52,17 +51,17 @@ def decode_text(body: bytes, charset: str | None) -> str:
         text = body.decode(codec, "replace")
         if text.count("\ufffd") <= _MOST_MISTAKES * high_bytes:
             return text
-    return body.decode(_guessed(body), "replace")
+    return body.decode(_guess_encoding(body), "replace")
 
 
-def _guessed(body: bytes) -> str:
+def _guess_encoding(body: bytes) -> str:
     from charset_normalizer import from_bytes
 
     found = from_bytes(_TAGS.sub(b" ", body)[:_SAMPLE_BYTES])
     best = found.best()
     if best is None:
         return "utf-8"
-    # Central European before Western is a mistake that it makes, and the rarer case.
+    # The library often mistakes Western for Central European, which is rarer.
     western = next((match for match in found if match.encoding == "cp1252"), None)
     if (
         western is not None
@@ -74,7 +73,7 @@ def _guessed(body: bytes) -> str:
 
 
 def detect_utf16(body: bytes) -> str | None:
-    """UTF-16 that does not say so: of markup in it, every other byte is zero."""
+    """Return the UTF-16 codec of markup without a byte order mark: every other byte of it is zero."""
     head = body[:200]
     zeros = (head[::2].count(0), head[1::2].count(0))
     if max(zeros) * 4 < len(head) or min(zeros) > 0:
@@ -87,4 +86,4 @@ def _codec(name: str | None) -> str | None:
         codec = codecs.lookup(name or "").name
     except LookupError:
         return None
-    return None if codec in _NOT_OF_PAGES else _SUPERSETS.get(codec, codec)
+    return None if codec in _NON_PAGE_CODECS else _SUPERSETS.get(codec, codec)

@@ -22,8 +22,9 @@ _CHUNK_BYTES = 1 << 16
 class ForkServer:
     """Parses each document in its own process, forked from one that has imported the libraries.
 
-    That process starts with the first document. It ends with `close`, with this object and with the program,
-    however the program ends, and its readers end with it.
+    That process starts with the first document. It ends with `close`, with this object, and with the program,
+    even
+    after a crash. Its readers end with it.
     """
 
     def __init__(self) -> None:
@@ -32,8 +33,9 @@ class ForkServer:
         self._finalizer: weakref.finalize | None = None
 
     async def read(self, kind: str, body: bytes, url: str, charset: str | None) -> MarkdownDocument:
-        """Return what `read_document` makes of the document. Its process has ended when this returns or
-        raises.
+        """Return the result of `read_document` for the document.
+
+        The reader's process has ended when this returns or raises.
 
         Raises:
             UnreadableDocument: the document cannot be parsed in twenty seconds and 1 GB.

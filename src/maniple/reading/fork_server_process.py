@@ -4,8 +4,9 @@
 Each byte carries two file descriptors: the socket of a document and the lifeline of its reader. The reader
 receives a line of JSON (`kind`, `url`, `charset`, `bytes`) and the document, and answers with the fields of a
 `MarkdownDocument` as JSON, or with `{"error": …}`. Data or end of file on the lifeline ends the reader; the
-lifeline is closed after the reader is gone. A document is seen by its own reader only: memory that one
-corrupts does not reach the next.
+lifeline is closed after the reader has ended. Each document has its own reader, so that memory corrupted by
+one
+document does not affect the next.
 """
 
 import ctypes
@@ -56,7 +57,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for library in _LIBRARIES:
         importlib.import_module(library)
-    # Otherwise the first collection in a reader would write to, and so copy, every page of memory.
+    # Without it, the first garbage collection in a reader would write to every page of memory and copy it.
     gc.collect()
     gc.freeze()
     control = socket.socket(fileno=sys.stdin.fileno())
@@ -81,7 +82,10 @@ def main() -> None:
 
 
 def _start(ends: list[socket.socket], others: list[socket.socket]) -> _Reader | None:
-    """Fork the reader of `ends`, its document and its lifeline; None where there is no room for one."""
+    """Fork a reader; `ends` are the sockets of its document and its lifeline.
+
+    Return None if the fork fails.
+    """
     server_pid = os.getpid()
     try:
         document, lifeline = ends
@@ -92,7 +96,7 @@ def _start(ends: list[socket.socket], others: list[socket.socket]) -> _Reader | 
         return None
     if process == 0:
         try:
-            # Who reads a hostile document neither takes another's nor keeps another's lifeline open.
+            # A compromised reader must not receive other documents or hold other lifelines open.
             for other in others:
                 other.close()
             _read(document, server_pid)

@@ -1,4 +1,4 @@
-"""Web pages."""
+"""Conversion of web pages to Markdown."""
 
 import json
 import re
@@ -12,13 +12,13 @@ from urllib.parse import urljoin, urlsplit
 from maniple.reading import MAX_CHARACTERS, MarkdownDocument, truncation_note
 from maniple.reading.encoding import decode_text
 from maniple.reading.readability import find_readable_part
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 if TYPE_CHECKING:
     from bs4 import Tag
     from lxml.html import HtmlElement
 
-# Runs of blanks and endless tags say nothing, and the libraries below take quadratic time over them.
+# Long runs of blanks and endless tags have no content, but take the libraries quadratic time.
 _BLANKS = re.compile(r"\s{100,}")
 _LEAST_BODY = 200
 _LINK = re.compile(r"\[[^\[\]]{0,300}\]\([^()]{0,2000}\)")
@@ -26,13 +26,13 @@ _ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
 
 
 def read_html(text: str, url: str) -> MarkdownDocument:
-    """The readable part of the page `text`, which is at `url`; may take seconds."""
+    """Return the readable part of the page `text` from `url`; may take seconds."""
     text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
-    # Its tree is let go before the next is made: that of 5 MB of tags takes 250 MB.
-    title, base, body = _told(parse_html(text), url)
+    # This tree is released before the next one is parsed: a tree of 5 MB of tags takes 250 MB.
+    title, base, body = _read_metadata(parse_html(text), url)
     is_front = urlsplit(url).path in ("", "/")
-    reading = _reading(find_readable_part(lambda: parse_html(text), title, is_front), title, base)
-    # A page that is written by its scripts: what stands around the article is all that there is of it.
+    reading = _convert(find_readable_part(lambda: parse_html(text), title, is_front), title, base)
+    # Otherwise the page is rendered by scripts, and its HTML contains only the parts around the article.
     if len(body) < _LEAST_BODY or len(body) < 2 * len(_LINK.sub("", reading.markdown)):
         return reading
     note = "" if len(body) <= MAX_CHARACTERS else truncation_note(MAX_CHARACTERS)
@@ -40,39 +40,41 @@ def read_html(text: str, url: str) -> MarkdownDocument:
 
 
 def read_fragment(source: str, title: str, base: str) -> MarkdownDocument:
-    """HTML that is all readable, as that of a feed or made from another format."""
-    return _reading(parse_html(source), title, base)
+    """Return HTML without boilerplate as Markdown, such as that of a feed or a Word document."""
+    return _convert(parse_html(source), title, base)
 
 
-def _reading(part: "HtmlElement", title: str, base: str) -> MarkdownDocument:
-    whole = truncate_tree(part, MAX_CHARACTERS)
+def _convert(part: "HtmlElement", title: str, base: str) -> MarkdownDocument:
+    is_complete = truncate_tree(part, MAX_CHARACTERS)
     simplify_structure(part)
     clean_attributes(part, base)
-    return MarkdownDocument(title, to_markdown(part), note="" if whole else truncation_note(MAX_CHARACTERS))
+    return MarkdownDocument(
+        title, to_markdown(part), note="" if is_complete else truncation_note(MAX_CHARACTERS)
+    )
 
 
-def _told(page: "HtmlElement", url: str) -> tuple[str, str, str]:
-    """Return what a page tells of itself: its title, its base and the article for machines."""
+def _read_metadata(page: "HtmlElement", url: str) -> tuple[str, str, str]:
+    """Return a page's title, its base address, and the article body of its structured data."""
     return find_title(page), find_base_url(page, url), find_article_body(page)
 
 
 def parse_html(text: str) -> "HtmlElement":
-    """The document that `text` is, without its comments; of nothing, an empty one."""
+    """Return the parsed document without comments; an empty text gives an empty document."""
     from lxml import html
 
-    # huge_tree: without it the parser stops at 256 levels and the rest of the page is lost.
+    # huge_tree: without it, the parser stops at 256 levels and loses the rest of the page.
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-    # The tag in front: of an empty page the parser makes no document at all.
+    # The tag is added because the parser returns no document for an empty page.
     return html.document_fromstring(f"<html>{text}".encode("utf-8", "replace"), parser=parser)
 
 
 def find_base_url(page: "HtmlElement", url: str) -> str:
-    """What the addresses in `page`, which is at `url`, are relative to."""
+    """Return the base of relative addresses in `page`, whose own address is `url`."""
     return resolve_url(url, page.xpath("string(//base/@href)")) or url
 
 
 def resolve_url(base: str, target: str) -> str | None:
-    """The address `target` in a page made absolute; None when it is none."""
+    """Return the address `target` relative to `base` as an absolute one; None if it is invalid."""
     try:
         return urljoin(base, target.strip())
     except ValueError:
@@ -80,31 +82,31 @@ def resolve_url(base: str, target: str) -> str | None:
 
 
 def find_title(page: "HtmlElement") -> str:
-    """What `page` calls itself, at most 300 characters; "" for nothing."""
+    """Return the title of `page`, at most 300 characters; "" if it has none."""
     for path in ("string(//title)", "string(//meta[@property='og:title']/@content)", "string(//h1)"):
         if title := " ".join(page.xpath(path).split()):
             return title[:300]
     return ""
 
 
-_KEPT = {"href", "src", "alt", "colspan", "rowspan", "start"}
-# Where pages that load their images late put the address; what is in `src` then is a placeholder.
-_LATE = ("data-src", "data-original", "data-lazy-src", "data-srcset")
-# An element costs a converter as much as so many characters.
+_PRESERVED = {"href", "src", "alt", "colspan", "rowspan", "start"}
+# The attributes in which pages with lazy loading put the address; `src` is a placeholder then.
+_LAZY_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset")
+# The cost of an element for the converter, in characters.
 _ELEMENT_COST = 16
 
 
 def clean_attributes(root: "HtmlElement", base: str) -> None:
-    """Make links and images absolute against `base`.
+    """Make the addresses of links and images absolute.
 
-    Those that are not http or https go, and images that were shown before.
+    Addresses that are not http or https are removed, and so are repeated images.
     """
     seen: set[str] = set()
     for element in list(root.iter()):
         if element.tag == "img":
             _find_source(element)
-        kept = _KEPT | {"class"} if element.tag in ("pre", "code") else _KEPT
-        attributes = {name: value for name, value in element.attrib.items() if name in kept}
+        preserved = _PRESERVED | {"class"} if element.tag in ("pre", "code") else _PRESERVED
+        attributes = {name: value for name, value in element.attrib.items() if name in preserved}
         element.attrib.clear()
         element.attrib.update(attributes)
         for name in ("href", "src"):
@@ -119,9 +121,9 @@ def clean_attributes(root: "HtmlElement", base: str) -> None:
 
 
 def truncate_tree(root: "HtmlElement", characters: int) -> bool:
-    """Whether `root` is kept whole: what follows its first `characters` goes, so that nobody converts it.
+    """Remove everything after the first `characters` of `root`; return whether nothing was removed.
 
-    An element counts as sixteen characters: a page of nothing but tags ends too.
+    An element counts as sixteen characters, so that a page that consists only of tags is limited, too.
     """
     total = 0
     for element in root.iter():
@@ -134,7 +136,9 @@ def truncate_tree(root: "HtmlElement", characters: int) -> bool:
 
 def _find_source(image: "HtmlElement") -> None:
     late = [
-        value for name in _LATE if (value := image.get(name, "").strip()) and not value.startswith("data:")
+        value
+        for name in _LAZY_SOURCES
+        if (value := image.get(name, "").strip()) and not value.startswith("data:")
     ]
     if not image.get("src", "").strip() or image.get("src", "").startswith("data:"):
         late.append(image.get("srcset", "").strip())
@@ -169,7 +173,10 @@ _MARKS = {"¶", "#", "§", "🔗", "permalink"}
 
 
 def simplify_structure(root: "HtmlElement") -> None:
-    """Tables that only lay out become divisions, headings in links links in headings, and marks nothing."""
+    """Simplify the structure for the conversion.
+
+    Layout tables become `div`s, headings in links become links in headings, and permalink marks are removed.
+    """
     tables: dict[HtmlElement, HtmlElement | None] = {}
     layouts: set[HtmlElement] = set()
     elements = list(root.iter())
@@ -180,22 +187,22 @@ def simplify_structure(root: "HtmlElement") -> None:
         if is_table and holder is not None:
             layouts.add(holder)
     layouts |= {table for table in elements if table.tag == "table" and table.get("role") == "presentation"}
-    layouts |= _of_one_column(elements, tables)
+    layouts |= _find_single_column(elements, tables)
     for element in elements:
         if element.tag in _OF_TABLES and tables[element] in layouts:
             element.tag = "div"
         elif element.tag == "a":
-            _straighten_link(element)
+            _swap_link_and_heading(element)
 
 
-def _of_one_column(
+def _find_single_column(
     elements: "list[HtmlElement]", tables: "dict[HtmlElement, HtmlElement | None]"
 ) -> "set[HtmlElement]":
     wide = {tables[row] for row in elements if row.tag == "tr" and len(row) > 1}
     return {table for table in elements if table.tag == "table" and table not in wide}
 
 
-def _straighten_link(link: "HtmlElement") -> None:
+def _swap_link_and_heading(link: "HtmlElement") -> None:
     only = link[0] if len(link) == 1 and not (link.text or "").strip() else None
     if only is not None and only.tag in _HEADINGS and not (only.tail or "").strip():
         link.tag, only.tag = only.tag, "a"
@@ -211,13 +218,13 @@ _MOST_ITEMS = 100
 
 
 def find_article_body(page: "HtmlElement") -> str:
-    """The longest `articleBody` (schema.org) of `page`, as text; "" for none."""
+    """Return the longest `articleBody` (schema.org) of `page` as text; "" if there is none."""
     scripts = page.xpath(f"(//script[@type='application/ld+json'])[position() <= {_MOST_SCRIPTS}]")
-    bodies = (body for script in scripts for body in _bodies(script.text or ""))
+    bodies = (body for script in scripts for body in _article_bodies(script.text or ""))
     return max(bodies, key=len, default="")
 
 
-def _bodies(script: str) -> Iterator[str]:
+def _article_bodies(script: str) -> Iterator[str]:
     if '"articleBody"' not in script:
         return
     try:
@@ -226,7 +233,7 @@ def _bodies(script: str) -> Iterator[str]:
         return
     for item in _items(found):
         if isinstance(item, dict) and isinstance(body := item.get("articleBody"), str):
-            yield whole(body.strip())
+            yield fix_surrogates(body.strip())
 
 
 def _items(found: Any) -> list[Any]:
@@ -239,7 +246,7 @@ _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|brush:)-?\s*(
 
 
 def to_markdown(part: "HtmlElement") -> str:
-    """`part` as Markdown: headings with `#`, lists with `-`, tables and fenced code kept."""
+    """Return `part` as Markdown: headings with `#`, lists with `-`, tables and fenced code."""
     from lxml import html
     from markdownify import markdownify
 
@@ -254,7 +261,7 @@ def to_markdown(part: "HtmlElement") -> str:
             bs4_options="lxml",
         )
     except RecursionError:
-        # Nested far beyond what any real page is; its text is still worth reading.
+        # Nested deeper than any real page; its text is still used.
         markdown = "\n\n".join(str(text).strip() for text in part.itertext() if text.strip())
     return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+\n", "\n", markdown)).strip()
 
@@ -266,13 +273,13 @@ def _code_language(element: "Tag") -> str:
     return ""
 
 
-# More are on no page that anybody reads, and making each absolute takes its time.
+# The limit of addresses that are made absolute, which takes time for each.
 _MAX_LINKS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class FramedPage:
-    """HTML as it came, and where from; `charset` is what its server calls its encoding."""
+    """An HTML document, its address, and the encoding that its server declares."""
 
     url: str
     charset: str | None
@@ -280,20 +287,23 @@ class FramedPage:
 
 
 def pack_frames(pages: Sequence[FramedPage]) -> bytes:
-    """A page and those in its frames as one body, for `read_frames`."""
+    """Return a page and the pages of its frames as one body, for `read_frames`."""
     contents = [[page.url, page.charset, len(page.body)] for page in pages]
     return b"".join([json.dumps(contents).encode(), b"\n", *(page.body for page in pages)])
 
 
 def read_frames(body: bytes, url: str) -> MarkdownDocument:
-    """A section for each of the frames of the page at `url`, under its title; `body` is `packed`."""
-    page, *frames = _unpacked(body)
-    title = escape(find_title(_parsed(page)))
-    sections = "".join(map(_section, frames))
+    """Return the frames of the page at `url` as sections under its title.
+
+    `body` is the result of `pack_frames`.
+    """
+    page, *frames = _unpack_frames(body)
+    title = escape(find_title(_parse_frame(page)))
+    sections = "".join(map(_frame_section, frames))
     return read_html(f"<html><head><title>{title}</title></head><body>{sections}</body></html>", url)
 
 
-def _unpacked(body: bytes) -> list[FramedPage]:
+def _unpack_frames(body: bytes) -> list[FramedPage]:
     first_line, _, rest = body.partition(b"\n")
     contents = json.loads(first_line)
     ends = [0]
@@ -305,22 +315,22 @@ def _unpacked(body: bytes) -> list[FramedPage]:
     ]
 
 
-def _parsed(page: FramedPage) -> "HtmlElement":
+def _parse_frame(page: FramedPage) -> "HtmlElement":
     return parse_html(decode_text(page.body, page.charset))
 
 
-def _section(frame: FramedPage) -> str:
+def _frame_section(frame: FramedPage) -> str:
     from lxml import html
 
-    page = _parsed(frame)
+    page = _parse_frame(frame)
     base = find_base_url(page, frame.url)
-    # Not lxml's own way: it looks into styles, too, in quadratic time.
+    # Not lxml's `make_links_absolute`, which also parses styles, in quadratic time.
     for element in islice(page.iter("a", "img"), _MAX_LINKS):
         name = "href" if element.tag == "a" else "src"
         if name in element.attrib:
             element.set(name, resolve_url(base, element.attrib[name]) or "")
     body = page.find(".//body")
-    if body is None:  # the parser takes what begins with <main> for a part of the head
+    if body is None:  # the parser adds a leading <main> to the head
         body = page
         for title in page.xpath("//title"):
             title.drop_tree()

@@ -1,4 +1,4 @@
-"""Pictures: what their first bytes say of them. Nothing is unpacked."""
+"""Formats and sizes of pictures, from their first bytes without decoding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from urllib.parse import quote, unquote, urlsplit
 from maniple.reading import MarkdownDocument, UnreadableDocument
 
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""What models that see take."""
+"""The formats that models with vision accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureInfo:
-    """What kind of picture it is, and its size in pixels."""
+    """The media type and the size in pixels of a picture."""
 
     media_type: str
     width: int
@@ -20,7 +20,10 @@ class PictureInfo:
 
 
 def identify_picture(body: bytes) -> PictureInfo | None:
-    """What `body` says that it is; None when that is none of `PICTURES`, or makes no sense."""
+    """Return the type and size of a picture.
+
+    None if it is of no type in `PICTURE_TYPES` or its size is invalid.
+    """
     for media_type, measure in _MEASURES.items():
         size = measure(body)
         if size is not None and min(size) > 0:
@@ -29,10 +32,10 @@ def identify_picture(body: bytes) -> PictureInfo | None:
 
 
 def read_picture(body: bytes, url: str) -> MarkdownDocument:
-    """A Markdown image of the picture at `url`, and its size.
+    """Return a Markdown image of the picture at `url`, and its size.
 
     Raises:
-        Unreadable: it is none.
+        UnreadableDocument: it is not a picture.
     """
     picture = identify_picture(body)
     if picture is None:
@@ -40,27 +43,27 @@ def read_picture(body: bytes, url: str) -> MarkdownDocument:
     name = unquote(urlsplit(url).path.rpartition("/")[2]) or "picture"
     title = "".join(letter for letter in name if letter.isprintable() and letter not in "[]`\\")
     kind = picture.media_type.removeprefix("image/").upper()
-    words = f"A {kind} picture of {picture.width} x {picture.height} pixels."
-    return MarkdownDocument(title, f"![{title}]({quote(url, safe=_ADDRESS)})\n\n{words}", headed=False)
+    size = f"A {kind} picture of {picture.width} x {picture.height} pixels."
+    return MarkdownDocument(title, f"![{title}]({quote(url, safe=_ADDRESS)})\n\n{size}", headed=False)
 
 
-# What an address may contain but brackets, which would end it in Markdown.
+# Characters that stay unescaped in addresses; brackets would end an address in Markdown.
 _ADDRESS = "%:/?#@!$&'*+,;=~"
 
 
-def _of_png(body: bytes) -> tuple[int, int] | None:
+def _png_size(body: bytes) -> tuple[int, int] | None:
     if body[:8] != b"\x89PNG\r\n\x1a\n" or body[12:16] != b"IHDR" or len(body) < 24:
         return None
     return int.from_bytes(body[16:20]), int.from_bytes(body[20:24])
 
 
-def _of_gif(body: bytes) -> tuple[int, int] | None:
+def _gif_size(body: bytes) -> tuple[int, int] | None:
     if body[:6] not in (b"GIF87a", b"GIF89a") or len(body) < 10:
         return None
     return int.from_bytes(body[6:8], "little"), int.from_bytes(body[8:10], "little")
 
 
-def _of_webp(body: bytes) -> tuple[int, int] | None:
+def _webp_size(body: bytes) -> tuple[int, int] | None:
     if body[:4] != b"RIFF" or body[8:12] != b"WEBP" or len(body) < 30:
         return None
     match body[12:16]:
@@ -75,13 +78,13 @@ def _of_webp(body: bytes) -> tuple[int, int] | None:
     return None
 
 
-# Beginnings of frames; between C0 and CF three markers are something else.
+# Markers of frames; three markers between C0 and CF have other meanings.
 _JPEG_FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE = {0x01, *range(0xD0, 0xD9)}
 _MOST_SEGMENTS = 1_000
 
 
-def _of_jpeg(body: bytes) -> tuple[int, int] | None:
+def _jpeg_size(body: bytes) -> tuple[int, int] | None:
     if body[:3] != b"\xff\xd8\xff":
         return None
     at = 2
@@ -99,8 +102,8 @@ def _of_jpeg(body: bytes) -> tuple[int, int] | None:
 
 
 _MEASURES: dict[str, Callable[[bytes], tuple[int, int] | None]] = {
-    "image/png": _of_png,
-    "image/jpeg": _of_jpeg,
-    "image/gif": _of_gif,
-    "image/webp": _of_webp,
+    "image/png": _png_size,
+    "image/jpeg": _jpeg_size,
+    "image/gif": _gif_size,
+    "image/webp": _webp_size,
 }

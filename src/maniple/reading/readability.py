@@ -1,8 +1,8 @@
-"""Finding the article of a page.
+"""Extraction of the article of a page.
 
-Own code, in the way of arc90's Readability, because the packages at hand take too long for what strangers
-write, or lose what an agent needs (docs/decisions/0009-own-reading.md has the figures). Everything here takes
-time linear in the page.
+An own implementation of arc90's Readability, because the available packages are too slow for hostile pages or
+lose
+content that agents need (see docs/decisions/0009-own-reading.md). Everything takes linear time.
 """
 
 from collections.abc import Callable
@@ -27,23 +27,25 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-# Where little is left of a page, one kind of evidence after the other is given up: what its parts are
-# named, how they are named when candidates are weighed, and what they look like.
+# If too little of a page is left, the extraction is repeated with fewer kinds of evidence: first without
+# pruning
+# by names, then without names in the scores, then without pruning by the look of elements.
 _EVIDENCE = ({"names", "weights", "looks"}, {"weights", "looks"}, {"looks"}, set[str]())
-_ENOUGH = 500
-# A page of more elements is no article, and measuring each would take memory that it is not worth.
+_ENOUGH_CHARACTERS = 500
+# A page with more elements is no article, and measuring each would take too much memory.
 _MAX_ELEMENTS = 100_000
 # An article that is shorter and also less than a fifth of its page is a teaser among others.
-_TEASER = 200
+_TEASER_CHARACTERS = 200
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 
 
 def find_readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bool = False) -> "HtmlElement":
-    """The element worth reading of the page that `parse` makes, anew at each call; the rest is emptied.
+    """Return the element with the readable part of a page; the rest is emptied.
 
-    That is the article, without a heading that repeats `title`. Of a page that has none, or that is the
-    `front` of a site, it is what is left without menus: the largest `main` or `article` when that holds two
-    fifths of the text, else everything.
+    `parse` returns a new tree of the page at each call. The readable part is the article, without a heading
+    that
+    repeats `title`. For a page without an article, and for the `front` page of a site, it is the page without
+    menus: the largest `main` or `article` if it has two fifths of the text, else the whole body.
     """
     longest, length, whole = None, -1, 0
     for evidence in _EVIDENCE:
@@ -58,16 +60,16 @@ def find_readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bo
         part = _article(body, title, evidence, byline)
         if (found := text_length(part)) > length:
             longest, length = part, found
-        # Half of a page is not hidden behind a misleading name.
-        if length >= min(_ENOUGH, whole / 2):
+        # With half of the page's text, the result is accepted.
+        if length >= min(_ENOUGH_CHARACTERS, whole / 2):
             break
-    if longest is None or (length < _TEASER and length * 5 < whole):
+    if longest is None or (length < _TEASER_CHARACTERS and length * 5 < whole):
         return _front(_pruned_body(parse()))
     return longest
 
 
 def text_length(element: "HtmlElement") -> int:
-    """Characters of text under `element`, white space at the ends of runs not counted."""
+    """Return the characters of text in `element`, without white space at the ends of text nodes."""
     return sum(len(text.strip()) for text in element.itertext())
 
 
@@ -78,7 +80,7 @@ def _pruned_body(page: "HtmlElement") -> "HtmlElement":
 
 
 def _front(body: "HtmlElement") -> "HtmlElement":
-    """What is worth reading of a page that has no article."""
+    """Return the readable part of a page without an article."""
     measures = measure_elements(body)
     prune_consent(measures)
     prune_asides(measures)
@@ -86,7 +88,7 @@ def _front(body: "HtmlElement") -> "HtmlElement":
 
 
 def _largest(body: "HtmlElement") -> "HtmlElement":
-    # The first fifty, each of which is read whole: nested ones without a bound would take quadratic time.
+    # Only the first fifty, because the text of each is read, and nested ones would take quadratic time.
     mains = body.xpath("(.//main|.//*[@role='main']|.//article)[position() <= 50]")
     largest = max(mains, key=text_length, default=body)
     return largest if text_length(largest) * 5 >= text_length(body) * 2 else body
@@ -94,7 +96,7 @@ def _largest(body: "HtmlElement") -> "HtmlElement":
 
 def _article(body: "HtmlElement", title: str, evidence: set[str], byline: bool) -> "HtmlElement":
     measures = measure_elements(body)
-    # Not `or`: both are to be done.
+    # `|`, not `or`, because both must run.
     if prune_consent(measures) | prune_asides(measures):
         measures = measure_elements(body)
     if "names" in evidence and prune_unlikely(measures, byline):
@@ -111,7 +113,10 @@ def _article(body: "HtmlElement", title: str, evidence: set[str], byline: bool) 
 def _with_siblings(
     top: "HtmlElement", found: "dict[HtmlElement, float]", measures: "dict[HtmlElement, ElementMetrics]"
 ) -> "HtmlElement":
-    """`top`; or its parent, where other children belong to the article too, without the ones that do not."""
+    """Return `top`, or its parent if other children belong to the article, too.
+
+    Those that do not are emptied.
+    """
     fifth = found.get(top, 0.0) / 5
     name = top.get("class")
 
@@ -149,10 +154,13 @@ _LEAST_CHARACTERS = 25
 def score_candidates(
     measures: "dict[HtmlElement, ElementMetrics]", weighed: bool
 ) -> "dict[HtmlElement, float]":
-    """What the paragraphs give to the elements around them, less for links; `weighed`: names count too."""
+    """Return the scores that paragraphs give to their ancestors, lowered by links.
+
+    `weighed` includes names.
+    """
     found: dict[HtmlElement, float] = {}
-    for holder, points in _paragraphs(measures):
-        element = holder
+    for container, points in _paragraphs(measures):
+        element = container
         for level in range(_LEVELS):
             if element is None or element not in measures:
                 break
@@ -164,11 +172,11 @@ def score_candidates(
 
 
 def choose_candidate(found: "dict[HtmlElement, float]", body: "HtmlElement") -> "HtmlElement":
-    """The element that holds the article; `body` where nothing speaks for another."""
+    """Return the element that contains the article; `body` if there is no better candidate."""
     if not found:
         return body
     top = max(found, key=lambda element: found[element])
-    top = _common_holder(top, found)
+    top = _common_ancestor(top, found)
     top = _better_parent(top, found)
     while (
         top is not body
@@ -181,30 +189,32 @@ def choose_candidate(found: "dict[HtmlElement, float]", body: "HtmlElement") -> 
 
 
 def _paragraphs(measures: "dict[HtmlElement, ElementMetrics]") -> "Iterator[tuple[HtmlElement, float]]":
-    """Who holds a paragraph, and what the paragraph is worth."""
+    """Yield the container of each paragraph, and the points of the paragraph."""
     for element, own in measures.items():
         if element.tag in _CONTAINERS and (
             own.blocks > 1 or element.find("br") is not None or element.tag == "body"
         ):
-            yield from _runs(element, measures)
+            yield from _text_runs(element, measures)
         elif element.tag in _PARAGRAPHS or element.tag in _CONTAINERS:
-            parent = _holder(element, measures)
+            parent = _container_of(element, measures)
             if own.characters >= _LEAST_CHARACTERS and parent is not None:
                 yield parent, _points(own.characters, own.commas)
 
 
-def _holder(element: "HtmlElement", measures: "dict[HtmlElement, ElementMetrics]") -> "HtmlElement | None":
-    """What `element` stands in; a division that holds one paragraph alone is that paragraph."""
+def _container_of(
+    element: "HtmlElement", measures: "dict[HtmlElement, ElementMetrics]"
+) -> "HtmlElement | None":
+    """Return the container of `element`; a `div` with a single paragraph counts as that paragraph."""
     parent = element.getparent()
     if element.tag == "p" and parent in measures and measures[parent].is_paragraph(parent):
         return parent.getparent()
     return parent
 
 
-def _runs(
+def _text_runs(
     container: "HtmlElement", measures: "dict[HtmlElement, ElementMetrics]"
 ) -> "Iterator[tuple[HtmlElement, float]]":
-    """The text that stands in `container` itself, between its blocks and its empty lines."""
+    """Yield points for the text directly in `container`, split at blocks and empty lines."""
     characters, commas, broken = len((container.text or "").strip()), count_commas(container.text), False
     for child in container:
         own = measures.get(child)
@@ -225,39 +235,42 @@ def _points(characters: int, commas: int) -> float:
     return 2 + commas + min(characters // 100, 3)
 
 
-def _common_holder(top: "HtmlElement", found: "dict[HtmlElement, float]") -> "HtmlElement":
-    """What holds `top` and at least three others of nearly its score, else `top`."""
+def _common_ancestor(top: "HtmlElement", found: "dict[HtmlElement, float]") -> "HtmlElement":
+    """Return the common ancestor of `top` and at least three candidates with similar scores, else `top`."""
     rivals = sorted(found, key=lambda element: -found[element])[1:5]
     rivals = [rival for rival in rivals if found[rival] >= 0.75 * found[top]]
     if len(rivals) < 3:
         return top
     counts: dict[HtmlElement, int] = {}
     for rival in rivals:
-        for holder in rival.iterancestors():
-            counts[holder] = counts.get(holder, 0) + 1
+        for container in rival.iterancestors():
+            counts[container] = counts.get(container, 0) + 1
     return next((h for h in top.iterancestors() if counts.get(h, 0) >= 3 and h.tag != "html"), top)
 
 
 def _better_parent(top: "HtmlElement", found: "dict[HtmlElement, float]") -> "HtmlElement":
-    """The first holder of `top` with a higher score, where the scores on the way do not fall too low."""
+    """Return the first ancestor of `top` with a higher score, unless a score in between is too low.
+
+    Else `top`.
+    """
     last = found.get(top, 0.0)
     floor = last / 3
-    for holder in top.iterancestors():
-        if holder.tag in ("body", "html"):
+    for container in top.iterancestors():
+        if container.tag in ("body", "html"):
             break
-        score = found.get(holder)
+        score = found.get(container)
         if score is None:
             continue
         if score < floor:
             break
         if score > last:
-            return holder
+            return container
         last = score
     return top
 
 
 _NEVER_READ = (
-    # A page without a body has its title among its text, as the parser sees it.
+    # The parser puts the title of a page without a body into its text.
     "//title|//script|//style|//template|//svg|//canvas|//iframe|//object|//embed|//video|//audio|//dialog"
     "|//link|//footer|//aside|//button|//select|//textarea|//nav"
     "|//*[@role='menu' or @role='menubar' or @role='complementary' or @role='navigation' or @role='search'"
@@ -272,7 +285,7 @@ _AUTHOR = (
     "|//script[@type='application/ld+json'][contains(., '\"author\"')])"
 )
 _CONDITIONAL = {"form", "fieldset", "table", "ul", "div"}
-_KEPT_BY_TAG = {"html", "body", "main", "article", "a"}
+_PROTECTED_TAGS = {"html", "body", "main", "article", "a"}
 _MAX_BYLINE = 100
 _MAX_CONSENT = 3_000
 _LEAST_PROSE = 10
@@ -280,44 +293,47 @@ _MAX_SHARE = 500
 
 
 def empty_element(element: "HtmlElement") -> None:
-    """Empty `element`; what is behind it stays.
+    """Empty `element`; the text after it stays.
 
-    Emptied, not removed: lxml joins the strings on both sides of a removed element, in quadratic time.
+    It is not removed, because lxml joins the strings on both sides of a removed element, in quadratic time.
     """
     element.clear(keep_tail=True)
     element.tag = "span"
 
 
 def prune_page(page: "HtmlElement") -> None:
-    """Empty what is never read: scripts, menus, what is hidden, what is said where there are no scripts."""
+    """Empty elements that are never read: scripts, menus, hidden elements, and `noscript` texts."""
     for element in page.xpath(_NEVER_READ):
         empty_element(element)
     for element in page.xpath("//noscript"):
-        # Images alone are those that a script would load.
+        # A `noscript` with images alone has those that a script would load.
         texts = (element.text, *(child.tail for child in element))
         if any(child.tag != "img" for child in element) or any((text or "").strip() for text in texts):
             empty_element(element)
 
 
 def has_author(page: "HtmlElement") -> bool:
-    """Whether `page` says in its head who wrote it: a line about the author is then a part of the text."""
+    """Return whether the metadata of `page` has the author.
+
+    A line about the author then belongs to the text.
+    """
     return bool(page.xpath(_AUTHOR))
 
 
 def prune_unlikely(measures: "dict[HtmlElement, ElementMetrics]", byline: bool) -> "list[HtmlElement]":
-    """Empty what is named like no article and, of `byline`, the first line about who wrote it.
+    """Empty elements with names untypical of articles and, if `byline`, the first line about the author.
 
-    Returns what was emptied.
+    Returns the emptied elements.
     """
     emptied: list[HtmlElement] = []
-    sheltered: set[HtmlElement] = set()
+    protected: set[HtmlElement] = set()
     for element, own in measures.items():
         if byline and 0 < own.characters < _MAX_BYLINE and is_byline(element):
             emptied.append(element)
             byline = False
-        elif element.getparent() in sheltered or element.tag in ("table", "code"):
-            sheltered.add(element)
-        elif element.tag not in _KEPT_BY_TAG and is_unlikely_name(element):
+        elif element.getparent() in protected or element.tag in ("table", "code"):
+            protected.add(element)
+        elif element.tag not in _PROTECTED_TAGS and is_unlikely_name(element):
             emptied.append(element)
     for element in emptied:
         empty_element(element)
@@ -325,29 +341,26 @@ def prune_unlikely(measures: "dict[HtmlElement, ElementMetrics]", byline: bool) 
 
 
 def prune_consent(measures: "dict[HtmlElement, ElementMetrics]") -> bool:
-    """Empty boxes that ask to agree to cookies, unless they are all of the page; returns whether any is."""
+    """Empty cookie consent boxes, unless they are the whole page; return whether there were any."""
     whole = max((own.characters for own in measures.values()), default=0)
-    return _emptied(
+    return _empty_all(
         element
         for element, own in measures.items()
         if 0 < own.characters < min(_MAX_CONSENT, whole)
-        and element.tag not in _KEPT_BY_TAG
+        and element.tag not in _PROTECTED_TAGS
         and is_consent_box(element)
     )
 
 
 def prune_asides(measures: "dict[HtmlElement, ElementMetrics]") -> bool:
-    """Empty lists of links that are named as standing beside; returns whether any is.
-
-    Of a page that says nothing else they stay.
-    """
+    """Empty sidebars of links, unless the page has no other text; return whether there were any."""
     whole = max((_prose(own) for own in measures.values()), default=0)
-    return _emptied(
+    return _empty_all(
         element
         for element, own in measures.items()
         if own.link_density > 0.5
         and whole - _prose(own) >= _LEAST_PROSE
-        and element.tag not in _KEPT_BY_TAG
+        and element.tag not in _PROTECTED_TAGS
         and is_aside(element)
     )
 
@@ -356,7 +369,7 @@ def _prose(own: ElementMetrics) -> float:
     return own.characters - own.linked - own.in_headings
 
 
-def _emptied(elements: "Iterable[HtmlElement]") -> bool:
+def _empty_all(elements: "Iterable[HtmlElement]") -> bool:
     found = list(elements)
     for element in found:
         empty_element(element)
@@ -364,9 +377,12 @@ def _emptied(elements: "Iterable[HtmlElement]") -> bool:
 
 
 def prune_article(root: "HtmlElement", title: str) -> None:
-    """Empty what is under `root` and looks like no part of an article: link lists, forms, repeated titles."""
+    """Empty elements in `root` that do not look like parts of an article:
+
+    Link lists, forms, repeated titles.
+    """
     elements = list(root.iter())
-    sheltered = _sheltered(elements)
+    protected = _find_protected(elements)
     measures = {element: ElementMetrics() for element in elements}
     for element in reversed(elements):
         own = measures[element]
@@ -374,14 +390,14 @@ def prune_article(root: "HtmlElement", title: str) -> None:
         if element is root:
             return
         parent = measures[element.getparent()]
-        if _is_dropped(element, own, element in sheltered) or _repeats(element, own, title):
+        if _is_dropped(element, own, element in protected) or _repeats_title(element, own, title):
             empty_element(element)
         else:
             parent.add(own)
         parent.add_text(element.tail)
 
 
-def _sheltered(elements: "list[HtmlElement]") -> "set[HtmlElement]":
+def _find_protected(elements: "list[HtmlElement]") -> "set[HtmlElement]":
     """What stands in code, a figure or a table of data, those tables, and what holds such a table."""
     found: set[HtmlElement] = set()
     holders: set[HtmlElement] = set()
@@ -393,7 +409,7 @@ def _sheltered(elements: "list[HtmlElement]") -> "set[HtmlElement]":
         if is_of_data or is_inside or element.tag in ("code", "figure", "pre"):
             found.add(element)
         if is_of_data:
-            holders.update(takewhile(lambda holder: holder not in holders, element.iterancestors()))
+            holders.update(takewhile(lambda container: container not in holders, element.iterancestors()))
     return found | holders
 
 
@@ -410,20 +426,20 @@ def is_data_table(table: "HtmlElement") -> bool:
     return len(rows) > 1 and columns > 1 and (len(rows) >= 10 or columns > 4 or len(rows) * columns > 10)
 
 
-def _is_dropped(element: "HtmlElement", own: ElementMetrics, sheltered: bool) -> bool:
+def _is_dropped(element: "HtmlElement", own: ElementMetrics, protected: bool) -> bool:
     if element.tag in ("h1", "h2"):
         return name_score(element) < 0
     if own.characters < _MAX_SHARE and is_share_bar(element):
         return True
     return (
         element.tag in _CONDITIONAL
-        and not sheltered
+        and not protected
         and not own.is_paragraph(element)
-        and _is_fishy(element, own)
+        and _is_unlikely(element, own)
     )
 
 
-def _is_fishy(element: "HtmlElement", own: ElementMetrics) -> bool:
+def _is_unlikely(element: "HtmlElement", own: ElementMetrics) -> bool:
     rank = name_score(element)
     if rank < 0:
         return True
@@ -450,7 +466,7 @@ def _is_stub(own: ElementMetrics) -> bool:
     return not headed and own.characters < 25 and (own.images == 0 or own.images > 2) and own.linked > 0
 
 
-def _repeats(element: "HtmlElement", own: ElementMetrics, title: str) -> bool:
+def _repeats_title(element: "HtmlElement", own: ElementMetrics, title: str) -> bool:
     if element.tag not in ("h1", "h2") or not 0 < own.characters < 300:
         return False
     words = element.text_content().lower().split()

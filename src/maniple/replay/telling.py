@@ -7,7 +7,7 @@ from typing import Any, get_origin
 
 from maniple.events import EVENT_TYPES, Event
 from maniple.store import EventRecord
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 LONGEST_EVENT = 1_000_000
 """Characters of one event's data; the texts in a longer one are cut at `LONGEST_TEXT`."""
@@ -49,7 +49,7 @@ class Telling:
 
 def embedded(text: str) -> bytes:
     """Return JSON that ends no script element and begins no other."""
-    return whole(text.replace("<", "\\u003c")).encode()
+    return fix_surrogates(text.replace("<", "\\u003c")).encode()
 
 
 @cache

@@ -13,7 +13,7 @@ from maniple.report_files.citations import mark
 from maniple.report_files.markdown import said, tokens_of
 from maniple.report_files.sources import anchored, with_list
 from maniple.report_files.wording import Wording, wording_of
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 LEAST_HEADINGS = 3
 """A document with fewer has no contents."""
@@ -81,7 +81,7 @@ def document_of(report: Report) -> Document:
 
 def clean(text: str) -> str:
     """Return `text` without what neither HTML nor XML may hold."""
-    return _NO_CHARACTER.sub("", whole(text))
+    return _NO_CHARACTER.sub("", fix_surrogates(text))
 
 
 def _titled(title: str, tokens: list[Token]) -> tuple[str, list[Token]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 LONGEST = 4_000
 """Characters of a text, unless it is said otherwise."""
@@ -37,7 +37,7 @@ def text(value: object, longest: int = LONGEST) -> str:
     if value is None:
         return ""
     shown = value[: longest + 1] if isinstance(value, str) else written(value)
-    shown = _CONTROL.sub("", whole(shown))
+    shown = _CONTROL.sub("", fix_surrogates(shown))
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
 
 

@@ -23,7 +23,7 @@ from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError
 from maniple.evidence.addresses import comparable_url
 from maniple.retry_after import retry_after_seconds
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 DEFAULT_COOLDOWN_SECONDS = 60.0
 """How long a provider that failed is not asked again."""
@@ -271,9 +271,9 @@ def make_hit(title: Any, url: str, content: Any, score: float | None = None) -> 
     name = " ".join(title.split()) if isinstance(title, str) else ""
     extract = content.strip() if isinstance(content, str) else ""
     return SearchHit(
-        whole(_truncate(name or url, TITLE_CHARACTERS)),
+        fix_surrogates(_truncate(name or url, TITLE_CHARACTERS)),
         url,
-        whole(_truncate(extract, CONTENT_CHARACTERS)),
+        fix_surrogates(_truncate(extract, CONTENT_CHARACTERS)),
         score,
     )
 

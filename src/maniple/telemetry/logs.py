@@ -1,4 +1,7 @@
-"""One log: all `logging` records and our own go through one pipeline, the secrets taken out last."""
+"""The log:
+
+All `logging` records and structlog events go through one pipeline that masks secrets at its end.
+"""
 
 import logging
 import os
@@ -26,16 +29,17 @@ EARLIER_FILES = 1
 LogFormat = Literal["console", "json"]
 
 _CHATTY = ("httpcore", "httpx", "httpx2", "hpack", "openai", "urllib3", "asyncio", "aiosqlite", "watchfiles")
-"""Libraries that tell each request at INFO or below; they are heard from WARNING on, or at level DEBUG."""
+"""Libraries that log each request at INFO or below. They are logged from WARNING on, or at level DEBUG."""
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class LogQueue(QueueHandler):
-    """Formats records where they are made, and writes them to a stream in a thread of its own.
+    """Formats records in the calling thread, and writes them to a stream in a separate thread.
 
-    What does not fit into the queue is dropped; how much it was is told when the stream takes lines again.
-    `formatter` must have taken the secrets out: what it returns is what is written.
+    Lines that do not fit into the queue are dropped. Their number is logged when the stream accepts lines
+    again.
+    `formatter` must mask secrets: its result is written unchanged.
     """
 
     def __init__(self, stream: TextIO, formatter: logging.Formatter, *, records: int = QUEUE_RECORDS) -> None:
@@ -50,11 +54,11 @@ class LogQueue(QueueHandler):
         self._listener.start()
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        """Return a record that holds nothing but the line to be written."""
+        """Return a record that contains only the formatted line."""
         return logging.LogRecord(record.name, record.levelno, "", 0, self.format(record), None, None)
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """Add a line, or count it when the queue is full."""
+        """Add a line to the queue, or count it as lost if the queue is full."""
         try:
             self._lines.put_nowait(record)
         except queue.Full:
@@ -62,14 +66,14 @@ class LogQueue(QueueHandler):
                 self._dropped += 1
 
     def flush(self) -> None:
-        """Wait until all is written, for at most `FLUSH_SECONDS` seconds."""
+        """Wait until all lines are written, for at most `FLUSH_SECONDS`."""
         done = self._lines.all_tasks_done
         with done:
             self._stuck = not done.wait_for(lambda: not self._lines.unfinished_tasks, FLUSH_SECONDS)
 
     def close(self) -> None:
-        """Write what is left and end the thread, unless the stream does not take it in time."""
-        if not self._stuck:  # `logging.shutdown` has flushed before: once is long enough
+        """Write the remaining lines and end the thread, unless the stream blocks for too long."""
+        if not self._stuck:  # `logging.shutdown` has already flushed and waited
             self.flush()
         self._listener.end()
         super().close()
@@ -79,13 +83,13 @@ class LogQueue(QueueHandler):
         with self._counting:
             dropped, self._dropped = self._dropped, 0
         if dropped:
-            words = "%d log records were dropped: nobody read the log in time."
-            record = logging.LogRecord(__name__, logging.WARNING, __file__, 0, words, (dropped,), None)
+            error = "%d log records were dropped: nobody read the log in time."
+            record = logging.LogRecord(__name__, logging.WARNING, __file__, 0, error, (dropped,), None)
             _write(self._stream, self.format(record))
 
 
 class LogFile(RotatingFileHandler):
-    """Appends to a file that is made when there is something to write; a full one is set aside."""
+    """Appends to a file, which is created at the first line and rotated when it is full."""
 
     def __init__(self, path: Path, formatter: logging.Formatter) -> None:
         super().__init__(
@@ -101,7 +105,7 @@ class LogFile(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # What went wrong may show what was asked.
+        # Only the owner may read it, because errors may contain the users' requests.
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
@@ -109,14 +113,17 @@ class LogFile(RotatingFileHandler):
 def configure_logs(
     level: str, format: LogFormat, redactor: Redactor, *, stream: TextIO | Path | None = None
 ) -> None:
-    """Send every log record of this process to `stream` (stderr when there is none), or to a file.
+    """Send every log record of this process to `stream` (default: stderr), or to a file.
 
-    `level` is a name such as `INFO`; `json` is one object a line. Call it when the program starts; a later
-    call replaces it. Give uvicorn `log_config=None`, or it sets up its own log afterwards. Exceptions that
-    end the program or a thread are logged as well, since their words may hold secrets, too. A stream that is
-    no terminal is written by a thread: a pipe that nobody reads stops nothing (see `LogQueue`).
+    `level` is a name such as `INFO`. The format `json` writes one object per line. Call it when the program
+    starts;
+    a later call replaces it. Uvicorn needs `log_config=None`, otherwise it replaces the log with its own.
+    Exceptions
+    that end the program or a thread are logged, too, because their texts may contain secrets. A stream that
+    is
+    not a terminal is written by a thread, so that a pipe without a reader blocks nothing (see `LogQueue`).
     """
-    handler = _handler(stream or sys.stderr, format, redactor)
+    handler = _make_handler(stream or sys.stderr, format, redactor)
     root = logging.getLogger()
     for old in root.handlers[:]:
         if isinstance(old, _TerminalHandler | _PipeHandler | _FileHandler):
@@ -134,34 +141,37 @@ def configure_logs(
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *_described(),
+            *_shared_processors(),
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
-    sys.excepthook = _log_the_end
-    threading.excepthook = _log_a_threads_end
+    sys.excepthook = _log_uncaught_error
+    threading.excepthook = _log_thread_error
 
 
 def log_context(
     *, run_id: str | None = None, thread_id: str | None = None, key_id: str | None = None
 ) -> AbstractContextManager[Any]:
-    """Name the run, thread and API key in all that is logged inside, by this task and those it starts."""
+    """Return a context whose log records have run, thread and API key, also in tasks started within it."""
     ids = {"run_id": run_id, "thread_id": thread_id, "key_id": key_id}
     return structlog.contextvars.bound_contextvars(**{name: one for name, one in ids.items() if one})
 
 
 def flush_logs() -> None:
-    """Wait until what was logged is written; a stream that is not read is waited for briefly."""
+    """Wait until all records are written; a blocked stream is waited for briefly."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _TerminalHandler | _PipeHandler):
             handler.flush()
 
 
 class _TerminalHandler(logging.StreamHandler[TextIO]):
-    """Writes at once; a record that cannot be written is told without its words, which may be secret."""
+    """Writes immediately.
+
+    A record that cannot be written is reported without its text, which may have secrets.
+    """
 
     def __init__(self, stream: TextIO, redactor: Redactor) -> None:
         super().__init__(stream)
@@ -169,22 +179,22 @@ class _TerminalHandler(logging.StreamHandler[TextIO]):
 
     def handleError(self, record: logging.LogRecord) -> None:
         if not self.stream.closed:
-            _tell_unwritten(record, self._redactor)
+            _report_unwritten(record, self._redactor)
 
 
 class _PipeHandler(LogQueue):
-    """Writes in a thread; tells of a record that cannot be formatted as a terminal's handler does."""
+    """Writes in a thread; reports records that cannot be formatted like `_TerminalHandler`."""
 
     def __init__(self, stream: TextIO, formatter: logging.Formatter, redactor: Redactor) -> None:
         super().__init__(stream, formatter)
         self._redactor = redactor
 
     def handleError(self, record: logging.LogRecord) -> None:
-        _tell_unwritten(record, self._redactor)
+        _report_unwritten(record, self._redactor)
 
 
 class _FileHandler(LogFile):
-    """Drops what the disk does not take: who logs to a file wants nothing on the terminal."""
+    """Writes to a file; drops records that cannot be written, because the terminal must stay clean."""
 
     def __init__(self, path: Path, formatter: logging.Formatter, redactor: Redactor) -> None:
         super().__init__(path, formatter)
@@ -192,20 +202,20 @@ class _FileHandler(LogFile):
 
     def handleError(self, record: logging.LogRecord) -> None:
         if not isinstance(sys.exc_info()[1], OSError):
-            _tell_unwritten(record, self._redactor)
+            _report_unwritten(record, self._redactor)
 
 
-def _tell_unwritten(record: logging.LogRecord, redactor: Redactor) -> None:
-    words = redactor.text(repr(sys.exc_info()[1]))
-    place = f"{record.name}, {record.pathname}:{record.lineno}"
+def _report_unwritten(record: logging.LogRecord, redactor: Redactor) -> None:
+    error = redactor.text(repr(sys.exc_info()[1]))
+    location = f"{record.name}, {record.pathname}:{record.lineno}"
     if sys.__stderr__ is not None:
-        sys.__stderr__.write(f"A log record could not be written ({place}): {words}\n")
+        sys.__stderr__.write(f"A log record could not be written ({location}): {error}\n")
 
 
-def _handler(stream: TextIO | Path, format: LogFormat, redactor: Redactor) -> logging.Handler:
+def _make_handler(stream: TextIO | Path, format: LogFormat, redactor: Redactor) -> logging.Handler:
     if isinstance(stream, Path):
-        return _FileHandler(stream, _formatter(format, redactor, colors=False), redactor)
-    formatter = _formatter(format, redactor, colors=stream.isatty())
+        return _FileHandler(stream, _make_formatter(format, redactor, colors=False), redactor)
+    formatter = _make_formatter(format, redactor, colors=stream.isatty())
     if not stream.isatty():
         return _PipeHandler(stream, formatter, redactor)
     handler = _TerminalHandler(stream, redactor)
@@ -214,7 +224,7 @@ def _handler(stream: TextIO | Path, format: LogFormat, redactor: Redactor) -> lo
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):
-    """Formats a record and takes the secrets out of what will be written, whatever put them there."""
+    """Formats a record and masks all secrets in the result."""
 
     def __init__(self, redactor: Redactor, **options: Any) -> None:
         super().__init__(**options)
@@ -224,24 +234,27 @@ class _Redacting(structlog.stdlib.ProcessorFormatter):
         return self._redactor.text(super().format(record))
 
 
-def _formatter(format: LogFormat, redactor: Redactor, *, colors: bool) -> logging.Formatter:
+def _make_formatter(format: LogFormat, redactor: Redactor, *, colors: bool) -> logging.Formatter:
     if format == "json":
         renderers = [
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
         ]
     else:
-        # Plain tracebacks: rich ones show the values of variables.
+        # Plain tracebacks, because rich ones show the values of variables.
         plain = structlog.dev.plain_traceback
-        renderers = [_on_one_line, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+        renderers = [
+            _escape_controls,
+            structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain),
+        ]
     return _Redacting(
         redactor,
-        foreign_pre_chain=_described(),
+        foreign_pre_chain=_shared_processors(),
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
     )
 
 
-def _described() -> list[Any]:
+def _shared_processors() -> list[Any]:
     return [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -252,48 +265,50 @@ def _described() -> list[Any]:
     ]
 
 
-def _on_one_line(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """Let no record forge another one, or steer the terminal."""
-    words = _CONTROL.sub(lambda found: repr(found[0])[1:-1], str(event.get("event", "")))
-    return {**event, "event": words.replace("\n", "\n    ")}
+def _escape_controls(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """Escape control characters, so that a record cannot imitate others or control the terminal."""
+    text = _CONTROL.sub(lambda found: repr(found[0])[1:-1], str(event.get("event", "")))
+    return {**event, "event": text.replace("\n", "\n    ")}
 
 
-def _log_the_end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def _log_uncaught_error(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, traceback)
         return
     logging.getLogger("maniple").critical("The program ended.", exc_info=(kind, error, traceback))
 
 
-def _log_a_threads_end(end: threading.ExceptHookArgs) -> None:
+def _log_thread_error(end: threading.ExceptHookArgs) -> None:
     if end.exc_value is not None and not isinstance(end.exc_value, SystemExit):
-        words = (end.exc_type, end.exc_value, end.exc_traceback)
+        error = (end.exc_type, end.exc_value, end.exc_traceback)
         name = end.thread.name if end.thread else "?"
-        logging.getLogger("maniple").critical("Thread %s ended.", name, exc_info=words)
+        logging.getLogger("maniple").critical("Thread %s ended.", name, exc_info=error)
 
 
 class _Listener(QueueListener):
-    """Writes without a handler: `logging.shutdown` would wait for the lock of one whose stream is stuck."""
+    """Writes without a handler, because `logging.shutdown` would wait for the lock of a blocked one."""
 
     def __init__(self, lines: "queue.Queue[logging.LogRecord]", write: Callable[[str], None]) -> None:
         super().__init__(lines)
         self._write = write
 
     def handle(self, record: logging.LogRecord) -> None:
-        # A stream that is closed or broken has no reader any more, and there is no other place to tell.
+        # A closed or broken stream cannot be reported anywhere.
         with suppress(OSError, ValueError):
             self._write(str(record.msg))
 
     def end(self) -> None:
-        """Let the thread end when it has written what is there; it is not waited for."""
+        """End the thread after it has written the queued lines, without waiting for it."""
         with suppress(queue.Full):
             self.enqueue_sentinel()
 
 
 def _write(stream: TextIO, line: str) -> None:
-    """Write a line, to the file itself if there is one.
+    """Write a line, directly to the file descriptor if there is one.
 
-    A thread that is stuck in a buffered stream holds its lock, and Python could not end any more.
+    A thread that is blocked in a buffered stream holds its lock, which would keep Python from exiting.
     """
     try:
         file = stream.fileno()

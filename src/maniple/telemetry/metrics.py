@@ -1,4 +1,4 @@
-"""What Prometheus asks for: counted from the events of runs, and from when they wait and work."""
+"""Prometheus metrics, counted from the events of runs and from when they wait and work."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,15 +18,15 @@ _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300)
 
 
 class ObservedEvent(Protocol):
-    """An event of `maniple.events`; its other fields are read by its type."""
+    """An event of `maniple.events`; the other fields depend on its type."""
 
     type: ClassVar[str]
 
 
 class Metrics:
-    """The figures of one process, in a registry of their own: make one where the program is composed.
+    """The metrics of one process, in their own registry. Only the composition root creates one.
 
-    Labels are bounded: beyond 50 models or tools a name counts as `other`.
+    Labels are limited: after 50 models or tools, further names count as `other`.
     """
 
     def __init__(self) -> None:
@@ -71,50 +71,50 @@ class Metrics:
         self._clients = Gauge("maniple_stream_clients", "Open event streams.", registry=registry)
 
     def observe(self, event: ObservedEvent, run_id: str) -> None:
-        """Count one event of a run; the last one ends it, whether it ever began to work or not."""
+        """Count one event of a run; the last event ends the run, even if it never began to work."""
         if observer := _OBSERVERS.get(event.type):
             observer(self, event, run_id)
 
     def queue(self, run_id: str) -> None:
-        """Count a run that waits until it may work."""
+        """Count a waiting run."""
         self._waiting.add(run_id)
 
     def begin(self, run_id: str) -> None:
-        """Count a run that works, from now to its last event."""
+        """Count a working run, until its last event."""
         self._waiting.discard(run_id)
         self._begun[run_id] = time.monotonic()
         self._started.inc()
 
     def forget(self, run_id: str) -> None:
-        """Take a run whose last event never came for ended, if it worked; one that waited waits elsewhere."""
+        """End a working run whose last event is missing. A waiting run is continued by another process."""
         if run_id in self._begun:
             self._end(None, run_id)
         self._waiting.discard(run_id)
 
     def storing(self) -> AbstractContextManager[Any]:
-        """Time what happens inside as storing of events."""
+        """Return a context whose duration counts as storage of events."""
         return self._append.time()
 
     def client(self) -> AbstractContextManager[Any]:
-        """Count a reader of an event stream as long as this is open."""
+        """Return a context that counts as an open event stream."""
         return self._clients.track_inprogress()
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
-        """Return the figures and their media type: OpenMetrics when `accept` asks for it."""
+        """Return the metrics and their media type: OpenMetrics if `accept` requests it."""
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
 
     def _usage(self, event: Any, run_id: str) -> None:
-        model, agent = self._models.bounded(event.model), event.agent_name
+        model, agent = self._models.limit(event.model), event.agent_name
         self._calls.labels(model, agent).inc()
         self._tokens.labels(model, agent, "input").inc(event.input_tokens)
         self._tokens.labels(model, agent, "output").inc(event.output_tokens)
         self._call_seconds.labels(model).observe(event.seconds)
 
     def _tool(self, event: Any, run_id: str) -> None:
-        # The words that a failure is told in to models; the wire has no other sign of it.
+        # The text of a failure for models; events have no other sign of it.
         failed = event.tool_result.startswith(f"{event.tool_name} failed: ")
-        tool = self._tools.bounded(event.tool_name)
+        tool = self._tools.limit(event.tool_name)
         self._tool_calls.labels(tool, "failed" if failed else "returned").inc()
 
     def _error(self, event: Any, run_id: str) -> None:
@@ -142,12 +142,15 @@ _OBSERVERS: Mapping[str, Callable[[Metrics, Any, str], None]] = {
 
 
 class _Names:
-    """The first names that came; others may be without number, since servers and models choose them."""
+    """Limits the number of label values, because servers and models choose them.
+
+    Further names become `other`.
+    """
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
-    def bounded(self, name: str) -> str:
+    def limit(self, name: str) -> str:
         name = name[:_LONGEST_NAME] or "unknown"
         if name not in self._known:
             if len(self._known) >= _MOST_NAMES:

@@ -1,8 +1,8 @@
-"""OpenTelemetry spans of a run, made of LangChain's callbacks: the run, its agents, model calls and tools.
+"""OpenTelemetry spans of a run, from LangChain's callbacks: the run, its agents, model calls and tools.
 
 Names and attributes are those of OpenTelemetry's semantic conventions for generative AI
-(https://opentelemetry.io/docs/specs/semconv/gen-ai/). Our own events would not do: they tell agents that
-work at once one after another, and times would be wrong.
+(https://opentelemetry.io/docs/specs/semconv/gen-ai/). Maniple's events are not used, because they
+serialize agents that work concurrently, so that times would be wrong.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from maniple.redaction import Redactor
 from maniple.types import AGENT_MARK
 
 _LONGEST = 8_000
-"""Characters of one content; collectors refuse spans without bound."""
+"""The limit of one content in characters, because collectors reject large spans."""
 
 
 class RunSpanHandler(BaseCallbackHandler):
-    """Traces one run. Every text in a span has gone through the redactor."""
+    """Traces one run. Every text in a span is redacted."""
 
     run_inline = True
 
@@ -39,13 +39,13 @@ class RunSpanHandler(BaseCallbackHandler):
         self._contents = contents
         self._spans: dict[UUID, Span] = {}
         self._inside: dict[UUID, Span] = {}
-        # The clock of the wall is read once: set back in the middle, it would end spans before they begin.
+        # The wall clock is read once: if it is set back during the run, spans would end before they begin.
         self._clock_offset_ns = time.time_ns() - time.monotonic_ns()
 
     def on_chain_start(
         self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **more: Any
     ) -> None:
-        """A graph, a node or something inside one began."""
+        """Begin the span of a graph or an agent's node; other chains have none."""
         parent = self._parent(more)
         agent = _agent_of_node(more)
         if parent is None:
@@ -57,19 +57,19 @@ class RunSpanHandler(BaseCallbackHandler):
             self._inside[run_id] = parent
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **more: Any) -> None:
-        """It ended."""
+        """End the span of a chain."""
         self._inside.pop(run_id, None)
         self._end(run_id)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
-        """It failed, was cancelled or pauses."""
+        """End the span of a chain that failed, was cancelled or is paused."""
         self._inside.pop(run_id, None)
         self._fail(run_id, error)
 
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **more: Any
     ) -> None:
-        """A model was asked."""
+        """Begin the span of a model call."""
         metadata = more.get("metadata") or {}
         model = str(metadata.get("ls_model_name") or "unknown")
         attributes = {
@@ -83,7 +83,7 @@ class RunSpanHandler(BaseCallbackHandler):
         self._content(run_id, "gen_ai.input.messages", asked)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **more: Any) -> None:
-        """It answered."""
+        """End the span of a model call with its answer and usage."""
         if (span := self._spans.get(run_id)) and (answer := _answer(response)):
             if usage := answer.usage_metadata:
                 span.set_attribute("gen_ai.usage.input_tokens", usage["input_tokens"])
@@ -95,20 +95,20 @@ class RunSpanHandler(BaseCallbackHandler):
         self._end(run_id)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
-        """It did not."""
+        """End the span of a failed model call."""
         self._fail(run_id, error)
 
     def on_tool_start(
         self, serialized: dict[str, Any] | None, input_str: str, *, run_id: UUID, **more: Any
     ) -> None:
-        """A tool was called."""
+        """Begin the span of a tool call."""
         tool = str((serialized or {}).get("name") or more.get("name") or "unknown")
         attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
         self._begin(run_id, f"execute_tool {tool}", self._parent(more), attributes)
         self._content(run_id, "gen_ai.tool.call.arguments", input_str)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **more: Any) -> None:
-        """It returned; a failure that the model reads is an error here."""
+        """End the span of a tool call; a failure that the model reads is an error."""
         span = self._spans.get(run_id)
         result = output.text if isinstance(output, ToolMessage) else str(output)
         self._content(run_id, "gen_ai.tool.call.result", result)
@@ -117,7 +117,7 @@ class RunSpanHandler(BaseCallbackHandler):
         self._end(run_id)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **more: Any) -> None:
-        """It raised."""
+        """End the span of a tool call that raised."""
         self._fail(run_id, error)
 
     def _parent(self, more: Mapping[str, Any]) -> Span | None:
@@ -145,7 +145,7 @@ class RunSpanHandler(BaseCallbackHandler):
     def _content(self, run_id: UUID, name: str, value: str) -> None:
         span = self._spans.get(run_id)
         if self._contents and span:
-            # Redacted before it is cut: a cut secret is none that can be found.
+            # Redacted before it is cut, because a cut secret is not recognised.
             span.set_attribute(name, self._redactor.text(value)[:_LONGEST])
 
     def _fail(self, run_id: UUID, error: BaseException) -> None:
@@ -158,9 +158,9 @@ class RunSpanHandler(BaseCallbackHandler):
             self._error(span, type(error).__name__, describe_error(error))
         self._end(run_id)
 
-    def _error(self, span: Span, kind: str, words: str) -> None:
+    def _error(self, span: Span, kind: str, message: str) -> None:
         span.set_attribute("error.type", kind)
-        span.set_status(Status(StatusCode.ERROR, self._redactor.text(words)[:_LONGEST]))
+        span.set_status(Status(StatusCode.ERROR, self._redactor.text(message)[:_LONGEST]))
 
     def _end(self, run_id: UUID) -> None:
         if span := self._spans.pop(run_id, None):
@@ -171,7 +171,10 @@ class RunSpanHandler(BaseCallbackHandler):
 
 
 def _agent_of_node(more: Mapping[str, Any]) -> str:
-    """Return the agent whose node began, or nothing: an agent's own graph has its name, too."""
+    """Return the agent whose node began, else "":
+
+    The graph inside an agent's node has the agent's name, too.
+    """
     agent = (more.get("metadata") or {}).get(AGENT_MARK)
     tags: Sequence[str] = more.get("tags") or ()
     is_node = more.get("name") == agent and any(tag.startswith("graph:step:") for tag in tags)

@@ -1,4 +1,4 @@
-"""Open what the settings ask for, and close it without losing the last spans."""
+"""Opens the configured tracers, and closes them without losing the last spans."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +12,7 @@ from maniple.redaction import Redactor
 from maniple.types import installing
 
 FLUSH_SECONDS = 5.0
-"""How long a collector that does not answer may hold up the end of the program."""
+"""The time limit for a collector to answer at the end of the program."""
 NOT_INSTALLED = (
     "No traces go to telemetry.otlp_endpoint: OpenTelemetry is not installed. "
     f"Install it: {installing('tracing')}; or leave the endpoint out."
@@ -22,23 +22,23 @@ _Maker = Callable[[str, str], BaseCallbackHandler]
 
 
 class Tracing:
-    """Makes the callbacks that trace one run."""
+    """Creates the callbacks that trace one run."""
 
     def __init__(self, makers: tuple[_Maker, ...] = (), notices: tuple[str, ...] = ()) -> None:
         self._makers = makers
         self.notices = notices
-        """One sentence for each tracer that is wanted and absent, with how to get it."""
+        """One sentence for each configured tracer that is unavailable, with how to install it."""
 
     def callbacks(self, run_id: str, thread_id: str) -> list[BaseCallbackHandler]:
-        """Return what goes into the run's `config["callbacks"]`; nothing when nobody traces."""
+        """Return the callbacks for the run's `config["callbacks"]`; empty if tracing is off."""
         return [make(run_id, thread_id) for make in self._makers]
 
 
 @asynccontextmanager
 async def open_tracing(settings: TelemetrySettings, redactor: Redactor) -> AsyncIterator[Tracing]:
-    """Open the tracers; on leaving, what they still hold is sent.
+    """Open the tracers; on leaving, their remaining spans are sent.
 
-    A collector that cannot be reached is the log's affair and never a run's.
+    An unreachable collector is logged and does not affect runs.
     """
     async with AsyncExitStack() as stack:
         makers: list[_Maker] = []
@@ -68,7 +68,7 @@ async def _open_otlp(settings: TelemetrySettings, redactor: Redactor) -> AsyncIt
     try:
         yield spans
     finally:
-        await _within(FLUSH_SECONDS, provider.shutdown)
+        await _close_within(FLUSH_SECONDS, provider.shutdown)
 
 
 def _provider(settings: TelemetrySettings) -> Any:
@@ -82,7 +82,7 @@ def _provider(settings: TelemetrySettings) -> Any:
         address = f"{address}/v1/traces"
     headers = {name: secret.get_secret_value() for name, secret in settings.otlp_headers.items()}
     exporter = OTLPSpanExporter(endpoint=address, headers=headers, timeout=FLUSH_SECONDS)
-    # Its own provider and not the global one: who embeds us may have set that up.
+    # Not the global provider, which an embedding program may have configured.
     resource = Resource.create({"service.name": settings.service_name})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))
@@ -99,14 +99,14 @@ async def _open_langsmith(settings: LangSmithSettings, redactor: Redactor) -> As
         names = {"run_id": run_id, "thread_id": thread_id}
         return LangChainTracer(client=client, project_name=settings.project, metadata=names)
 
-    # With LANGSMITH_TRACING in the environment LangChain traces calls outside of runs by itself, through the
-    # process's client: that has to redact, too. In a run it finds our tracer and adds none.
+    # With LANGSMITH_TRACING in the environment, LangChain traces calls outside of runs itself, with the
+    # process's default client, which must redact, too. Within a run it finds this tracer and adds none.
     langsmith.configure(client=client)
     try:
         yield tracer
     finally:
         langsmith.configure(client=None)
-        await _within(FLUSH_SECONDS, lambda: client.close(timeout=FLUSH_SECONDS))
+        await _close_within(FLUSH_SECONDS, lambda: client.close(timeout=FLUSH_SECONDS))
 
 
 def _langsmith_client(settings: LangSmithSettings, redactor: Redactor) -> Any:
@@ -117,16 +117,17 @@ def _langsmith_client(settings: LangSmithSettings, redactor: Redactor) -> Any:
         api_url=settings.endpoint,
         api_key=settings.api_key.get_secret_value() if settings.api_key else None,
         anonymizer=redactor.value,
-        # Else it sends the variables of the environment whose names it knows.
+        # Otherwise the client sends environment variables whose names it knows.
         omit_traced_runtime_info=True,
-        # Its threads outlive `close` by what they wait for an answer, and the program waits for them.
+        # The client's threads may still wait for an answer after `close`, and the program waits for the
+        # threads.
         timeout_ms=int(FLUSH_SECONDS * 1000),
         retry_config=Retry(total=1, backoff_factor=0.5),
     )
 
 
-async def _within(seconds: float, close: Callable[[], Any]) -> None:
-    """Close in a thread; one that takes longer is left to end by itself."""
+async def _close_within(seconds: float, close: Callable[[], Any]) -> None:
+    """Run `close` in a thread; after `seconds` it is no longer waited for."""
     done, _ = await asyncio.wait({asyncio.ensure_future(asyncio.to_thread(close))}, timeout=seconds)
     for one in done:
         one.result()

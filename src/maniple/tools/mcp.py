@@ -38,7 +38,7 @@ class McpToolSource:
 
     def list_tools(self) -> list[BaseTool]:
         """Return the tools that can be called now."""
-        return [self._tool(one) for one in self._servers.offered(self._names)]
+        return [self._tool(one) for one in self._servers.list_tools(self._names)]
 
     def find(self, name: str) -> BaseTool | None:
         """Return a tool by its name, also one that cannot be called now: calling it says why."""

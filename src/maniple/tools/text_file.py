@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from maniple.errors import FileError
 from maniple.sandbox import Workspace
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 LINE_CHARACTERS = 1_000
 _BOMS = (
@@ -67,7 +67,7 @@ class TextFile:
     def content(self) -> bytes:
         """Return its bytes; raises `FileError` for a character that its encoding does not have."""
         try:
-            return self.bom + whole(self.text).encode(self.encoding)
+            return self.bom + fix_surrogates(self.text).encode(self.encoding)
         except UnicodeEncodeError as error:
             missing = error.object[error.start]
             raise FileError(

@@ -35,7 +35,7 @@ from maniple.api.state import ServiceOf
 from maniple.capabilities.browsing import forget_in_browser
 from maniple.errors import FileError
 from maniple.store import Thread
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 router = keyed_router("threads")
 _LOG = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ async def make_thread(
 ) -> ThreadView:
     """Make a conversation, on which runs can be started."""
     now = time.time()
-    title = service.redactor.text(whole(new.title)) if new else ""
+    title = service.redactor.text(fix_surrogates(new.title)) if new else ""
     thread = await service.store.threads.create(Thread(str(uuid4()), caller.owner, title, now, now))
     return ThreadView.of(thread, "idle")
 
@@ -59,7 +59,7 @@ async def list_threads(
     service: ServiceOf, caller: CallerOf, limit: PageLimit = 50, before: PageBefore = None, q: _Words = ""
 ) -> ThreadPage:
     """The key's conversations, newest first."""
-    threads = await service.store.threads.list(caller.owner, limit, before, whole(q.strip()))
+    threads = await service.store.threads.list(caller.owner, limit, before, fix_surrogates(q.strip()))
     return ThreadPage(
         threads=await read_thread_views(service.store, threads), next_before=next_before(threads, limit)
     )
@@ -78,7 +78,7 @@ async def rename_thread(
 ) -> ThreadView:
     """Give a conversation another title."""
     thread = await get_thread(service.store, thread_id, caller.owner)
-    title = service.redactor.text(whole(change.title.strip()))
+    title = service.redactor.text(fix_surrogates(change.title.strip()))
     await service.store.threads.touch(thread.thread_id, title)
     # As it is now: it may have been deleted meanwhile.
     [view] = await read_thread_views(

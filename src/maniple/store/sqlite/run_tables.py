@@ -15,7 +15,7 @@ from maniple.store.executors import run_to_completion
 from maniple.store.records import Artifact, EventRecord, RunRecord, ToolCallRecord
 from maniple.store.sqlite.database import SqliteDatabase
 from maniple.store.sqlite.tables import make_first
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 _INSERT_EVENTS = (
     "INSERT INTO events SELECT ?1, ?2, ?3, ?4 FROM runs WHERE run_id = ?1 "
@@ -93,7 +93,7 @@ def join_batch(records: Sequence[EventRecord]) -> str:
     for number, record in enumerate(records, first):
         if record.number != number or "\n" in record.data or " " in record.type or _is_time(record.type):
             raise ValueError(f"event {record.number} ({record.type}) cannot be stored as number {number}")
-    return whole("\n".join(map(_format_line, records)))
+    return fix_surrogates("\n".join(map(_format_line, records)))
 
 
 def split_batch(first: int, text: str) -> list[EventRecord]:
@@ -134,7 +134,7 @@ class SqliteLedger:
             "ON CONFLICT (run_id, tool_call_id) DO UPDATE SET attempts = attempts + 1 "
             f"RETURNING {_CALL_COLUMNS}"
         )
-        values = (run_id, tool_call_id, tool_name, whole(arguments), time.time())
+        values = (run_id, tool_call_id, tool_name, fix_surrogates(arguments), time.time())
         return ToolCallRecord(*(await self._database.execute(sql, values))[0])
 
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
@@ -142,7 +142,7 @@ class SqliteLedger:
             "UPDATE tool_calls SET result = ?, ended_at = ? "
             "WHERE run_id = ? AND tool_call_id = ? AND result IS NULL"
         )
-        await self._database.execute(sql, (whole(result), time.time(), run_id, tool_call_id))
+        await self._database.execute(sql, (fix_surrogates(result), time.time(), run_id, tool_call_id))
 
     async def list_by_run(self, run_id: str) -> list[ToolCallRecord]:
         sql = f"SELECT {_CALL_COLUMNS} FROM tool_calls WHERE run_id = ? ORDER BY position"
@@ -185,7 +185,14 @@ class SqliteArtifacts:
         # The file before the row: a crash in between leaves an unused file, never a row without content.
         artifact_id = str(uuid4())
         written = await self._files.write(artifact_id, data)
-        values = (artifact_id, run.run_id, run.thread_id, run.owner, safe_name(name), whole(media_type))
+        values = (
+            artifact_id,
+            run.run_id,
+            run.thread_id,
+            run.owner,
+            safe_name(name),
+            fix_surrogates(media_type),
+        )
         row = (*values, written.size, written.sha256, time.time())
         sql = f"INSERT INTO artifacts ({_ARTIFACT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         try:

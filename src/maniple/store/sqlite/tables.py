@@ -16,7 +16,7 @@ from maniple.store.protocols import RunChange
 from maniple.store.records import ApiKey, KeyLimits, RunRecord, RunUsage, Thread, key_digest, make_key_secret
 from maniple.store.sqlite.checkpoints import delete_checkpoints
 from maniple.store.sqlite.database import ProcessRegistry, SqliteDatabase
-from maniple.text import whole
+from maniple.text import fix_surrogates
 from maniple.types import RunState
 
 RETENTION_SECONDS = 2 * 24 * 3600.0
@@ -57,7 +57,7 @@ class SqliteThreads:
     async def create(self, thread: Thread) -> Thread:
         def insert(connection: sqlite3.Connection) -> Thread:
             created_at = find_unused_time(connection, "threads", thread.created_at)
-            stored = replace(thread, title=whole(thread.title), created_at=created_at)
+            stored = replace(thread, title=fix_surrogates(thread.title), created_at=created_at)
             connection.execute(
                 f"INSERT INTO threads ({_THREAD_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
                 (stored.thread_id, stored.owner, stored.title, stored.created_at, stored.updated_at),
@@ -81,7 +81,7 @@ class SqliteThreads:
 
     async def touch(self, thread_id: str, title: str | None = None) -> None:
         sql = "UPDATE threads SET updated_at = ?, title = coalesce(?, title) WHERE thread_id = ?"
-        await self._database.execute(sql, (time.time(), whole(title), thread_id))
+        await self._database.execute(sql, (time.time(), fix_surrogates(title), thread_id))
 
     async def delete(self, thread_id: str) -> bool:
         def delete(connection: sqlite3.Connection) -> tuple[bool, list[str]]:
@@ -194,7 +194,7 @@ class SqliteRuns:
             "UPDATE runs SET status = 'queued', process = ?, request = ? "
             f"WHERE run_id = ? AND status = 'interrupted' RETURNING {RUN_COLUMNS}"
         )
-        values = (self._processes.own, whole(request), run_id)
+        values = (self._processes.own, fix_surrogates(request), run_id)
         return make_first(_make_run, await self._database.execute(sql, values))
 
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
@@ -270,7 +270,9 @@ class SqliteKeys:
 
     async def add(self, name: str, limits: KeyLimits | None = None) -> tuple[ApiKey, str]:
         secret = make_key_secret()
-        key = ApiKey(str(uuid4()), whole(name), key_digest(secret), time.time(), None, limits or KeyLimits())
+        key = ApiKey(
+            str(uuid4()), fix_surrogates(name), key_digest(secret), time.time(), None, limits or KeyLimits()
+        )
         values = (key.key_id, key.name, key.digest, key.created_at, None, json.dumps(asdict(key.limits)))
         sql = f"INSERT INTO api_keys ({_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
         await self._database.execute(sql, values)
@@ -343,7 +345,7 @@ def make_first(make: Callable[..., T], rows: Sequence[Row]) -> T | None:
 
 def _like_pattern(text: str) -> str:
     """Return the LIKE pattern that matches `text` anywhere."""
-    return "%" + re.sub(r"[%_\\]", r"\\\g<0>", whole(text)) + "%"
+    return "%" + re.sub(r"[%_\\]", r"\\\g<0>", fix_surrogates(text)) + "%"
 
 
 def _make_run(*row: Any) -> RunRecord:
@@ -354,8 +356,8 @@ def _make_run(*row: Any) -> RunRecord:
 
 def run_values(run: RunRecord) -> Row:
     """Return the values of `RUN_COLUMNS`."""
-    head = [whole(getattr(run, name)) for name in (*_RUN_HEAD, *_RUN_TIMES)]
-    return (*head, *astuple(run.usage), *(whole(getattr(run, name)) for name in _RUN_TAIL))
+    head = [fix_surrogates(getattr(run, name)) for name in (*_RUN_HEAD, *_RUN_TIMES)]
+    return (*head, *astuple(run.usage), *(fix_surrogates(getattr(run, name)) for name in _RUN_TAIL))
 
 
 def _assignments(changes: RunChange) -> tuple[str, Sequence[Any]]:
@@ -365,7 +367,7 @@ def _assignments(changes: RunChange) -> tuple[str, Sequence[Any]]:
         if isinstance(value, RunUsage):
             columns |= dict(zip(USAGE_COLUMNS, astuple(value), strict=True))
         elif name in RunChange.__annotations__:
-            columns[name] = whole(value)
+            columns[name] = fix_surrogates(value)
         else:
             raise TypeError(f"{name} of a run does not change")
     return ", ".join(f"{column} = ?" for column in columns), (*columns.values(),)

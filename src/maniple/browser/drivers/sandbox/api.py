@@ -13,7 +13,7 @@ from maniple.browser.arguments import require_endpoint
 from maniple.browser.listing import sanitize_text
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError
-from maniple.text import whole
+from maniple.text import fix_surrogates
 
 if TYPE_CHECKING:
     import httpx
@@ -100,7 +100,7 @@ def parse_response(body: bytes) -> ApiResponse:
         BrowserError: it is not the JSON of such a response.
     """
     try:
-        data = whole(json.loads(body))
+        data = fix_surrogates(json.loads(body))
     except (ValueError, RecursionError) as error:
         raise BrowserError("The sandbox's browser sent an answer that cannot be read; try again.") from error
     if not isinstance(data, dict) or not isinstance(data.get("success"), bool):
