@@ -191,7 +191,7 @@ class UncitedDraft:
         self._check = check
         self._waits = _MAY_CITE if check.checks_words else _MAY_BE_AN_ADDRESS
         self._blocks = Blocks()
-        self._shown_parts = 0
+        self._shown_characters = 0
 
     async def feed(self, text: str) -> str:
         """Take the next part of the report; return the text that may be shown now."""
@@ -199,8 +199,8 @@ class UncitedDraft:
         if self._blocks.pending_characters <= MOST_AHEAD:
             begun = self._blocks.pending
             if not self._waits.search(begun):
-                ready.append(begun[self._shown_parts :])
-                self._shown_parts = len(begun)
+                ready.append(begun[self._shown_characters :])
+                self._shown_characters = len(begun)
         return "".join(ready)
 
     async def end(self) -> str:
@@ -210,7 +210,7 @@ class UncitedDraft:
     async def _rest_of(self, block: str) -> str:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
-        shown, self._shown_parts = self._shown_parts, max(self._shown_parts - len(block), 0)
+        shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)
         return marked(block, await self._check.findings(block))[shown:]
 
 
