@@ -3,7 +3,7 @@
 import pytest
 
 from maniple.agents.briefing import build_messages, format_results, share_out
-from maniple.agents.task import PlanLine, StepResult, Task, ThreadHistory
+from maniple.agents.task import PlanStepSummary, StepResult, Task, ThreadHistory
 from maniple.llms.context_windows import count_tokens
 from maniple.tools.items import Item
 
@@ -67,9 +67,9 @@ def test_the_last_report_is_whole_up_to_a_quarter_of_the_window():
 
 def test_the_plan_is_shown_with_its_statuses_and_a_plan_of_one_step_is_not():
     lines = [
-        PlanLine(1, "researcher", "Find", "completed"),
-        PlanLine(2, "coder", "Count", "in_progress", is_own=True),
-        PlanLine(3, "reporter", "Report", "not_started"),
+        PlanStepSummary(1, "researcher", "Find", "completed"),
+        PlanStepSummary(2, "coder", "Count", "in_progress", is_own=True),
+        PlanStepSummary(3, "reporter", "Report", "not_started"),
     ]
     text = shown(Task("Why?", "Count", "Count them.", plan=lines), 32_000)
     assert "1. researcher: Find (completed)" in text

@@ -6,7 +6,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from maniple.agents.middleware.text_tools import TRUNCATION_NOTE
 from maniple.events import PlanStepView
 from maniple.graph.nodes.worker import reason_of
-from maniple.graph.plan import Progress
+from maniple.graph.plan import PlanProgress
 from tests.graph.test_team import CODER, HANDOFF, WORK, script
 from tests.openai_server import reply
 from tests.team import data, scripted_team, status, step
@@ -86,7 +86,7 @@ def test_a_step_view_without_a_reason_has_no_such_key():
 
 def test_a_plan_of_an_older_checkpoint_is_read():
     old = {"title": "t", "steps": [{"agent_name": "coder", "title": "t", "description": "d", "id": 1}]}
-    assert Progress.from_state(old).steps[0].reason == ""
+    assert PlanProgress.from_state(old).steps[0].reason == ""
 
 
 @pytest.mark.parametrize("role", ["coder", "reporter"])

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maniple.agents.plan_edits import PlanChange
-from maniple.graph.plan import Plan, PlannedStep, Progress
+from maniple.graph.plan import Plan, PlannedStep, PlanProgress
 from maniple.graph.plan_edits import (
     MOST_STEPS,
     SKIPPED,
@@ -44,7 +44,7 @@ def added(after, **words):
 
 def worked(plan=PLAN, until=5):
     """Return the plan with its first steps done."""
-    progress = Progress.of(plan)
+    progress = PlanProgress.of(plan)
     for number in range(1, until + 1):
         progress = progress.with_step(number, status="completed", attempts=1, result=f"r{number}")
     return progress
@@ -107,7 +107,7 @@ def test_a_failure_that_the_run_has_gone_on_without_is_not_come_back_to():
     assert progress.given_up(progress.step(1))
     assert progress.step(1).reason == "no"
     assert not redo(progress, 1).step(1).settled
-    early = Progress.of(PLAN).with_step(1, status="failed", attempts=1)
+    early = PlanProgress.of(PLAN).with_step(1, status="failed", attempts=1)
     assert not redo(early, 3).given_up(early.step(1)), "this one the supervisor has yet to decide on"
 
 
@@ -165,7 +165,7 @@ def test_a_step_that_is_not_begun_takes_another_place():
 
 
 def test_a_plan_does_not_grow_for_ever():
-    progress = Progress.of(PLAN)
+    progress = PlanProgress.of(PLAN)
     while len(progress.steps) < MOST_STEPS:
         progress = apply_change(progress, added(0), TEAM)
     with pytest.raises(ValueError, match="takes no more"):
@@ -187,15 +187,15 @@ def test_each_change_is_applied_once_and_an_impossible_one_is_left_out():
     progress = apply_changes(worked(), [impossible, redone], TEAM)
     assert statuses(progress) == "c-cc-"
     again = progress.with_step(2, status="completed", result="new")
-    assert apply_changes(Progress.from_state(again.to_state()), [redone], TEAM) == again
+    assert apply_changes(PlanProgress.from_state(again.to_state()), [redone], TEAM) == again
 
 
 def test_a_checkpoint_from_before_there_were_changes_is_read():
-    old = Progress.of(PLAN).to_state()
+    old = PlanProgress.of(PLAN).to_state()
     del old["changes"]
     for step in old["steps"]:
         del step["needs"], step["settled"]
-    assert Progress.from_state(old).steps[1].needs is None
+    assert PlanProgress.from_state(old).steps[1].needs is None
 
 
 def test_before_the_plan_is_accepted_a_step_is_taken_out_or_edited():

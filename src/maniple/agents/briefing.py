@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from maniple.agents.task import PlanLine, StepResult, Task, ThreadHistory
+from maniple.agents.task import PlanStepSummary, StepResult, Task, ThreadHistory
 from maniple.llms.context_windows import characters_within, text_tokens
 from maniple.tools.items import Item
 
@@ -66,7 +66,7 @@ def _format_result(result: StepResult, tokens: int) -> str:
     return f"{heading}\n<response>\n{shown}\n</response>"
 
 
-def format_plan(plan: Sequence[PlanLine]) -> str:
+def format_plan(plan: Sequence[PlanStepSummary]) -> str:
     """Return the plan's steps with their statuses; "" when there is only the step itself."""
     if len(plan) < 2:
         return ""

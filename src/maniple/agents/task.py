@@ -33,7 +33,7 @@ class StepResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanLine:
+class PlanStepSummary:
     """A step of the plan as every member sees it."""
 
     step: int
@@ -76,7 +76,7 @@ class Task:
     is_answer: bool = False
     """Whether the result of the step is the answer that the user reads."""
     history: ThreadHistory = ThreadHistory()
-    plan: Sequence[PlanLine] = ()
+    plan: Sequence[PlanStepSummary] = ()
     items: Sequence[Item] = ()
     """What the thread has, newest last, without what the prompt shows whole."""
     older_items: int = 0

@@ -3,13 +3,13 @@
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from maniple.graph.outcomes import answers_of
-from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, Progress, TrackedStep
+from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
 
 FAILURES_IN_A_ROW = 3
 """After so many tries that failed without one between them that did not, whosoever they were."""
 
 
-def is_due(progress: Progress, step_retries: int, most: int) -> bool:
+def is_due(progress: PlanProgress, step_retries: int, most: int) -> bool:
     """Return whether the rest is to be planned anew: for the first `most` times that the plan does not work.
 
     It does not when a step has failed so often that it is not tried again, or tries fail in a row. Where the
@@ -23,7 +23,7 @@ def is_due(progress: Progress, step_retries: int, most: int) -> bool:
     return step.attempts > step_retries or progress.failures >= FAILURES_IN_A_ROW
 
 
-def begun(progress: Progress) -> Progress:
+def begun(progress: PlanProgress) -> PlanProgress:
     """Return the plan as the planner is given it to be adapted: what failed is not tried again by itself."""
     over = {"status": "failed", "settled": True}
     steps = tuple(
@@ -34,7 +34,7 @@ def begun(progress: Progress) -> Progress:
     return progress.model_copy(update={"steps": steps, **counted})
 
 
-def request_for_rest(progress: Progress, tokens: int) -> list[BaseMessage]:
+def request_for_rest(progress: PlanProgress, tokens: int) -> list[BaseMessage]:
     """Return the plan so far, with results of at most `tokens`, and what the planner is to write now."""
     lines = [
         f"{n}. {step.agent_name}: {step.title} ({_how(step)})" for n, step in enumerate(progress.steps, 1)
@@ -48,7 +48,7 @@ def request_for_rest(progress: Progress, tokens: int) -> list[BaseMessage]:
     return [*answers_of(progress, tokens), HumanMessage(words.format(steps="\n".join(lines)))]
 
 
-def adapted(progress: Progress, rest: Plan) -> Progress:
+def adapted(progress: PlanProgress, rest: Plan) -> PlanProgress:
     """Return the plan whose open steps are those of `rest`; each is given all the results before it."""
     over = [step for step in progress.steps if step.status not in OPEN]
     first = max(step.id for step in progress.steps) + 1

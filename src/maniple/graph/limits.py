@@ -6,7 +6,7 @@ from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted
-from maniple.graph.plan import OPEN, Plan, PlannedStep, Progress
+from maniple.graph.plan import OPEN, Plan, PlannedStep, PlanProgress
 
 _NOT_BEGUN = "it was not begun: "
 
@@ -16,7 +16,7 @@ def current_meter() -> UsageMeter:
     return run_scope().meter or UsageMeter()
 
 
-def wrapped_up(progress: Progress, reason: str, *, gives_up: bool = False) -> Progress:
+def wrapped_up(progress: PlanProgress, reason: str, *, gives_up: bool = False) -> PlanProgress:
     """Return the plan with every step but the report given up, and note in the meter what that cost the run.
 
     `gives_up` says that it costs the run something even when no step is left to be begun.

@@ -4,10 +4,10 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents import StepResult
 from maniple.agents.briefing import format_results
-from maniple.graph.plan import Progress, TrackedStep
+from maniple.graph.plan import PlanProgress, TrackedStep
 
 
-def answers_of(progress: Progress, tokens: int) -> list[HumanMessage]:
+def answers_of(progress: PlanProgress, tokens: int) -> list[HumanMessage]:
     """Return what each step gave that has been tried, in the order of the plan, in at most `tokens`."""
     results = [_result(step) for step in progress.steps if step.result]
     return [HumanMessage(text) for text in format_results(results, tokens)]

@@ -102,7 +102,7 @@ class TrackedStep(PlannedStep):
     """The run has gone on without this step, which failed, and is not to come back to it by itself."""
 
 
-class Progress(BaseModel):
+class PlanProgress(BaseModel):
     """The plan as it is worked through; kept in the graph's state as plain data."""
 
     model_config = ConfigDict(frozen=True)
@@ -119,7 +119,7 @@ class Progress(BaseModel):
     """How often its rest was to be written anew because it did not work."""
 
     @classmethod
-    def of(cls, plan: Plan) -> "Progress":
+    def of(cls, plan: Plan) -> "PlanProgress":
         """Return a plan on which nothing has been done yet."""
         steps = (TrackedStep(id=n, **step.model_dump()) for n, step in enumerate(plan.steps, start=1))
         return cls(
@@ -127,7 +127,7 @@ class Progress(BaseModel):
         )
 
     @classmethod
-    def from_state(cls, data: Mapping[str, Any]) -> "Progress":
+    def from_state(cls, data: Mapping[str, Any]) -> "PlanProgress":
         """Read what `to_state` wrote."""
         return cls.model_validate(data)
 
@@ -156,19 +156,19 @@ class Progress(BaseModel):
         later = self.steps[self.steps.index(step) + 1 :]
         return step.settled or (bool(later) and all(other.status not in TO_BEGIN for other in later))
 
-    def with_step(self, step_id: int, **changes: Any) -> "Progress":
+    def with_step(self, step_id: int, **changes: Any) -> "PlanProgress":
         """Return the plan with one step changed; a reason that is not given again is forgotten."""
         changes = {"reason": "", **changes}
         steps = tuple(s.model_copy(update=changes) if s.id == step_id else s for s in self.steps)
         return self.model_copy(update={"steps": steps})
 
-    def tried(self, step_id: int, *, done: bool, result: str, reason: str) -> "Progress":
+    def tried(self, step_id: int, *, done: bool, result: str, reason: str) -> "PlanProgress":
         """Return the plan after a try of a step."""
         status: StepStatus = "completed" if done else "failed"
         progress = self.with_step(step_id, status=status, result=result, reason=reason)
         return progress.model_copy(update={"failures": 0 if done else self.failures + 1})
 
-    def inserted_before(self, step_id: int, step: PlannedStep) -> "Progress":
+    def inserted_before(self, step_id: int, step: PlannedStep) -> "PlanProgress":
         """Return the plan with a new step in front of `step_id`, which is given its result."""
         new = TrackedStep(id=max(s.id for s in self.steps) + 1, **step.model_dump())
         position = next(n for n, s in enumerate(self.steps) if s.id == step_id)
@@ -178,7 +178,7 @@ class Progress(BaseModel):
         steps = (*self.steps[:position], new, helped, *self.steps[position + 1 :])
         return self.model_copy(update={"steps": steps})
 
-    def skipped_to_report(self, reason: str) -> "Progress":
+    def skipped_to_report(self, reason: str) -> "PlanProgress":
         """Return the plan with every open step but the report given up for `reason`."""
         steps = tuple(
             s.model_copy(update={"status": "skipped", "reason": reason})

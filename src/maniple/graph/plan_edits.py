@@ -1,7 +1,7 @@
 """Change a plan that is worked through step by step, and undo only what depends on what was changed.
 
-A step depends on the earlier ones whose results it was given (`Progress.given_to`), and so on. Mistakes are
-`ValueError`s with words for the user.
+A step depends on the earlier ones whose results it was given (`PlanProgress.given_to`), and so on.
+Mistakes are `ValueError`s with a message for the user.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from maniple.agents.plan_edits import PlanChange
-from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, Progress, TrackedStep
+from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, PlanProgress, TrackedStep
 
 S = TypeVar("S", bound=PlannedStep)
 
@@ -18,7 +18,9 @@ MOST_STEPS = 100
 """As many steps as a plan may have by the user's additions."""
 
 
-def apply_changes(progress: Progress, changes: Iterable[PlanChange], members: Sequence[str]) -> Progress:
+def apply_changes(
+    progress: PlanProgress, changes: Iterable[PlanChange], members: Sequence[str]
+) -> PlanProgress:
     """Return the plan with those `changes` that are not in it yet, in their order.
 
     One that has become impossible since it was accepted is left out.
@@ -32,7 +34,7 @@ def apply_changes(progress: Progress, changes: Iterable[PlanChange], members: Se
     return progress
 
 
-def apply_change(progress: Progress, change: PlanChange, members: Sequence[str]) -> Progress:
+def apply_change(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
     """Return the plan with one change; `members` are who may be given a step."""
     match change.action:
         case "skip":
@@ -47,7 +49,7 @@ def apply_change(progress: Progress, change: PlanChange, members: Sequence[str])
             return move(progress, change)
 
 
-def skip(progress: Progress, step_id: int) -> Progress:
+def skip(progress: PlanProgress, step_id: int) -> PlanProgress:
     """Return the plan without the step's work; what was built on its result is done again without it."""
     step = _skippable(_known(progress.step(step_id), step_id))
     if step is progress.steps[-1]:  # of one who answers alone, without a report
@@ -58,25 +60,25 @@ def skip(progress: Progress, step_id: int) -> Progress:
     return _undone(_settled(progress), step.id).with_step(step.id, **given_up)
 
 
-def redo(progress: Progress, step_id: int) -> Progress:
+def redo(progress: PlanProgress, step_id: int) -> PlanProgress:
     """Return the plan in which the step is done anew, and after it what was built on its result."""
     return _begun_anew(progress, _known(progress.step(step_id), step_id))
 
 
-def edit(progress: Progress, change: PlanChange, members: Sequence[str]) -> Progress:
+def edit(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
     """Return the plan in which the step is another one, to be done anew like by `redo`."""
     step = _known(progress.step(change.step_id), change.step_id)
     return _begun_anew(progress, step, **_edits(step, change, members))
 
 
-def add(progress: Progress, change: PlanChange, members: Sequence[str]) -> Progress:
+def add(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
     """Return the plan with one more step; what comes after it and is given all results is done again."""
     step = _new(change, members, len(progress.steps))
     new = TrackedStep(id=max(one.id for one in progress.steps) + 1, **step.model_dump())
     return _placed(progress, new, _place(change, [one.id for one in progress.steps]))
 
 
-def move(progress: Progress, change: PlanChange) -> Progress:
+def move(progress: PlanProgress, change: PlanChange) -> PlanProgress:
     """Return the plan in which a step that is not begun has another place."""
     step = _movable(_known(progress.step(change.step_id), change.step_id), progress.steps)
     if step.status not in TO_BEGIN:
@@ -149,7 +151,7 @@ def _new(change: PlanChange, members: Sequence[str], steps: int) -> PlannedStep:
     return blank.model_copy(update=_edits(blank, change, members))
 
 
-def _placed(progress: Progress, step: TrackedStep, place: int) -> Progress:
+def _placed(progress: PlanProgress, step: TrackedStep, place: int) -> PlanProgress:
     progress = _settled(progress)
     steps = (*progress.steps[:place], step, *progress.steps[place:])
     more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
@@ -172,13 +174,13 @@ def _edits(step: PlannedStep, change: PlanChange, members: Sequence[str]) -> dic
     return edits
 
 
-def _begun_anew(progress: Progress, step: TrackedStep, **edits: Any) -> Progress:
+def _begun_anew(progress: PlanProgress, step: TrackedStep, **edits: Any) -> PlanProgress:
     progress = _undone(_settled(progress), step.id)
     more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
     return progress.with_step(step.id, **_blank(), **edits).model_copy(update=more)
 
 
-def _undone(progress: Progress, step_id: int) -> Progress:
+def _undone(progress: PlanProgress, step_id: int) -> PlanProgress:
     """Return the plan in which all that depends on the step is still to be done.
 
     What the user skipped stays so; what the team gave up is tried again.
@@ -195,7 +197,7 @@ def _is_skipped(step: TrackedStep) -> bool:
     return step.status == "skipped" and step.reason == SKIPPED
 
 
-def _settled(progress: Progress) -> Progress:
+def _settled(progress: PlanProgress) -> PlanProgress:
     """Return the plan in which steps that the run has gone on without stay so, though others begin anew."""
     for step in progress.steps:
         if step.status == "failed" and progress.given_up(step):

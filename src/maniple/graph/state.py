@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from maniple.agents import find_author
 from maniple.agents.task import ThreadHistory
-from maniple.graph.plan import Progress
+from maniple.graph.plan import PlanProgress
 from maniple.types import WORKERS, Worker
 
 _SUMMARY_IS = "What was said before, in short (a record, not instructions):\n"
@@ -20,7 +20,7 @@ class State(MessagesState, total=False):
     """The shared conversation and the plan everyone works from.
 
     The upper-case name and the four below it are LangManus's (seed 002). `plan` is a
-    `Progress` as plain data, `request` the user's request together with the answers to the coordinator's
+    `PlanProgress` as plain data, `request` the user's request together with the answers to the coordinator's
     questions about it.
     """
 
@@ -144,7 +144,7 @@ def caller_of(state: State) -> str:
     return "\n\n".join(message.text for message in state["messages"] if message.type == "system")
 
 
-def progress_of(state: State) -> Progress | None:
+def progress_of(state: State) -> PlanProgress | None:
     """Return the plan of this run, if there is one."""
     data = state.get("plan")
-    return Progress.from_state(data) if data else None
+    return PlanProgress.from_state(data) if data else None

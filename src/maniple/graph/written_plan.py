@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 
-from maniple.graph.plan import Plan, PlannedStep, Progress, TrackedStep
+from maniple.graph.plan import Plan, PlannedStep, PlanProgress, TrackedStep
 
 REPORTER = "reporter"
 _NO_LETTER = re.compile(r"[\W_]+")
@@ -58,7 +58,7 @@ def last_of(steps: Sequence[PlannedStep], ids: Sequence[int]) -> int | None:
     return ids[-1] if needed >= set(ids) else None
 
 
-def repeated_step(progress: Progress, step: TrackedStep) -> TrackedStep | None:
+def repeated_step(progress: PlanProgress, step: TrackedStep) -> TrackedStep | None:
     """Return the step whose result is the report `step`; None when a model is to write the report.
 
     That is so when another step has failed meanwhile, or the plan was changed.
@@ -70,7 +70,7 @@ def repeated_step(progress: Progress, step: TrackedStep) -> TrackedStep | None:
     return progress.step(last) if last is not None else None
 
 
-def is_answer(progress: Progress, step: TrackedStep) -> bool:
+def is_answer(progress: PlanProgress, step: TrackedStep) -> bool:
     """Return whether the result of `step` will be the answer that the user reads."""
     work = [one for one in progress.steps if one.agent_name != REPORTER]
     repeats = any(one.repeats for one in progress.steps if one.agent_name == REPORTER)

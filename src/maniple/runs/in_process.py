@@ -11,7 +11,7 @@ from uuid import uuid4
 from maniple.agents.plan_edits import PlanChange
 from maniple.errors import ManipleError, StoreError
 from maniple.events import StreamState
-from maniple.graph import Progress, Team
+from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, open_recorder
 from maniple.runs.artifact_collector import WorkspaceCollector
 from maniple.runs.driver import RunDriver
@@ -155,7 +155,7 @@ class InProcessEngine:
             interrupt_id, plan = edit_reviewed_plan(self._driver.team, request, pending, change)
             async with self._admission.admit(owner):
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
-            return Progress.of(plan).to_state()
+            return PlanProgress.of(plan).to_state()
 
     @property
     def config(self) -> EngineConfig:

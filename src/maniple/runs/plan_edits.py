@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from maniple.agents.plan_edits import PlanChange
-from maniple.graph import Plan, Progress, Team, members_of
+from maniple.graph import Plan, PlanProgress, Team, members_of
 from maniple.graph.plan_edits import apply_change, apply_to_review
 from maniple.runs.active_run import ActiveRun
 from maniple.runs.driver import RunDriver
@@ -30,7 +30,7 @@ async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanCh
     if not active.plan_edits.is_open or not plan:
         raise PlanNotEditable(PLAN_NOT_EDITABLE)
     try:
-        preview = apply_change(Progress.from_state(plan), change, _allowed_members(team, active.request))
+        preview = apply_change(PlanProgress.from_state(plan), change, _allowed_members(team, active.request))
     except ValueError as error:
         raise InvalidPlanEdit(str(error)) from error
     before = active.request

@@ -20,7 +20,7 @@ from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_
 from maniple.errors import BudgetExhausted, PlanError, SearchError
 from maniple.graph.adaptation import adapted, request_for_rest
 from maniple.graph.limits import current_meter, report_alone
-from maniple.graph.plan import Plan, Progress
+from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_shapes import compact_plan_shape, plan_shape
 from maniple.graph.state import RunOptions, State, caller_of, conversation_of, progress_of, request_of
 from maniple.graph.written_plan import normalised, one_step_plan
@@ -74,13 +74,13 @@ class PlannerNode:
         update = {
             "messages": [HumanMessage(text, name="planner", id=message_id)],
             "full_plan": text,
-            "plan": Progress.of(plan).to_state(),
+            "plan": PlanProgress.of(plan).to_state(),
             "feedback": "",
         }
         return Command(goto="review" if is_reviewed else "supervisor", update=update)
 
     async def _adapted(
-        self, state: State, options: RunOptions, progress: Progress
+        self, state: State, options: RunOptions, progress: PlanProgress
     ) -> Command[Literal["supervisor", "review"]]:
         """Write the rest of the plan anew; where that fails, the plan goes on as it is."""
         members = options.enabled(self.available)

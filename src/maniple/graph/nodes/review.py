@@ -11,7 +11,7 @@ from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
 from maniple.agents.middleware.tool_calls import is_acceptance
-from maniple.graph.plan import Plan, Progress
+from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.state import RunOptions, State, request_of
 from maniple.graph.written_plan import normalised
 from maniple.tools.interaction import answer_text
@@ -76,7 +76,7 @@ def _wished(state: State, wish: str) -> dict[str, Any]:
 def _instead(plan: Plan) -> dict[str, Any]:
     text = plan.as_text()
     messages = [HumanMessage(text, name="planner")]
-    return {"full_plan": text, "plan": Progress.of(plan).to_state(), "messages": messages}
+    return {"full_plan": text, "plan": PlanProgress.of(plan).to_state(), "messages": messages}
 
 
 def _wrong(error: ValueError) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from maniple.graph.plan import Plan, PlannedStep, Progress
+from maniple.graph.plan import Plan, PlannedStep, PlanProgress
 from maniple.graph.state import RunOptions, State, request_of
 from maniple.tools.files import NamedFiles
 
@@ -24,7 +24,7 @@ class SoloNode:
         title = " ".join(request.split())[:80] or "The request"
         step = PlannedStep(agent_name=options.agent, title=title, description=request)
         update = {
-            "plan": Progress.of(Plan(title=title, steps=[step])).to_state(),
+            "plan": PlanProgress.of(Plan(title=title, steps=[step])).to_state(),
             "full_plan": "",
             "feedback": "",
             "request": "",

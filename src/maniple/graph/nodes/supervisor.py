@@ -21,7 +21,7 @@ from maniple.errors import BudgetExhausted, ManipleError
 from maniple.graph.adaptation import begun, is_due
 from maniple.graph.limits import current_meter, wrapped_up
 from maniple.graph.outcomes import answers_of
-from maniple.graph.plan import PlannedStep, Progress, TrackedStep
+from maniple.graph.plan import PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import RunOptions, State, progress_of, request_of
 from maniple.llms import Shape, ShapeError, ask_for
@@ -73,12 +73,14 @@ class SupervisorNode:
         progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
         return Command(goto=step.agent_name, update={"plan": progress.to_state(), "next": step.agent_name})
 
-    def _gives_back(self, progress: Progress, members: Sequence[Worker]) -> bool:
+    def _gives_back(self, progress: PlanProgress, members: Sequence[Worker]) -> bool:
         """Return whether the planner is to write the rest of the plan anew."""
         due = "reporter" in members and is_due(progress, self.step_retries, self.max_adaptations)
         return due and current_meter().describe_near_limit() is None
 
-    async def _within_budget(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
+    async def _within_budget(
+        self, state: State, progress: PlanProgress, members: Sequence[Worker]
+    ) -> PlanProgress:
         """Return the plan with what to do next: near the end of the budget, only the report is."""
         meter = current_meter()
         reason = meter.describe_near_limit()
@@ -90,7 +92,7 @@ class SupervisorNode:
                 reason = str(error)
         return wrapped_up(progress, reason, gives_up=self._worth_another_try(progress) is not None)
 
-    async def _decided(self, state: State, progress: Progress, members: Sequence[Worker]) -> Progress:
+    async def _decided(self, state: State, progress: PlanProgress, members: Sequence[Worker]) -> PlanProgress:
         """Return the plan in which the current step is the one to do next."""
         if "reporter" not in members:
             return progress
@@ -108,7 +110,7 @@ class SupervisorNode:
             return _mended(progress, failed, choice)
         return _chosen(progress, choice)
 
-    def _worth_another_try(self, progress: Progress) -> TrackedStep | None:
+    def _worth_another_try(self, progress: PlanProgress) -> TrackedStep | None:
         """Return the step that failed last, unless its tries are used up."""
         for step in progress.steps:
             tries_left = step.attempts <= self.step_retries
@@ -116,7 +118,7 @@ class SupervisorNode:
                 return step
         return None
 
-    async def _ask(self, state: State, progress: Progress, members: Sequence[Worker]) -> str | None:
+    async def _ask(self, state: State, progress: PlanProgress, members: Sequence[Worker]) -> str | None:
         """Return the model's choice; `None` when it named nobody, so that the plan decides."""
         team = [*members, FINISH]
         schema = {
@@ -142,7 +144,7 @@ class SupervisorNode:
 
 
 def _messages(
-    state: State, progress: Progress, members: Sequence[Mapping[str, str]], room: int
+    state: State, progress: PlanProgress, members: Sequence[Mapping[str, str]], room: int
 ) -> list[BaseMessage]:
     team = [member["name"] for member in members]
     prompt = render("supervisor", members=members, team=team, locale=state.get("locale") or "")
@@ -160,7 +162,7 @@ def _known(router: Router, team: Sequence[str]) -> Router:
     return router
 
 
-def _mended(progress: Progress, failed: TrackedStep, choice: str | None) -> Progress:
+def _mended(progress: PlanProgress, failed: TrackedStep, choice: str | None) -> PlanProgress:
     """Apply the model's answer to a step that failed."""
     if failed.agent_name != "reporter" and choice in ("reporter", FINISH):
         return progress.skipped_to_report(f"{failed.title!r} could not be done")
@@ -175,7 +177,7 @@ def _mended(progress: Progress, failed: TrackedStep, choice: str | None) -> Prog
     return again.inserted_before(failed.id, help_step)
 
 
-def _chosen(progress: Progress, choice: str | None) -> Progress:
+def _chosen(progress: PlanProgress, choice: str | None) -> PlanProgress:
     """Apply the model's answer while the plan works (`supervisor: always`)."""
     step = progress.current()
     if choice is None or step is None or choice == step.agent_name:

@@ -13,10 +13,10 @@ from maniple.agents import Agent, Role, StepFailed, StepResult, Task, mark_autho
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import PlanLine
+from maniple.agents.task import PlanStepSummary
 from maniple.errors import BudgetExhausted
 from maniple.graph.limits import bare_report, current_meter
-from maniple.graph.plan import TO_BEGIN, PlannedStep, Progress, TrackedStep
+from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.state import (
     RunOptions,
     State,
@@ -55,7 +55,7 @@ class WorkerNode:
     items: ThreadItems | None = None
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
-        progress = progress_of(state) or Progress(title="", steps=())
+        progress = progress_of(state) or PlanProgress(title="", steps=())
         step = progress.current() or _unplanned(self.role.name, state)
         if plan_edits := run_scope().plan_edits:
             plan_edits.open()  # after a restart, or the user would have to wait for the next step
@@ -82,7 +82,7 @@ class WorkerNode:
         progress = progress.tried(step.id, done=done, result=text, reason=reason)
         return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
 
-    async def _index(self, state: State, progress: Progress) -> ItemIndex:
+    async def _index(self, state: State, progress: PlanProgress) -> ItemIndex:
         """Return what the thread has, once the results and reports so far are among it."""
         if self.items is None:
             return ItemIndex()
@@ -128,7 +128,7 @@ def _unplanned(name: Worker, state: State) -> TrackedStep:
 
 
 def _task(
-    state: State, progress: Progress, step: TrackedStep, role: Role, team: Sequence[str], index: ItemIndex
+    state: State, progress: PlanProgress, step: TrackedStep, role: Role, team: Sequence[str], index: ItemIndex
 ) -> Task:
     history = history_of(state)
     request = len(history.requests) + 1
@@ -165,7 +165,7 @@ def _task(
         is_answer=is_answer(progress, step),
         history=replace(history, report_path=report),
         plan=[
-            PlanLine(one.id, one.agent_name, one.title, one.status, one.id == step.id)
+            PlanStepSummary(one.id, one.agent_name, one.title, one.status, one.id == step.id)
             for one in progress.steps
         ],
         items=[
