@@ -24,7 +24,7 @@ def script(*plans, **roles):
         "planner": [reply(text) for text in plans],
         "researcher": [*FOUND, reply("It is 4.")],
         "coder": [FAILED],
-        "supervisor": [reply('{"next": "coder"}')],
+        "supervisor": [reply('{"decision": "replan"}')],
         "reporter": [reply("# Report")],
         **roles,
     }
@@ -35,14 +35,19 @@ def stands(frames):
     return [(one["id"], one["agent_name"], one["status"]) for one in data(frames, "plan")[-1]["steps"]]
 
 
+def decision(kind, **fields):
+    return reply(json.dumps({"decision": kind, "hint": None, "step": None} | fields))
+
+
 @pytest.mark.parametrize("checkpointer", ["memory", None])
-async def test_after_three_failures_in_a_row_the_rest_is_planned_anew_and_what_is_done_stays(checkpointer):
-    async with scripted_team(script(), checkpointer=checkpointer) as it:
+async def test_the_lead_has_the_rest_planned_again_and_what_is_done_stays(checkpointer):
+    lead = {"supervisor": [decision("replan")]}
+    async with scripted_team(script(FIRST, REST, **lead), checkpointer=checkpointer) as it:
         frames = await it.run()
         first, second = it.prompts("planner")
         new_step, report = it.prompts("researcher")[-1], it.prompts("reporter")[-1]
-    assert agents(frames) == ["coordinator", "planner", "researcher", *["coder"] * 3, *agents(frames)[6:]]
-    assert agents(frames)[6:] == ["planner", "researcher", "reporter"]
+    assert agents(frames) == ["coordinator", "planner", "researcher", "coder", *agents(frames)[4:]]
+    assert agents(frames)[4:] == ["planner", "researcher", "reporter"]
     done = [(1, "researcher", "completed"), (2, "coder", "failed"), (5, "researcher", "completed")]
     assert stands(frames) == [*done, (6, "reporter", "completed")]
     assert data(frames, "plan")[-1]["steps"][1]["reason"] == "no data"
@@ -56,33 +61,114 @@ async def test_after_three_failures_in_a_row_the_rest_is_planned_anew_and_what_i
     assert "Tea costs 3 euros." in report and "It is 4." in report
 
 
-async def test_failures_of_different_members_count_together():
-    helps = {"supervisor": [reply('{"next": "researcher"}')], "researcher": [FAILED, FAILED, reply("Found.")]}
-    async with scripted_team(script(plan(step("coder"), step("reporter")), REST, **helps)) as it:
+async def test_the_lead_is_shown_the_request_the_plan_and_the_failed_step_whole():
+    lead = {"supervisor": [decision("continue_without")]}
+    async with scripted_team(script(**lead)) as it:
+        await it.run("What does tea cost?")
+        prompt = it.prompts("supervisor")[0]
+    assert "Request: What does tea cost?" in prompt
+    assert (
+        "1. researcher: Find (completed)\n2. coder: Compute (failed)\n3. coder: Draw (not started)" in prompt
+    )
+    assert "Tea costs 3 euros." in prompt
+    assert "STEP FAILED: no data" in prompt
+    assert "do coder" in prompt
+
+
+async def test_a_hint_of_the_lead_reaches_the_second_try():
+    coder = [FAILED, reply("It is 4.")]
+    lead = {"supervisor": [decision("retry", hint="Use the price of 2020.")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, coder=coder, **lead)) as it:
         frames = await it.run()
-    assert agents(frames)[2:] == ["coder", "researcher", "researcher", "planner", "researcher", "reporter"]
-    assert stands(frames) == [
-        (3, "researcher", "failed"),
-        (1, "coder", "failed"),
-        (4, "researcher", "completed"),
-        (5, "reporter", "completed"),
-    ]
+        assert "Use the price of 2020." in it.prompts("coder")[1]
+        assert "An earlier try failed: no data" in it.prompts("coder")[1]
+    assert agents(frames)[2:] == ["coder", "coder", "reporter"]
 
 
-async def test_a_step_that_works_in_between_begins_the_count_anew():
-    helps = {"supervisor": [reply('{"next": "researcher"}')], "researcher": [reply("Found.")]}
-    coder = [{**FAILED, "times": 4}, reply("It is 4.")]
-    begun = plan(step("coder"), step("reporter"))
-    async with scripted_team(script(begun, **helps, coder=coder), rules=TeamRules(step_retries=5)) as it:
+async def test_the_lead_gives_a_step_to_another_member_who_gets_all_of_it():
+    new = {"agent_name": "researcher", "title": "Look it up", "description": "Find the sum on the web."}
+    lead = {"supervisor": [decision("reassign", step=new)], "researcher": [reply("It is 4.")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, **lead)) as it:
         frames = await it.run()
-        assert len(it.prompts("planner")) == 1
-    assert agents(frames)[2:] == [*["coder", "researcher"] * 4, "coder", "reporter"]
+        assert "Your step: Look it up\nFind the sum on the web." in it.prompts("researcher")[0]
+    assert stands(frames) == [(1, "researcher", "completed"), (2, "reporter", "completed")]
 
 
-async def test_a_step_whose_tries_are_used_up_is_enough():
-    async with scripted_team(script(), rules=TeamRules(step_retries=0)) as it:
+async def test_what_a_step_needs_is_provided_first_and_then_it_is_tried_again():
+    new = {"agent_name": "researcher", "title": "The price", "description": "Find the price of tea."}
+    coder = [reply("STEP FAILED: no price\nNEEDS: the price"), reply("It is 4.")]
+    lead = {"supervisor": [decision("reassign", step=new)], "researcher": [reply("Three euros.")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, coder=coder, **lead)) as it:
         frames = await it.run()
-        assert it.prompts("supervisor") == []
+        assert "Three euros." in it.prompts("coder")[1]
+    assert agents(frames)[2:] == ["coder", "researcher", "coder", "reporter"]
+    titles = [one["title"] for one in data(frames, "plan")[-1]["steps"]]
+    assert titles == ["The price", "coder's step", "reporter's step"]
+
+
+async def test_what_the_reporter_needs_is_provided_too():
+    new = {"agent_name": "researcher", "title": "The price", "description": "Find the price of tea."}
+    reporter = [reply("STEP FAILED: there is no price\nNEEDS: the price of tea"), reply("# Tea\n\nThree.")]
+    lead = {"supervisor": [decision("reassign", step=new)], "researcher": [reply("Three euros.")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, coder=[reply("Done.")], reporter=reporter, **lead)) as it:
+        frames = await it.run()
+        assert "Three euros." in it.prompts("reporter")[1]
+    assert agents(frames)[2:] == ["coder", "reporter", "researcher", "reporter"]
+    assert data(frames, "final_session_state")[0]["messages"][-1]["content"].startswith("# Tea")
+
+
+async def test_the_lead_goes_on_without_a_step_and_the_others_are_done():
+    lead = {"supervisor": [decision("continue_without")]}
+    async with scripted_team(script(coder=[FAILED, reply("Drawn.")], **lead)) as it:
+        frames = await it.run()
+    assert [one for _, _, one in stands(frames)] == ["completed", "failed", "completed", "completed"]
+
+
+async def test_the_lead_ends_the_work_and_the_report_says_what_is_missing():
+    lead = {"supervisor": [decision("finish")]}
+    async with scripted_team(script(**lead)) as it:
+        frames = await it.run()
+        assert "was not completed: no data" in it.prompts("reporter")[0]
+    assert [one for _, _, one in stands(frames)] == ["completed", "failed", "skipped", "completed"]
+
+
+async def test_a_lead_that_answers_nonsense_twice_is_replaced_by_a_rule():
+    lead = {"supervisor": [reply("Oh dear.")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, REST, **lead)) as it:
+        frames = await it.run()
+        assert len(it.prompts("supervisor")) == 4, "each decision is asked for twice"
+    assert agents(frames)[2:] == ["coder", "coder", "planner", "researcher", "reporter"]
+
+
+async def test_no_step_is_tried_more_than_twice():
+    lead = {"supervisor": [decision("retry")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, **lead), rules=TeamRules(max_plan_adaptations=0)) as it:
+        frames = await it.run()
+    assert agents(frames)[2:] == ["coder", "coder", "reporter"]
+
+
+async def test_the_same_help_is_not_sent_twice():
+    new = {"agent_name": "researcher", "title": "The price", "description": "Find the price of tea."}
+    lead = {"supervisor": [decision("reassign", step=new)], "researcher": [reply("No price found.")]}
+    only = plan(step("coder"), step("reporter"))
+    coder = [reply("NEEDS: the price")]
+    rules = TeamRules(step_retries=3, max_plan_adaptations=0)
+    async with scripted_team(script(only, coder=coder, **lead), rules=rules) as it:
+        frames = await it.run()
+    assert agents(frames)[2:] == ["coder", "researcher", "coder", "reporter"]
+
+
+async def test_a_step_whose_tries_are_used_up_is_planned_again():
+    lead = {"supervisor": [decision("replan")]}
+    async with scripted_team(script(**lead), rules=TeamRules(step_retries=0)) as it:
+        frames = await it.run()
+        assert "`retry`" not in it.prompts("supervisor")[0]
     assert agents(frames)[2:] == ["researcher", "coder", "planner", "researcher", "reporter"]
 
 

@@ -19,7 +19,7 @@ from langchain_core.tools import BaseTool
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.middleware.text_tools import is_truncated, text_with_note
-from maniple.agents.middleware.tool_calls import call_once
+from maniple.agents.middleware.tool_calls import REJECTED, call_once
 from maniple.agents.report import CheckedReportModel, build_unrepaired_draft, check_addition, check_report
 from maniple.agents.task import (
     COMPACT_CALLER_CHARACTERS,
@@ -67,7 +67,8 @@ async def call_tool(tool: BaseTool, number: int, **arguments: str) -> tuple[str,
 
     done = await call_once(tool, call_id, arguments, run)
     if not isinstance(done.answer, ToolMessage) or done.answer.status == "error":
-        raise StepFailed(done.answer.text if isinstance(done.answer, ToolMessage) else str(done.answer))
+        reason = done.answer.text if isinstance(done.answer, ToolMessage) else str(done.answer)
+        raise StepFailed(reason, is_final=reason.startswith(REJECTED))
     return done.answer.text, done.arguments
 
 
@@ -133,7 +134,7 @@ class CompactResearcher:
         if self.crawl is not None and address is not None:
             return await _read_page(self.crawl, task, url=address)
         if self.search is None:
-            raise StepFailed(self.missing)
+            raise StepFailed(self.missing, is_final=True)
         return await _search_web(self.search, task)
 
 
@@ -146,7 +147,7 @@ class CompactBrowser:
 
     async def work(self, task: Task) -> str:
         if self.tool is None:
-            raise StepFailed(self.missing)
+            raise StepFailed(self.missing, is_final=True)
         # The plan's texts are short, so an address in them may be cut.
         named = find_address(task.request) is not None
         return await _read_page(self.tool, task, instruction=task.request if named else task.description)
@@ -194,7 +195,7 @@ class CompactCoder:
 
     async def work(self, task: Task) -> str:
         if self.tool is None:
-            raise StepFailed("there is no sandbox in this run, so no code can be executed")
+            raise StepFailed("there is no sandbox in this run, so no code can be executed", is_final=True)
         pairs = [(question, f"```python\n{code}\n```") for question, code in read_examples()["program"]]
         request = HumanMessage(append_files(task.request, task.files))
         messages = [SystemMessage(render("compact/coder")), *example_messages(pairs), request]
@@ -211,8 +212,8 @@ class CompactCoder:
                 AIMessage(f"```python\n{code}\n```"),
                 HumanMessage(f"{_describe_output_error(output)}\nReply with corrected code."),
             ]
-        error = _find_error_line(output)
-        raise StepFailed(f"the program failed twice: {error}\n{truncate_middle(output, RESULT_CHARACTERS)}")
+        error, shown = _find_error_line(output), truncate_middle(output, RESULT_CHARACTERS)
+        raise StepFailed(f"the program failed twice: {error}\n{shown}", is_final=True)
 
     async def _written(self, messages: Sequence[BaseMessage]) -> AIMessage:
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:

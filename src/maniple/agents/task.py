@@ -126,7 +126,14 @@ class Agent(Protocol):
 
 
 class StepFailed(Exception):
-    """The worker could not do its step; the message gives the reason."""
+    """The worker could not do its step; the message gives the reason.
+
+    `is_final` says that no other try would help: what is missing is missing, or the user refused.
+    """
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
 
 
 def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:

@@ -127,7 +127,7 @@ class TeamSettings(Section):
     llms: dict[AgentName, LLMType] = Field(default_factory=dict)
     """Which model type each role uses, over the defaults in `maniple.agents.roles`."""
     supervisor: Literal["plan", "always"] = "plan"
-    step_retries: int = Field(default=2, ge=0, le=5)
+    step_retries: int = Field(default=1, ge=0, le=5)
     max_model_calls_per_step: int = Field(default=25, gt=0)
     max_tool_calls_per_step: int = Field(default=100, gt=0)
     tool_timeout_seconds: float = Field(default=600, gt=0)

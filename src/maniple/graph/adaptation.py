@@ -5,23 +5,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from maniple.graph.outcomes import answers_of
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
 
-FAILURES_IN_A_ROW = 3
-"""After so many tries that failed without one between them that did not, whosoever they were."""
-
-
-def is_due(progress: PlanProgress, step_retries: int, most: int) -> bool:
-    """Return whether the rest is to be planned anew: for the first `most` times that the plan does not work.
-
-    It does not when a step has failed so often that it is not tried again, or tries fail in a row. Where the
-    report alone is left undone, no other plan helps.
-    """
-    step = next(
-        (one for one in progress.steps if one.status == "failed" and not progress.given_up(one)), None
-    )
-    if step is None or step.agent_name == "reporter" or progress.adaptations >= most:
-        return False
-    return step.attempts > step_retries or progress.failures >= FAILURES_IN_A_ROW
-
 
 def begun(progress: PlanProgress) -> PlanProgress:
     """Return the plan as the planner is given it to be adapted: what failed is not tried again by itself."""
@@ -30,7 +13,7 @@ def begun(progress: PlanProgress) -> PlanProgress:
         step.model_copy(update=over) if step.status in ("failed", "blocked") else step
         for step in progress.steps
     )
-    counted = {"adaptations": progress.adaptations + 1, "failures": 0}
+    counted = {"adaptations": progress.adaptations + 1}
     return progress.model_copy(update={"steps": steps, **counted})
 
 

@@ -43,7 +43,7 @@ class TeamRules:
 
     llms: Mapping[AgentName, LLMType] = field(default_factory=dict)
     supervisor: Literal["plan", "always"] = "plan"
-    step_retries: int = 2
+    step_retries: int = 1
     max_plan_steps: int = 12
     max_plan_adaptations: int = 1
     """How often a plan that does not work is written anew from where it stands."""

@@ -37,8 +37,8 @@ def report_alone(request: str, error: BudgetExhausted) -> Plan:
     return Plan(thought=str(error), title=request.strip()[:80] or "Report", steps=[report])
 
 
-async def bare_report(task: Task, error: BudgetExhausted) -> str:
+async def bare_report(task: Task, why: str) -> str:
     """Return the report that no model could be asked for: the results, checked as any report is."""
     results = [f"## {result.title}\n\n{fences_to_code(result.text)}" for result in task.results]
-    report = "\n\n".join([f"# {task.title}", f"*No report could be written: {error}*", *results])
+    report = "\n\n".join([f"# {task.title}", f"*No report could be written: {why}*", *results])
     return await check_report(task, report)

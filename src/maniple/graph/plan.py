@@ -100,6 +100,8 @@ class TrackedStep(PlannedStep):
     reason: str = ""
     settled: bool = False
     """The run has gone on without this step, which failed, and is not to come back to it by itself."""
+    by_code: bool = False
+    """Of a report: it is put together from the results, because no model could write it."""
 
 
 class PlanProgress(BaseModel):
@@ -113,8 +115,6 @@ class PlanProgress(BaseModel):
     """How often the supervisor may still ask its model: what bounds a run that goes astray."""
     changes: tuple[str, ...] = ()
     """The ids of the user's changes that are in it."""
-    failures: int = 0
-    """How many tries in a row have failed, of whichever steps."""
     adaptations: int = 0
     """How often its rest was to be written anew because it did not work."""
 
@@ -162,11 +162,12 @@ class PlanProgress(BaseModel):
         steps = tuple(s.model_copy(update=changes) if s.id == step_id else s for s in self.steps)
         return self.model_copy(update={"steps": steps})
 
-    def tried(self, step_id: int, *, done: bool, result: str, reason: str) -> "PlanProgress":
-        """Return the plan after a try of a step."""
+    def tried(
+        self, step_id: int, *, done: bool, result: str, reason: str, settled: bool = False
+    ) -> "PlanProgress":
+        """Return the plan after a try of a step; the run goes on without a `settled` one."""
         status: StepStatus = "completed" if done else "failed"
-        progress = self.with_step(step_id, status=status, result=result, reason=reason)
-        return progress.model_copy(update={"failures": 0 if done else self.failures + 1})
+        return self.with_step(step_id, status=status, result=result, reason=reason, settled=settled)
 
     def inserted_before(self, step_id: int, step: PlannedStep) -> "PlanProgress":
         """Return the plan with a new step in front of `step_id`, which is given its result."""

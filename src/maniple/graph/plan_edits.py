@@ -207,7 +207,7 @@ def _settled(progress: PlanProgress) -> PlanProgress:
 
 def _blank() -> dict[str, Any]:
     """Return what makes a step one that was never begun."""
-    names = ("status", "attempts", "result", "reason", "settled")
+    names = ("status", "attempts", "result", "reason", "settled", "by_code")
     return {name: TrackedStep.model_fields[name].default for name in names}
 
 

@@ -131,11 +131,9 @@ class _Call:
         while True:
             answer, shown = await records.ask(question) if records else (interrupt(question), question)
             match parse_verdict(answer):
-                case CallRejection(reason):
-                    text = (
-                        f"The user rejected this call: {reason}" if reason else "The user rejected this call."
-                    )
-                    return self.message(text, error=True)
+                case CallRejection(words):
+                    reason = f"{REJECTED}: {words}" if words else f"{REJECTED}."
+                    return self.message(reason, error=True)
                 case CallEdit(edited):
                     wrong = check_arguments(self.tool, edited)
                     if not wrong:
@@ -237,6 +235,7 @@ Fewer than `ACCEPTANCE`, because "yes" in a message may mean something else.
 REPETITION = frozenset(
     {"run again", "run it again", "again", "rerun", "re-run", "retry", "再运行", "重新运行"}
 )
+REJECTED = "The user rejected this call"
 SKIPPED = "The user chose to skip this call. Whether it had any effect is unknown."
 
 

@@ -1,7 +1,7 @@
-"""Decide who acts next: by the plan while it works, by a model when it does not."""
+"""Decide who acts next: by the plan while it works, by the lead when a step has failed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -18,10 +18,11 @@ from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ManipleError
-from maniple.graph.adaptation import begun, is_due
+from maniple.graph.adaptation import begun
+from maniple.graph.lead import Failure, LeadDecision, apply_decision, ask_lead
 from maniple.graph.limits import current_meter, wrapped_up
 from maniple.graph.outcomes import answers_of
-from maniple.graph.plan import PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.plan import PlannedStep, PlanProgress
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import RunOptions, State, progress_of, request_of
 from maniple.llms import Shape, ShapeError, ask_for
@@ -46,7 +47,7 @@ class SupervisorNode:
     model: BaseChatModel
     available: Sequence[Worker]
     mode: Literal["plan", "always"] = "plan"
-    step_retries: int = 2
+    step_retries: int = 1
     roles: Roles = field(default_factory=lambda: ROLES)
     max_adaptations: int = 0
     """How often in a run the planner may write the rest of the plan anew."""
@@ -61,9 +62,9 @@ class SupervisorNode:
         while True:
             plan_edits.open()
             progress = apply_changes(progress, plan_edits.take(), members)
-            if self._gives_back(progress, members):
+            progress, is_replanned = await self._within_budget(state, progress, members)
+            if is_replanned:
                 return Command(goto=PLANNER, update={"plan": begun(progress).to_state(), "next": PLANNER})
-            progress = await self._within_budget(state, progress, members)
             step = progress.current()
             # What was wished meanwhile counts, even when the report is written.
             if step is not None or plan_edits.close():
@@ -73,15 +74,13 @@ class SupervisorNode:
         progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
         return Command(goto=step.agent_name, update={"plan": progress.to_state(), "next": step.agent_name})
 
-    def _gives_back(self, progress: PlanProgress, members: Sequence[Worker]) -> bool:
-        """Return whether the planner is to write the rest of the plan anew."""
-        due = "reporter" in members and is_due(progress, self.step_retries, self.max_adaptations)
-        return due and current_meter().describe_near_limit() is None
-
     async def _within_budget(
         self, state: State, progress: PlanProgress, members: Sequence[Worker]
-    ) -> PlanProgress:
-        """Return the plan with what to do next: near the end of the budget, only the report is."""
+    ) -> tuple[PlanProgress, bool]:
+        """Return the plan with what to do next, and whether the planner is to write its rest again.
+
+        Near the end of the budget only the report is left to do.
+        """
         meter = current_meter()
         reason = meter.describe_near_limit()
         if reason is None:
@@ -90,33 +89,44 @@ class SupervisorNode:
                     return await self._decided(state, progress, members)
             except BudgetExhausted as error:
                 reason = str(error)
-        return wrapped_up(progress, reason, gives_up=self._worth_another_try(progress) is not None)
+        gives_up = self._failure(progress, members) is not None
+        return wrapped_up(progress, reason, gives_up=gives_up), False
 
-    async def _decided(self, state: State, progress: PlanProgress, members: Sequence[Worker]) -> PlanProgress:
-        """Return the plan in which the current step is the one to do next."""
+    async def _decided(
+        self, state: State, progress: PlanProgress, members: Sequence[Worker]
+    ) -> tuple[PlanProgress, bool]:
         if "reporter" not in members:
-            return progress
-        failed = self._worth_another_try(progress)
-        if failed is None and self.mode == "plan":
-            return progress
-        if failed is None and progress.current() is None:
-            return progress  # the report is written
-        # A small model cannot judge a failure: the report says what is missing.
-        if progress.decisions_left == 0 or not profile_of(self.model).judges_failures:
-            return progress if failed is None else _mended(progress, failed, "reporter")
+            return progress, False
+        if (failure := self._failure(progress, members)) is not None:
+            decision = await self._lead(state, failure, members)
+            left = {"decisions_left": max(progress.decisions_left - 1, 0)}
+            failure = replace(failure, progress=progress.model_copy(update=left))
+            if decision.decision == "replan":
+                return failure.progress, True
+            return apply_decision(failure, decision), False
+        if self.mode == "plan" or progress.current() is None or progress.decisions_left == 0:
+            return progress, False
+        if not profile_of(self.model).judges_failures:
+            return progress, False
         choice = await self._ask(state, progress, members)
         progress = progress.model_copy(update={"decisions_left": progress.decisions_left - 1})
-        if failed is not None:
-            return _mended(progress, failed, choice)
-        return _chosen(progress, choice)
+        return _chosen(progress, choice), False
 
-    def _worth_another_try(self, progress: PlanProgress) -> TrackedStep | None:
-        """Return the step that failed last, unless its tries are used up."""
+    def _failure(self, progress: PlanProgress, members: Sequence[Worker]) -> Failure | None:
+        """Return the failed step that nothing was decided about yet."""
         for step in progress.steps:
-            tries_left = step.attempts <= self.step_retries
-            if step.status == "failed" and tries_left and not progress.given_up(step):
-                return step
+            if step.status == "failed" and not progress.given_up(step):
+                can_replan = "reporter" in members and progress.adaptations < self.max_adaptations
+                return Failure(progress, step, step.attempts <= self.step_retries, can_replan)
         return None
+
+    async def _lead(self, state: State, failure: Failure, members: Sequence[Worker]) -> LeadDecision:
+        if failure.progress.decisions_left == 0:
+            return LeadDecision(decision="continue_without")
+        if failure.needs_no_model() or not profile_of(self.model).judges_failures:
+            return failure.by_rule()
+        briefs = format_briefs(members, self.roles)
+        return await ask_lead(self.model, request_of(state), failure, members, briefs)
 
     async def _ask(self, state: State, progress: PlanProgress, members: Sequence[Worker]) -> str | None:
         """Return the model's choice; `None` when it named nobody, so that the plan decides."""
@@ -160,21 +170,6 @@ def _known(router: Router, team: Sequence[str]) -> Router:
     if router.next not in team:
         raise ValueError(f"{router.next!r} is not on the team; answer with one of {', '.join(team)}")
     return router
-
-
-def _mended(progress: PlanProgress, failed: TrackedStep, choice: str | None) -> PlanProgress:
-    """Apply the model's answer to a step that failed."""
-    if failed.agent_name != "reporter" and choice in ("reporter", FINISH):
-        return progress.skipped_to_report(f"{failed.title!r} could not be done")
-    again = progress.with_step(failed.id, status="blocked", reason=failed.reason)
-    if choice in (None, FINISH, failed.agent_name):
-        return again
-    help_step = PlannedStep(
-        agent_name=choice,
-        title=f"Help with: {failed.title}",
-        description=f"{failed.title!r} could not be done: {failed.result}\nProvide what it is missing.",
-    )
-    return again.inserted_before(failed.id, help_step)
 
 
 def _chosen(progress: PlanProgress, choice: str | None) -> PlanProgress:

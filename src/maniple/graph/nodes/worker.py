@@ -15,6 +15,7 @@ from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import PlanStepSummary
 from maniple.errors import BudgetExhausted
+from maniple.graph.lead import NEEDS
 from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.state import (
@@ -42,7 +43,7 @@ from maniple.types import Worker
 
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
 REASON_CHARACTERS = 300
-_NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
+NO_REPORT = "The reporter gave none."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +66,26 @@ class WorkerNode:
         task = _task(state, progress, step, self.role, options.enabled(self.available), index)
         if is_alone:
             task = replace(task, conversation=conversation_of(state), caller=caller_of(state))
+        is_final = False
         try:
             async with current_meter().enforce_time_limit(reporting=self.role.name == "reporter"):
                 repeated = repeated_step(progress, step)
-                answer = await (check_report(task, repeated.result) if repeated else self.agent.work(task))
-            # A report is what it is, whatever words stand in it.
-            text, done = (answer, True) if self.role.name == "reporter" and answer else outcome_of(answer)
+                if step.by_code:
+                    answer = await bare_report(task, NO_REPORT)
+                elif repeated:
+                    answer = await check_report(task, repeated.result)
+                else:
+                    answer = await self.agent.work(task)
+            text, done = _report_of(answer) if self.role.name == "reporter" else outcome_of(answer)
         except StepFailed as failure:
-            text, done = str(failure), False
+            text, done, is_final = str(failure), False, failure.is_final
         except BudgetExhausted as error:
             done = self.role.name == "reporter"
-            text = await bare_report(task, error) if done else error.with_what_was_done()
+            text = await bare_report(task, str(error)) if done else error.with_what_was_done()
         said = AIMessage(fences_to_code(text)) if is_alone else HumanMessage(text)
         message = mark_author(self.role.name, said)
         reason = "" if done else reason_of(text)
-        progress = progress.tried(step.id, done=done, result=text, reason=reason)
+        progress = progress.tried(step.id, done=done, result=text, reason=reason, settled=is_final)
         return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
 
     async def _index(self, state: State, progress: PlanProgress) -> ItemIndex:
@@ -98,6 +104,11 @@ class WorkerNode:
         return await self.items.update(current_evidence(), [*reports, *results])
 
 
+def _report_of(text: str) -> tuple[str, bool]:
+    """Return a report, and whether it is one: it may say anything that does not begin with `STEP FAILED:`."""
+    return outcome_of(text) if not text or _FAILED.match(text) else (text, True)
+
+
 def outcome_of(text: str) -> tuple[str, bool]:
     """Return a worker's answer and whether its step is done.
 
@@ -108,7 +119,7 @@ def outcome_of(text: str) -> tuple[str, bool]:
         return "the member gave no answer", False
     if found := _FAILED.match(text):
         return text[found.end() :] or "the member gave no reason", False
-    return text, _NEEDS.match(text.rstrip().rpartition("\n")[2]) is None
+    return text, NEEDS.match(text.rstrip().rpartition("\n")[2]) is None
 
 
 def reason_of(failure: str) -> str:
@@ -116,7 +127,7 @@ def reason_of(failure: str) -> str:
     lines = [line.strip() for line in failure.splitlines() if line.strip()]
     if not lines:
         return ""
-    line = lines[-1] if _NEEDS.match(lines[-1]) else lines[0]
+    line = lines[-1] if NEEDS.match(lines[-1]) else lines[0]
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"
 
 
