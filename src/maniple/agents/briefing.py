@@ -67,8 +67,8 @@ def _format_result(result: StepResult, tokens: int) -> str:
 
 
 def format_plan(plan: Sequence[PlanStepSummary]) -> str:
-    """Return the plan's steps with their statuses; "" when there is only the step itself."""
-    if len(plan) < 2:
+    """Return the plan's steps with their statuses; "" when one member works and the reporter reports."""
+    if sum(one.agent != "reporter" for one in plan) <= 1:
         return ""
     lines = [
         f"{one.step}. {one.agent}: {one.title} ({'yours' if one.is_own else one.status.replace('_', ' ')})"

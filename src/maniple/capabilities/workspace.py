@@ -128,4 +128,4 @@ def _file_filters(workspaces: Workspaces, names: set[str], worker: WorkerContext
     """Hold back what reads files while the workspace is empty: each schema is a part of every prompt."""
     if worker.name != "coder":
         return []
-    return [HiddenTools(names - {"str_replace_editor"}, build_file_check(workspaces))]
+    return [HiddenTools(names, build_file_check(workspaces))]
