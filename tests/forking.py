@@ -1,7 +1,7 @@
 """The programs `main.py`, `server.py` and `maniple`, forked from a Python that has imported what they need.
 
-Importing the frameworks is most of a start. So each worker of the tests has a nursery: a process that imports
-them once and then forks. What it forks is a real process with its own id, files, signals and end, a child of
+Importing the frameworks is most of a start. So each worker of the tests has a fork server, which imports them
+once and then forks. What it forks is a real process with its own id, files, signals and end, a child of
 the test's process like any other; it differs from `python main.py` only in what was imported before. Starts
 that mean the very command (in a shell, as another user, with other settings of Python) go the usual way.
 """
@@ -40,7 +40,7 @@ _LONGEST = 1 << 17
 
 
 class Forked(subprocess.Popen[Any]):
-    """A process like `subprocess.Popen` starts; one of the programs comes from the nursery."""
+    """A process like `subprocess.Popen` starts; one of the programs comes from the fork server."""
 
     def _execute_child(self, args: Any, *given: Any) -> None:
         _, _, _, _, cwd, env, _, _, _, *pipes = given[:15]
@@ -53,26 +53,26 @@ class Forked(subprocess.Popen[Any]):
         # For input, output and errors there are two ends each, one to read and one to write.
         files = [own if end < 0 else end for own, end in enumerate((pipes[0], pipes[3], pipes[5]))]
         asked = {"command": command, "cwd": os.fspath(cwd or "."), "env": env, "on_terminal": on_terminal}
-        self.pid = _nursery().fork(asked, files)
+        self.pid = _fork_server().fork(asked, files)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
 
 @contextmanager
 def forking() -> Iterator[None]:
-    """Let asyncio start the programs from the nursery, too."""
+    """Let asyncio start the programs from the fork server, too."""
     with mock.patch("asyncio.unix_events.subprocess", SimpleNamespace(Popen=Forked, PIPE=subprocess.PIPE)):
         yield
 
 
 def _is_usual(env: Mapping[str, str] | None) -> bool:
-    """Whether Python would be set up in this environment as the nursery is."""
+    """Whether Python would be set up in this environment as the fork server is."""
     own = {name for name in env or {} if name.startswith(("PYTHON", "LC_")) and name != "PYTHONPATH"}
     path = env.get("PYTHONPATH", str(ROOT)) if env else ""
     return env is not None and not own and (path, env.get("LANG")) == (str(ROOT), "C.UTF-8")
 
 
-class _Nursery:
+class _ForkServer:
     """The process that forks, seen from the tests."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Nursery:
         with self._asking, _inheriting_orphans():
             socket.send_fds(self._channel, [json.dumps(asked).encode()], files)
             pid = int(self._channel.recv(100) or b"0")
-            assert pid, "the nursery has ended"
+            assert pid, "the fork server has ended"
             return pid
 
     def close(self) -> None:
@@ -98,10 +98,10 @@ class _Nursery:
 
 
 @functools.cache
-def _nursery() -> _Nursery:
-    nursery = _Nursery()
-    atexit.register(nursery.close)
-    return nursery
+def _fork_server() -> _ForkServer:
+    server = _ForkServer()
+    atexit.register(server.close)
+    return server
 
 
 @contextmanager
@@ -116,7 +116,10 @@ def _inheriting_orphans() -> Iterator[None]:
 
 
 def _asked(channel: socket.socket) -> dict[str, Any] | None:
-    """Fork for each that is asked for; return it in the new process, and None in the nursery in the end."""
+    """Fork for each request.
+
+    Return the request in the new process, and None in the fork server at its end.
+    """
     while True:
         message, files, *_ = socket.recv_fds(channel, _LONGEST, 3)
         if not message:

@@ -1,4 +1,4 @@
-"""What the LangManus web client can follow, written down from `docs/wire.md` §1."""
+"""What the LangManus web client can follow, written down from `docs/wire.md`, "Order"."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

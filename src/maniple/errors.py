@@ -40,8 +40,9 @@ ModelErrorCode = Literal[
 class ManipleError(Exception):
     """Base of the hierarchy; catch this at the edges.
 
-    `code` is the machine-readable name that the `error` event carries; `retryable` says whether
-    the same request may succeed later without any change.
+    `code` is the machine-readable name in the `error` event. `retryable` is True if the same request may
+    succeed
+    later without any change.
     """
 
     code: str = "internal"
@@ -173,7 +174,10 @@ class WorkspaceFull(FileError):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what a tool's failure is told to a model and to clients: one line, at most 500 characters."""
+    """Return the message of an error for models and clients:
+
+    One line of at most 500 characters for foreign errors.
+    """
     lines = str(error).strip().splitlines()
     first = lines[0][:500] if lines else "no further words"
     if isinstance(error, ManipleError):

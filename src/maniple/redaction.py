@@ -1,4 +1,4 @@
-"""Secrets out of whatever leaves the process: text, JSON, bytes, streams.
+"""Removal of secrets from all data that leave the process: text, JSON, bytes, streams.
 
 It guards against accidents (an error that quotes a URL, a page that echoes a header, a model that was shown a
 key), not against code that hides a secret on purpose: no filter can.
@@ -91,7 +91,7 @@ class Redactor:
         return bytes(masked)
 
     def certain(self, text: str) -> int:
-        """Return how much of the beginning of `text` is decided, whatever may follow it."""
+        """Return the length of the beginning of `text` that does not depend on what follows."""
         cut = len(text)
         for head in self._head.finditer(text, max(0, cut - self._longest + 1)):
             rest = text[head.start() :]

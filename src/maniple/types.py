@@ -7,33 +7,36 @@ LLMType = Literal["basic", "reasoning", "vision"]
 LLM_TYPES: tuple[LLMType, ...] = get_args(LLMType)
 
 Worker = str
-"""The name of a role: a built-in one of `WORKERS`, or one of the team's own."""
+"""The name of a role: a built-in one of `WORKERS`, or a configured one."""
 WORKERS: tuple[Worker, ...] = ("researcher", "coder", "browser", "file_manager", "reporter")
 
 GENERAL: Worker = "manus"
-"""The built-in role that is not on the team unless it is wanted: it works alone, with all the tools."""
+"""The built-in role that works alone with all tools; it is not on the team unless it is configured."""
 
 AgentName = str
-"""A worker, or one of those who direct them."""
+"""The name of a worker or of a directing agent."""
 DIRECTORS: tuple[AgentName, ...] = ("coordinator", "planner", "supervisor")
 AGENTS: tuple[AgentName, ...] = (*DIRECTORS, *WORKERS)
 
 AGENT_MARK = "maniple_agent"
-"""The metadata by which events tell our nodes, and messages our workers, from those of others."""
+"""The metadata key that identifies maniple's nodes in events and its workers in messages."""
 RUN_MARK = "maniple_run"
-"""The metadata that names the run: checkpoints keep it, and tools of the run find it."""
+"""The metadata key of the run's id, in checkpoints and for the tools of the run."""
 SUMMARY_SOURCE = "summarization"
-"""Marks a model call that only shortens a conversation (`lc_source`, LangChain's own word)."""
+"""The value of `lc_source` (LangChain's key) for model calls that summarise a conversation."""
 REPAIR_SOURCE = "report_repair"
-"""Marks the model call that mends passages of a report."""
+"""The value of `lc_source` for the model call that repairs passages of a report."""
 UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE})
-"""Calls whose words are no part of what an agent says."""
+"""Sources whose answers are not part of an agent's output."""
 TOOL_OUTPUT = "maniple_tool_output"
-"""The custom event, of LangChain's kind, by which a tool tells what is printed while it runs."""
+"""LangChain custom event: output that a tool prints while it runs."""
 BROWSER_STEP = "maniple_browser_step"
-"""The custom event by which a call of the browser tells of a step: as `BrowserStepped` but the call's id."""
+"""LangChain custom event:
+
+A step of a browser call, with the fields of `BrowserStepChanged` except the call's id.
+"""
 BROWSER_STATE = "maniple_browser_state"
-"""The custom event that tells where the browser is: `{url, title, tabs, screenshot}`."""
+"""LangChain custom event: the state of the browser, `{url, title, tabs, screenshot}`."""
 
 ProfileName = Literal["standard", "compact"]
 """How the team works with a model: `compact` is for models of a few billion parameters at most."""

@@ -1,4 +1,4 @@
-"""The stream of a real server process, frame by frame (`docs/wire.md` §3)."""
+"""The stream of a real server process, frame by frame (`docs/wire.md`, "Frames" and "Order")."""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""A model that fails in any node, as a client of a real server sees it (`docs/wire.md` §3)."""
+"""A model that fails in any node, as a client of a real server sees it.
+
+The frames are those of `docs/wire.md`, "Failure and cancellation".
+"""
 
 import json
 from collections.abc import AsyncIterator, Iterator

@@ -228,7 +228,8 @@ async def test_a_name_to_approve_that_a_server_does_not_have_is_told_of(tmp_path
     async with equipped(tmp_path, servers, runs=runs) as equipment:
         said = [one for one in equipment.notices if one.startswith("runs.approval")]
     assert said == [
-        "runs.approval names bad__ecko, but the MCP server bad has no such tool; did you mean bad__echo?"
+        "runs.approval names bad__ecko, but the MCP server bad does not have this tool; "
+        "did you mean bad__echo?"
     ]
 
 
@@ -270,8 +271,8 @@ async def test_people_hear_of_what_is_not_there_and_of_what_is_unprotected(tmp_p
     async with equipped(tmp_path, servers, trust="accepted") as equipment:
         words = "\n".join(equipment.notices)
     assert "The MCP server bad has sandbox: unsafe" in words
-    assert "The MCP server nobody is not there yet" in words
-    assert "Look at what changed: maniple mcp accept bad" in words
+    assert "The MCP server nobody and its tools" in words
+    assert "maniple mcp accept bad" in words
 
 
 async def test_a_program_that_may_run_only_in_the_sandbox_does_not_run_without_one(tmp_path: Path):

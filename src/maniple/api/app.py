@@ -41,7 +41,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
             app.state.service = opened
             # FastAPI builds its routes lazily, which would delay a request during a run.
             app.openapi()
-            # These objects are permanent: keep them out of every later collection.
+            # These objects are permanent, so they are excluded from later garbage collections.
             gc.collect()
             gc.freeze()
             # Collect the oldest generation rarely: with many runs its pause is longer than a token takes.
@@ -107,7 +107,7 @@ class BodyTooLarge(ManipleError):
 class BodyLimit:
     """ASGI middleware: a request body over `max_bytes` is answered with 413.
 
-    An upload may have `max_upload_bytes`; it goes through as it comes, and whoever reads it hears `TooLarge`.
+    An upload may have `max_upload_bytes`; it is passed on in chunks, and its reader gets `TooLarge`.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, max_upload_bytes: int) -> None:

@@ -76,7 +76,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w\s()&+,;=@#%~^!.-]")
 _TEXT, _FILE = {"type": "string"}, {"type": "string", "format": "binary"}
 REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The report: Markdown unless `form` or `Accept` says otherwise",
+        "description": "The report: Markdown, unless `form` or `Accept` requests another format",
         "content": {
             **{MEDIA_TYPES[form]: {"schema": _TEXT} for form in ("markdown", "html")},
             MEDIA_TYPES["json"]: {"schema": {"$ref": f"#/components/schemas/{ReportView.__name__}"}},

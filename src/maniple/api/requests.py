@@ -77,7 +77,7 @@ class ChatMessageIn(BaseModel):
 
     @property
     def kind(self) -> type[BaseMessage]:
-        """Who speaks; an unknown role does for the user."""
+        """The role of the author; an unknown role counts as the user."""
         return _MESSAGE_TYPES.get(self.role.casefold(), HumanMessage)
 
     @property
@@ -104,7 +104,7 @@ def _ask_something(messages: list[ChatMessageIn]) -> list[ChatMessageIn]:
 
 
 Conversation = Annotated[list[ChatMessageIn], Field(min_length=1), AfterValidator(_ask_something)]
-"""Messages, oldest first. Only the last one, which is answered, must say something."""
+"""Messages, oldest first. Only the last one, which is answered, must have text."""
 
 
 _Amount = Annotated[int | None, Field(gt=0, le=_MOST)]
@@ -131,7 +131,7 @@ MemberName = Annotated[str, Field(json_schema_extra={"enum": list(WORKERS)})]
 
 NOBODY = ("",)
 SoleAgent = Annotated[str, Field(json_schema_extra={"enum": list(NOBODY)})]
-"""Who answers alone: nobody, unless the settings name somebody; checked as members are."""
+"""The worker that answers alone; "" for the team. Validated like the members."""
 
 
 class _Ask(BaseModel):
@@ -148,7 +148,7 @@ class _Ask(BaseModel):
     budget: BudgetIn | None = None
 
     def options(self) -> RunOptions:
-        """Return what is chosen for the run."""
+        """Return the options of the run."""
         return RunOptions(
             team_members=tuple(dict.fromkeys(self.team_members or ())),
             deep_thinking_mode=bool(self.deep_thinking_mode),
@@ -208,7 +208,7 @@ class RunCreate(_Ask):
 
 
 def _keepable(value: Any) -> Any:
-    """Return JSON as it came, of whole characters; what no checkpoint can keep is refused."""
+    """Return JSON with lone surrogates repaired; refuse values that no checkpoint can store."""
     level = [value]
     for _ in range(MOST_LEVELS):
         if not all(_is_countable(one) for one in level):
@@ -281,14 +281,14 @@ class PlanEditRequest(BaseModel):
 
 
 def check_team_members(names: Sequence[str] | None, known: Iterable[Worker]) -> None:
-    """Raise the `RequestValidationError` of `team_members` when somebody in it is nobody's name."""
+    """Raise a `RequestValidationError` if `team_members` has an unknown name."""
     if unknown := [fix_surrogates(name) for name in names or () if name not in (known := tuple(known))]:
         words = f"no such team member: {', '.join(unknown)}; known are {', '.join(known)}"
         _refuse("value_error", "team_members", f"Value error, {words}", names)
 
 
 def check_agent_name(name: str | None, known: Iterable[Worker]) -> None:
-    """Raise the `RequestValidationError` of an `agent_name` that is nobody's."""
+    """Raise a `RequestValidationError` if `agent_name` is unknown."""
     if name is not None and name not in (known := tuple(known)):
         *others, last = (f"'{one}'" for one in known)
         _refuse("literal_error", "agent_name", f"Input should be {', '.join(others)} or {last}", name)

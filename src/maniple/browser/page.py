@@ -121,7 +121,10 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class PageServices:
-    """Functions that some actions need. Without its function, an action fails with a text that says so."""
+    """Functions that some actions need.
+
+    Without its function, an action fails with a message that states this.
+    """
 
     search: Callable[[str], Awaitable[Sequence[FoundPage]]] | None = None
     """Return results for a query, best first; raises `SearchError`."""

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class CapabilityUnavailable(ManipleError):
-    """A capability cannot be offered here; `unavailable` says why and what to do."""
+    """A capability is unavailable on this machine; `unavailable` has the reason and what to do."""
 
     code = "capability_unavailable"
 

@@ -186,7 +186,7 @@ class _KnownTools:
         return self.add(name, offered[name].value, keys, offered[name].load)
 
     def add(self, name: str, source: str, keys: Keys, load: Callable[[], Any]) -> BaseTool:
-        """Load a tool and keep it under its name, which no other one may have."""
+        """Load a tool and register it under its name, which must be unique."""
         if name in BUILT_IN_TOOLS or name in self._tools:
             raise _mistake(self._settings, keys, f"there is another tool called {name}; rename this one")
         try:

@@ -72,8 +72,8 @@ class McpCapability(Capability):
             notices=(
                 *_unsafe(settings.mcp),
                 *_forgotten(settings),
-                *_absent(servers),
-                *_never_approved(settings, servers),
+                *_unavailable_servers(servers),
+                *_unknown_approvals(settings, servers),
             ),
         )
 
@@ -97,17 +97,17 @@ async def _open_servers(context: CapabilityContext, wanted: Mapping[str, McpServ
 
 
 def pins_folder(settings: Settings) -> Path:
-    """Return where it is kept which tools were accepted."""
+    """Return the folder of the accepted tools."""
     return settings.data_dir / _FOLDER / "accepted"
 
 
 def logins_folder(settings: Settings) -> Path:
-    """Return where it is kept what logins at servers came to."""
+    """Return the folder of the logins at servers."""
     return settings.data_dir / _FOLDER / "logins"
 
 
 def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict[Worker, str]:
-    """Return what the planner is told of workers that have tools of servers."""
+    """Return the text for the planner's prompt about workers with tools of servers."""
     found: dict[Worker, str] = {}
     for worker, agent in workers.items():
         names = [name for name in settings.servers_of(worker) if not settings.servers[name].disabled]
@@ -189,7 +189,7 @@ async def _open_programs(context: CapabilityContext, wanted: Mapping[str, McpSer
             folder,
             None,
             f"its program runs only in bubblewrap, and sandbox.backend is {sandbox.name}. Set that to "
-            "bubblewrap; or, if the program may do whatever you may, sandbox: unsafe at the server",
+            "bubblewrap; or, if the program may have all of your rights, sandbox: unsafe at the server",
         )
     try:
         opening = open_service_launcher(settings.sandbox, context.require(EgressRoute))
@@ -214,9 +214,9 @@ def _forgotten(settings: Settings) -> list[str]:
     return [f"{GENERAL} has no tools of MCP servers: mcp.workers names servers, but none for {GENERAL}."]
 
 
-def _never_approved(settings: Settings, servers: "McpServers") -> list[str]:
-    """Say which names of `runs.approval` no tool of their server has, of servers that are there."""
-    said: list[str] = []
+def _unknown_approvals(settings: Settings, servers: "McpServers") -> list[str]:
+    """Return notices about names in `runs.approval` that no tool of a connected server has."""
+    notices: list[str] = []
     for state in servers.states():
         known = [tool.name for tool in state.tools]
         for name in settings.runs.approval:
@@ -224,24 +224,24 @@ def _never_approved(settings: Settings, servers: "McpServers") -> list[str]:
                 continue
             near = difflib.get_close_matches(name, known, n=1)
             meant = f"; did you mean {near[0]}?" if near else "."
-            said.append(
-                f"runs.approval names {name}, but the MCP server {state.name} has no such tool{meant}"
+            notices.append(
+                f"runs.approval names {name}, but the MCP server {state.name} does not have this tool{meant}"
             )
-    return said
+    return notices
 
 
-def _absent(servers: "McpServers") -> list[str]:
-    """Say which servers did not answer yet, and which tools wait for a person's word."""
-    said: list[str] = []
+def _unavailable_servers(servers: "McpServers") -> list[str]:
+    """Return notices about servers that have not answered yet, and tools that the user has not accepted."""
+    notices: list[str] = []
     for state in servers.states():
         if state.unavailable_reason:
-            said.append(
-                f"The MCP server {state.name} is not there yet, nor are its tools: {state.unavailable_reason}"
+            notices.append(
+                f"The MCP server {state.name} and its tools are not available yet: {state.unavailable_reason}"
             )
         waiting = [tool.definition.name for tool in state.tools if tool.unavailable_reason]
         if waiting:
-            said.append(
-                f"Not used of the MCP server {state.name}: {', '.join(waiting[:10])}. "
-                f"Look at what changed: maniple mcp accept {state.name}"
+            notices.append(
+                f"Tools of the MCP server {state.name} that are not accepted: {', '.join(waiting[:10])}. "
+                f"To review and accept them: maniple mcp accept {state.name}"
             )
-    return said
+    return notices

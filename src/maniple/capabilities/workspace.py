@@ -109,7 +109,10 @@ def packages_sentence(settings: Settings) -> str:
 
 
 def network_sentence(settings: Settings) -> str:
-    """Return what the coder's model is told of the network; "" where nothing restricts it."""
+    """Return the sentence about the network in the descriptions of the coder's tools.
+
+    "" if it is unrestricted.
+    """
     sandbox = settings.sandbox
     if sandbox.backend == "unsafe-local":
         return ""

@@ -112,7 +112,8 @@ def cancel_on_interrupt(cancel: Callable[[], None], note: Callable[[str], None])
     """Let the first Ctrl-C call `cancel`, and the second one end the program.
 
     The second cancels the current task, so that child processes end too; if that takes more than five
-    seconds, or at the third Ctrl-C, the process exits at once. Must be entered in a task of a running loop.
+    seconds, or at the third Ctrl-C, the process exits immediately. Must be entered in a task of a running
+    loop.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()

@@ -133,7 +133,7 @@ class DrainingServer(uvicorn.Server):
         yield
 
     def _stop(self, number: int) -> None:
-        """End every client's stream, then the server; a second signal ends the server at once."""
+        """End every client's stream, then the server; a second signal ends the server immediately."""
         if self._stopping is not None:
             self.handle_exit(number, None)
             return

@@ -34,10 +34,12 @@ OPENAI_MODEL = "gpt-4o"
 """LangManus's default for `basic` and `vision`, used with a key and no URL."""
 
 
-# After a prefix of ours the rest is compared: KEY is at 0.60 of API_KEY and URL at 0.55 of BASE_URL, while
-# the strangers AUTH_USER, MAX_TOKENS and EFFORT stay below 0.50.
+# After a known prefix, the rest is compared: KEY matches API_KEY with 0.60 and URL matches BASE_URL with
+# 0.55,
+# while the unrelated AUTH_USER, MAX_TOKENS and EFFORT stay below 0.50.
 _NEAR_REST = 0.54
-# BASCI_API_KEY is at 0.923 of BASIC_API_KEY; the strangers JIRA_API_KEY and VLLM_API_KEY at 0.917 and 0.909.
+# BASCI_API_KEY matches BASIC_API_KEY with 0.923; the unrelated JIRA_API_KEY and VLLM_API_KEY with 0.917 and
+# 0.909.
 _NEAR_WHOLE = 0.92
 _NEAR_PREFIX = 0.6
 
@@ -52,7 +54,7 @@ def load_settings(
 
     Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file,
     line and key; values are never repeated in it, since they may be secrets. Variables and keys of
-    MCP servers that are nearly ours, and a limit that nothing reaches, are told in `Settings.notices`.
+    MCP servers that are probably misspelt, and limits that can never be reached, are in `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
     yaml = read_yaml(Path(path))
@@ -75,7 +77,7 @@ def load_settings(
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         lines = [_error_line(_error_keys(p), p["type"], p["msg"], origin) for p in problems]
-        raise ConfigError("The settings have mistakes:\n" + "\n".join(lines)) from None
+        raise ConfigError("The settings are invalid:\n" + "\n".join(lines)) from None
 
 
 def _name_missing_models(source: SettingsSource, origin: SettingsOrigin) -> None:
@@ -96,7 +98,7 @@ def _name_missing_models(source: SettingsSource, origin: SettingsOrigin) -> None
 
 
 def _unknown_variables(source: SettingsSource) -> Iterator[str]:
-    """Name the variables that look like ours but for a slip; a stranger's are let through in silence."""
+    """Return notices about variables that are probably misspelt; unrelated variables are ignored."""
     for name, place in source.strangers.items():
         if near := nearest_variable(name):
             what = place if name in place else f"{place}: {name}"
@@ -104,7 +106,7 @@ def _unknown_variables(source: SettingsSource) -> Iterator[str]:
 
 
 def _ineffective_limits(settings: Settings) -> Iterator[str]:
-    """Name a limit that nothing could reach."""
+    """Return notices about limits that can never be reached."""
     if settings.runs.budget.cost is not None and (unpriced := settings.models.unpriced):
         yield (
             f"runs.budget.cost does not count what {', '.join(unpriced)} costs: no price is set. "
@@ -113,14 +115,17 @@ def _ineffective_limits(settings: Settings) -> Iterator[str]:
 
 
 def _misspelled_server_keys(settings: Settings) -> Iterator[str]:
-    """Name the keys of MCP servers that are nearly ours: other programs' keys are let through there."""
+    """Return notices about keys of MCP servers that are probably misspelt.
+
+    Other unknown keys are allowed there.
+    """
     for name, server in settings.mcp.servers.items():
         for key, meant in server.near_misses.items():
             yield f"mcp.servers.{name}.{key} has no effect: there is no such key. Did you mean {meant}?"
 
 
 def _error_keys(problem: ErrorDetails) -> Keys:
-    """Return where a mistake is; a check of several values together says `at` which of them it is."""
+    """Return the path of an invalid value; a check of several values together names it in `at`."""
     return (*problem["loc"], *(problem.get("ctx") or {}).get("at", ()))
 
 
@@ -144,11 +149,11 @@ def _suggestion(keys: Keys, place: str) -> str:
 
 
 def list_keys(keys: Keys) -> list[str]:
-    """Return the keys that the section of settings called `keys` knows; none when it is no section."""
+    """Return the keys of the settings section at the path `keys`; empty if it is not a section."""
     model: type[BaseModel] = Settings
     for key in keys:
         if isinstance(key, int):
-            continue  # a place in a list of sections
+            continue  # an index in a list of sections
         field = model.model_fields.get(str(key))
         below = _nested_section(field.annotation) if field else None
         if below is None:
@@ -158,13 +163,13 @@ def list_keys(keys: Keys) -> list[str]:
 
 
 def nearest_variable(name: str) -> str | None:
-    """Return the variable that `name`, which is none of ours, was probably meant to be, if any."""
+    """Return the variable that the unknown name `name` probably means, if any."""
     prefix, _, rest = name.upper().partition("_")
     ours = _names_by_prefix()
     if prefix in ours:
         near = difflib.get_close_matches(rest, ours[prefix], n=1, cutoff=_NEAR_REST)
         return f"{prefix}_{near[0]}" if near else None
-    # Most strangers are told by their prefix alone, which keeps a large environment cheap.
+    # Most unrelated variables are excluded by their prefix alone, which is fast for large environments.
     prefixes = difflib.get_close_matches(prefix, ours, n=3, cutoff=_NEAR_PREFIX)
     known = [f"{one}_{each}" for one in prefixes for each in ours[one]]
     near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=_NEAR_WHOLE)
@@ -173,7 +178,7 @@ def nearest_variable(name: str) -> str | None:
 
 @cache
 def _names_by_prefix() -> dict[str, list[str]]:
-    """Return what follows each prefix of ours: `API_KEY` and others for `BASIC`."""
+    """Return the names after each prefix: `API_KEY` and others for `BASIC`."""
     rests: dict[str, list[str]] = {}
     for variable in (*ALIASES, *(PREFIX + "__".join(keys).upper() for keys in _leaf_keys(Settings, ()))):
         prefix, _, rest = variable.partition("_")

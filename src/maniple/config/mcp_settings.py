@@ -1,4 +1,4 @@
-"""Settings of MCP servers: whose tools the workers use, and how far they are trusted.
+"""Settings of MCP servers: which workers use their tools, and how far they are trusted.
 
 Servers are also read from other programs' files: `{"mcpServers": {NAME: {"command": …}}}`. Every
 `${VARIABLE}` of a server is filled from `.env` and the environment, and is a secret then.
@@ -29,7 +29,7 @@ from maniple.errors import ConfigError
 from maniple.types import GENERAL, Worker
 
 InterpolatedText = str | SecretStr
-"""A text; what a `${VARIABLE}` of it was filled with makes it a secret."""
+"""A text; it becomes a secret if a `${VARIABLE}` in it was replaced."""
 Transport = Literal["stdio", "http", "sse"]
 
 _TRANSPORTS = {
@@ -39,7 +39,7 @@ _TRANSPORTS = {
 }
 _LONGEST_NAME = 40
 _OTHER_NAMES = ("serverUrl", "httpUrl", "transport")
-"""Of `url` and `type`, in the files of other programs."""
+"""The names of `url` and `type` in configuration files of other programs."""
 
 
 _MOST_BYTES = 1_000_000
@@ -48,14 +48,14 @@ _HOLDERS = ("mcpServers", "servers")
 
 _NEAR = 0.75
 _FOREIGN = frozenset({"disabledtools", "transporttype", "isdisabled"})
-"""Of other programs, although they are as near."""
+"""Keys of other programs that are not misspelt, although they are similar."""
 
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def read_servers(given: Any) -> Any:
-    """Return the servers by name, whether `given` holds them, is a file's whole content, or its path.
+    """Return the servers by name; `given` is the mapping itself, the content of a file, or its path.
 
     Raises `ValueError` with what is wrong with the file. Blocks on disk.
     """
@@ -90,7 +90,7 @@ def _load_servers_file(path: Path) -> Any:
 
 
 def find_near_misses(written: Iterable[object], known: Iterable[str]) -> dict[str, str]:
-    """Return of the keys that are `written` and not `known` those that are nearly, with what was meant."""
+    """Return the `written` keys that are not `known` but similar to a known one, with that key."""
     ours = {_normalize_key(name): name for name in known}
     found: dict[str, str] = {}
     for key in written:
@@ -106,7 +106,7 @@ def _normalize_key(name: str) -> str:
 
 
 def _texts(values: object) -> object:
-    """Write numbers and truth values as programs expect them in their environment."""
+    """Convert numbers and booleans to text as programs expect them in their environment."""
     if not isinstance(values, dict):
         return values
     return {name: _text(value) for name, value in values.items()}
@@ -136,7 +136,7 @@ def _is_confined(where: object) -> object:
 
 def _is_address(url: InterpolatedText | None) -> InterpolatedText | None:
     if isinstance(url, str) and "${" not in url and not re.match(r"https?://[^/\s]", url):
-        raise ValueError("this is no address of a server; write it as https://host/mcp")
+        raise ValueError("this is not the address of a server. Write it as https://host/mcp")
     return url
 
 
@@ -144,10 +144,10 @@ Texts = Annotated[dict[str, InterpolatedText], BeforeValidator(_texts)]
 
 
 class McpOAuthSettings(Section):
-    """How the client logs in by itself where a server wants OAuth: by a client's id and secret."""
+    """The client credentials for servers that require OAuth."""
 
     issuer: str = Field(min_length=1)
-    """Who gives the tokens: the secret goes to nobody else, whatever the server says."""
+    """The issuer of tokens. The secret is sent only there, even if the server names another issuer."""
     client_id: str = Field(min_length=1)
     client_secret: SecretStr
     scope: OptionalText = None
@@ -155,7 +155,7 @@ class McpOAuthSettings(Section):
 
 
 class McpServerSettings(Section):
-    """One server: a `command` that speaks on its standard input and output, or a `url`.
+    """One server: a `command` that uses standard input and output, or a `url`.
 
     Keys that other programs know (`autoApprove` and so on) are let through, and have no effect.
     `near_misses` are those that are nearly one of ours, with what was meant.
@@ -166,9 +166,9 @@ class McpServerSettings(Section):
     command: OptionalText = None
     args: Annotated[tuple[InterpolatedText, ...], BeforeValidator(_listed_texts)] = ()
     env: Texts = Field(default_factory=dict)
-    """Everything that the server finds in its environment, beside PATH, HOME and LANG."""
+    """The environment variables of the server, beside PATH, HOME and LANG."""
     cwd: UserPath | None = None
-    """Where the command begins; without one in the server's own folder."""
+    """The working directory of the command; default: the server's own folder."""
     url: Annotated[InterpolatedText | None, AfterValidator(_is_address)] = Field(
         default=None, validation_alias=AliasChoices("url", "serverUrl", "httpUrl")
     )
@@ -177,27 +177,28 @@ class McpServerSettings(Section):
     )
     headers: Texts = Field(default_factory=dict)
     oauth: McpOAuthSettings | None = None
-    """How the client logs in by itself."""
+    """The client credentials for an automatic login."""
     auth: Literal["oauth"] | None = None
-    """That a person logs in, in a browser, by `maniple mcp login SERVER`."""
+    """`oauth`: a user logs in with a browser by `maniple mcp login SERVER`."""
     disabled: bool = False
     tools: tuple[str, ...] = ()
-    """Names of the only tools that are used; without any, all are."""
+    """Names of the tools that are used; empty: all."""
     timeout_seconds: float | None = Field(default=None, gt=0)
-    """Of one call; without one `mcp.timeout_seconds`."""
+    """The time limit of one call; default: `mcp.timeout_seconds`."""
     approval: bool = False
-    """Whether each call of its tools waits for a person's word; single tools are named in `runs.approval`."""
+    """Whether each call of its tools needs the user's approval; `runs.approval` names single tools."""
     mode: Literal["ordered", "parallel"] | None = None
-    """Whether calls of one answer wait for those before them; without one, those of tools that only read, as
-    the server says, do not."""
+    """Whether the calls of one answer run in order or in parallel; default: parallel for tools that only
+    read, as
+    the server declares."""
     sandbox: Annotated[Literal["bubblewrap", "unsafe"], BeforeValidator(_is_confined)] = "bubblewrap"
-    """Where the command runs; `unsafe` is with your own rights, files and network."""
+    """Where the command runs; `unsafe`: with the user's own rights, files and network."""
     reads: tuple[UserPath, ...] = ()
-    """Files and folders of this machine that the sandboxed command sees, besides its own folder."""
+    """Files and folders of this machine that the sandboxed command can read, beside its own folder."""
     writes: tuple[UserPath, ...] = ()
-    """Those that it may change, too."""
+    """Files and folders that it can also change."""
     allow_hosts: tuple[AllowedHost, ...] = ()
-    """Whom the sandboxed command reaches: `api.github.com`, `*.example.org`, `host:port`."""
+    """The hosts that the sandboxed command can reach: `api.github.com`, `*.example.org`, `host:port`."""
     memory_mb: int = Field(default=512, gt=0)
     disk_mb: int = Field(default=500, gt=0)
     processes: int = Field(default=64, gt=0)
@@ -220,16 +221,18 @@ class McpServerSettings(Section):
     @model_validator(mode="after")
     def _check_transport(self) -> "McpServerSettings":
         if (self.command is None) == (self.url is None):
-            raise ValueError("an MCP server needs either a command or a url")
+            raise ValueError("an MCP server needs either command or url")
         if self.type is not None and (self.type == "stdio") != (self.command is not None):
-            raise ValueError(f"type {self.type} does not go with a {'command' if self.command else 'url'}")
+            raise ValueError(
+                f"type {self.type} cannot be combined with {'command' if self.command else 'url'}"
+            )
         if self.auth is not None and (self.command is not None or self.oauth is not None):
-            raise ValueError("auth: oauth is for a url, and without oauth: who logs in is a person")
+            raise ValueError("auth: oauth needs a url, and cannot be combined with oauth")
         return self
 
     @property
     def transport(self) -> Transport:
-        """How it is spoken to; a bare address that ends in /sse means the older transport."""
+        """The transport; a url that ends in /sse without a type means the older SSE transport."""
         if self.type is not None:
             return self.type
         if self.command is not None:
@@ -238,7 +241,7 @@ class McpServerSettings(Section):
 
 
 def prefix_of(server: str) -> str:
-    """Return how the names of a server's tools begin, before the two underscores."""
+    """Return the prefix of the names of a server's tools, without the two underscores."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", server)
 
 
@@ -247,7 +250,7 @@ def _check_names(servers: dict[str, McpServerSettings]) -> dict[str, McpServerSe
     for name in servers:
         known = prefix_of(name)
         if not name.strip() or len(name) > _LONGEST_NAME:
-            raise ValueError(f"a server's name has 1 to {_LONGEST_NAME} characters")
+            raise ValueError(f"a server's name must have 1 to {_LONGEST_NAME} characters")
         if known in seen:
             raise ValueError(f"{name!r} and {seen[known]!r} would give their tools the same names")
         seen[known] = name
@@ -260,25 +263,25 @@ class McpSettings(Section):
     servers: Annotated[
         dict[str, McpServerSettings], BeforeValidator(read_servers), AfterValidator(_check_names)
     ] = Field(default_factory=dict)
-    """By name; or the path of a JSON file that has them under `mcpServers`."""
+    """The servers by name, or the path of a JSON file with the key `mcpServers`."""
     workers: dict[Worker, tuple[str, ...]] = Field(default_factory=dict)
-    """Which worker gets which servers' tools; when nothing is said, the researcher gets all."""
+    """The servers whose tools each worker gets; default: the researcher gets all."""
     trust: Literal["first_use", "accepted"] = "first_use"
-    """Whether a tool that was never seen may be used, or only after `maniple mcp accept`."""
+    """Whether an unknown tool may be used at its first use, or only after `maniple mcp accept`."""
     timeout_seconds: float = Field(default=60, gt=0)
-    """Of one call."""
+    """The time limit of one call."""
     start_seconds: float = Field(default=5, ge=0)
-    """How long the start of the team waits for servers; they go on connecting afterwards."""
+    """How long the start of the team waits for servers; they continue to connect afterwards."""
     refresh_seconds: float = Field(default=300, gt=0)
-    """After how long a server is asked again for its tools, beside when it says that they changed."""
+    """The interval at which a server's tools are listed again, in addition to its notifications."""
 
     @model_validator(mode="after")
     def _workers_get_servers(self) -> "McpSettings":
         for worker, names in self.workers.items():
             if unknown := [name for name in names if name not in self.servers]:
-                raise ValueError(f"workers.{worker} names {unknown[0]!r}, which is no server")
+                raise ValueError(f"workers.{worker} names {unknown[0]!r}, which is not in servers")
             if worker == "reporter" and names:
-                raise ValueError("the reporter writes from what the others found and uses no tools")
+                raise ValueError("the reporter cannot use tools. Remove it")
         return self
 
     def servers_of(self, worker: Worker) -> tuple[str, ...]:
@@ -289,12 +292,12 @@ class McpSettings(Section):
 
 
 def reveal_text(text: InterpolatedText | None) -> str:
-    """Return a text, secret or not, as programs and servers get it."""
+    """Return the plain text of a value, which may be a secret."""
     return text.get_secret_value() if isinstance(text, SecretStr) else text or ""
 
 
 def fill_variables(mcp: McpSettings, environment: Mapping[str, str], env_file: Path) -> McpSettings:
-    """Return the same settings with every `${NAME}` and `${NAME:-DEFAULT}` filled in.
+    """Return the settings with every `${NAME}` and `${NAME:-DEFAULT}` replaced by the environment variable.
 
     Raises `ConfigError` for a variable that is not set and has no default. Reads `env_file` if there is need.
     """

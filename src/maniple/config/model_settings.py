@@ -1,4 +1,4 @@
-"""What can be set of models: the endpoints, and the model that is embedded."""
+"""Settings of models: the endpoints, and the embedded model."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -10,7 +10,7 @@ from maniple.types import ProfileName
 
 
 class CapabilityOverrides(Section):
-    """What a model can do, set by hand; a key left out is found out from real calls."""
+    """The features of a model; those that are not set are learned from real calls."""
 
     tools: bool | None = None
     json_schema: bool | None = None
@@ -19,11 +19,11 @@ class CapabilityOverrides(Section):
     vision: bool | None = None
     stream_usage: bool | None = None
     parallel_tools: bool | None = None
-    """False asks for one tool call at a time, where the endpoint takes the field that asks."""
+    """False requests one tool call at a time, if the endpoint accepts the field."""
 
 
 class ModelSettings(Section):
-    """How to reach one chat model."""
+    """One chat model and its endpoint."""
 
     model: str = Field(min_length=1)
     base_url: EndpointUrl = None
@@ -33,20 +33,20 @@ class ModelSettings(Section):
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     max_output_tokens: int | None = Field(default=None, gt=0)
     context_tokens: int | None = Field(default=None, gt=0)
-    """The model's window, prompt and answer together; conversations are shortened to fit into it."""
+    """The context window, for prompt and answer together; conversations are shortened to fit into it."""
     timeout_seconds: float = Field(default=120, gt=0)
     max_retries: int = Field(default=3, ge=0, le=10)
     profile: ProfileName = "standard"
     capabilities: CapabilityOverrides = CapabilityOverrides()
     fallbacks: tuple["ModelSettings", ...] = ()
     price_input: float | None = Field(default=None, ge=0)
-    """What a million tokens of prompt cost, in any one currency; for the budget and the usage of runs."""
+    """The price of a million prompt tokens, in any one currency; for the budget and the usage of runs."""
     price_output: float | None = Field(default=None, ge=0)
-    """What a million tokens of answer cost, in the same currency."""
+    """The price of a million answer tokens, in the same currency."""
 
     @property
     def has_price(self) -> bool:
-        """Whether it is known what it costs; of two prices, one that is not set is nothing."""
+        """Whether a price is set. If only one of both is set, the other one is 0."""
         return self.price_input is not None or self.price_output is not None
 
     @model_validator(mode="after")
@@ -57,14 +57,14 @@ class ModelSettings(Section):
 
 
 class ModelsSettings(Section):
-    """The three model types; one that is not configured falls back to `basic`."""
+    """The three model types; types that are not configured use `basic`."""
 
     basic: ModelSettings | None = None
     reasoning: ModelSettings | None = None
     vision: ModelSettings | None = None
 
     def each(self) -> Iterator[ModelSettings]:
-        """Yield every model that is configured, and every fallback after those that it stands in for."""
+        """Yield every configured model, each followed by its fallbacks."""
         waiting = [one for one in (self.basic, self.reasoning, self.vision) if one is not None]
         while waiting:
             one = waiting.pop(0)
@@ -73,13 +73,13 @@ class ModelsSettings(Section):
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """The names of the models whose calls count as free because no price is set."""
+        """The names of the models without a price, whose calls count as free."""
         priced = {one.model for one in self.each() if one.has_price}
         return tuple(dict.fromkeys(one.model for one in self.each() if one.model not in priced))
 
 
 class EmbeddedSettings(Section):
-    """The model that answers when no endpoint is configured."""
+    """The embedded model, which is used if no endpoint is configured."""
 
     enabled: bool = True
     discover: bool = True

@@ -1,4 +1,4 @@
-"""What can be set of the place where code that a model wrote runs."""
+"""Settings of the sandbox for code that a model wrote."""
 
 import re
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ BACKENDS = ("bubblewrap", "docker", "daytona", "e2b", "unsafe-local", "off")
 
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*(:(?P<port>\d{{1,5}}))?")
-# What goes past the proxy (`no_proxy`), as programs understand that.
+# The hosts that bypass the proxy, in the format of `no_proxy`.
 _OWN_HOST = re.compile(r"((.*\.)?localhost|127\.0\.0\.1)(:\d+)?")
 
 
@@ -37,7 +37,7 @@ def _is_package(text: str) -> str:
             f"{text[:60]!r} is no package of PyPI; write its name, with or without a version: openpyxl>=3.1"
         ) from None
     if requirement.url:
-        raise ValueError(f"{requirement.name} must come from PyPI and not from an address; name a version")
+        raise ValueError(f"{requirement.name} must come from PyPI. Use a version instead of an address")
     return text
 
 
@@ -64,33 +64,33 @@ AllowedHost = Annotated[str, AfterValidator(_is_host)]
 
 
 class SandboxSettings(Section):
-    """Where code that a model wrote runs, and what it may use up there."""
+    """The sandbox for code that a model wrote, and its limits."""
 
     backend: Backend = "bubblewrap"
     python: UserPath | None = None
     """The interpreter inside bubblewrap and of unsafe-local."""
     timeout_seconds: float = Field(default=30, gt=0)
-    """Of one call."""
+    """The time limit of one call."""
     memory_mb: int = Field(default=512, gt=0)
     processes: int = Field(default=64, gt=0)
     disk_mb: int = Field(default=100, gt=0)
     output_bytes: int = Field(default=65_536, gt=1024)
-    """Of each stream of one call; head and tail are kept."""
+    """The limit of each output stream of one call; of longer output, head and tail are retained."""
     concurrent: int = Field(default=8, gt=0)
-    """Sessions at once, over all threads."""
+    """The limit of concurrent sessions of all threads."""
     idle_seconds: float = Field(default=600, gt=0)
-    """After how long without a call a thread's session ends, and its variables with it."""
+    """The idle time after which a thread's session ends and its variables are lost."""
     packages: tuple[Package, ...] = ()
-    """Packages of PyPI besides those that are there anyway."""
+    """Packages of PyPI in addition to the default ones."""
     network: Literal["none", "allowlist"] = "none"
     allow_hosts: tuple[AllowedHost, ...] = ()
-    """What the allowlist names: `pypi.org`, `*.yahoo.com`, `host:port`."""
+    """The hosts of the allowlist: `pypi.org`, `*.yahoo.com`, `host:port`."""
     image: OptionalText = None
-    """The container's image, for docker and daytona; each has a default of its own."""
+    """The container image, for docker and daytona; each has its own default."""
     template: OptionalText = None
-    """The template of e2b; without one its code interpreter."""
+    """The template of e2b; default: its code interpreter."""
     docker_host: OptionalText = None
-    """Where Docker's engine listens, such as `unix:///run/user/1000/docker.sock`."""
+    """The address of the Docker engine, such as `unix:///run/user/1000/docker.sock`."""
     daytona_api_key: ApiKey = None
     daytona_api_url: EndpointUrl = None
     e2b_api_key: ApiKey = None

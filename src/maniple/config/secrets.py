@@ -1,4 +1,4 @@
-"""Which values of the settings are secrets, wherever they stand."""
+"""The secret values in the settings."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,16 +13,17 @@ PLACEHOLDERS = frozenset(
     {"", "changeme", "dummy", "empty", "lm-studio", "no-key", "none", "not-needed", "null", "ollama"}
     | {"placeholder", "sk-dummy", "sk-no-key-required", "unused"}
 )
-"""What stands for a key where a local server wants none: words that may be told and must not be masked."""
+"""Placeholders for keys of local servers that need none; they are no secrets and must not be masked."""
 
 _SAYS_SECRET = re.compile(r"auth|cookie|credential|key|passw|secret|sig|token", re.I)
 _SCHEME = re.compile(r"^(basic|bearer|token) +", re.I)
 
 
 def secrets_of(settings: Any) -> Iterator[str]:
-    """Yield every secret in a tree of settings, some more than once.
+    """Yield every secret in a tree of settings, some of them several times.
 
-    That is each `SecretStr`, the credentials in each URL, and the text under each name that says so in a
+    That is each `SecretStr`, the credentials in each URL, and the text under each name that denotes a secret
+    in a
     mapping, such as the headers of a server. The embedded model's key is none of them: it is made for one
     process and this machine only.
     """
@@ -32,7 +33,7 @@ def secrets_of(settings: Any) -> Iterator[str]:
 
 
 def redactor_of(settings: Any) -> Redactor:
-    """Return what masks every secret in a tree of settings."""
+    """Return a redactor for every secret in a tree of settings."""
     return Redactor(secrets_of(settings))
 
 
@@ -60,7 +61,9 @@ def _named(values: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def _bare(secret: str) -> set[str]:
-    """Return the secret with and without the blanks around it, and the scheme of an Authorization header."""
+    """Return the secret with and without surrounding blanks, and without the scheme of an Authorization
+    header.
+    """
     return {secret, secret.strip(), _SCHEME.sub("", secret.strip())}
 
 

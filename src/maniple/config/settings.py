@@ -1,4 +1,4 @@
-"""One frozen tree of settings: what can be set, with its meaning, unit and default.
+"""The frozen tree of settings, with meaning, unit and default of each.
 
 `conf.yaml` holds the same tree. Each key can also be set from the environment or `.env` as
 `MANIPLE_SECTION__KEY` (two underscores between levels), and LangManus's own variable names work
@@ -38,17 +38,17 @@ from maniple.config.web_settings import BrowserSettings, FetchSettings, SearchSe
 
 
 class Settings(Section):
-    """Everything that can be set."""
+    """The settings."""
 
     models: ModelsSettings = ModelsSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     team: TeamSettings = TeamSettings()
     tools: tuple[ToolSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
-    """Tools of your own."""
+    """The user's own tools."""
     skills: tuple[SkillSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
     """Folders of skills."""
     capabilities: tuple[str, ...] = ()
-    """Capabilities of installed packages to open, by the names of their entry points."""
+    """Capabilities of installed packages to use, by the names of their entry points."""
     search: SearchSettings = SearchSettings()
     fetch: FetchSettings = FetchSettings()
     sandbox: SandboxSettings = SandboxSettings()
@@ -60,9 +60,12 @@ class Settings(Section):
     logging: LoggingSettings = LoggingSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     data_dir: UserPath = Field(default_factory=lambda: user_data_path("maniple", appauthor=False))
-    """Threads and runs, artifacts, workspaces; those of another `store.path` lie beside that file."""
+    """The folder of threads, runs, artifacts and workspaces; with `store.path`, they are beside that file."""
     cache_dir: UserPath = Field(default_factory=lambda: user_cache_path("maniple", appauthor=False))
-    """The embedded model (1.1 GB) and what was learned about endpoints; may be deleted at any time."""
+    """The folder of the embedded model (1.1 GB) and of learned capabilities.
+
+    It may be deleted at any time.
+    """
     _notices: tuple[str, ...] = PrivateAttr(())
     _origin: SettingsOrigin = PrivateAttr(SettingsOrigin())
 
@@ -70,7 +73,7 @@ class Settings(Section):
     def _browser_opens_what_may_be_fetched(self) -> "Settings":
         if self.browser.allow_private is None:
             allowed = {"allow_private": self.fetch.allow_private}
-            # The tree is frozen for its users; here it is still being made.
+            # The tree is frozen only after its construction.
             object.__setattr__(self, "browser", self.browser.model_copy(update=allowed))
         return self
 
@@ -90,21 +93,21 @@ class Settings(Section):
         for name in self.runs.approval:
             if "__" in name and name not in own and not name.startswith(ours):
                 server = name.partition("__")[0]
-                raise ValueError(f"runs.approval names {name}, but mcp.servers has no {server}")
+                raise ValueError(f"runs.approval names {name}, but mcp.servers does not have {server}")
         return self
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a person should hear about these settings although they are valid: one sentence each."""
+        """Warnings about valid settings for the operator, one sentence each."""
         return self._notices
 
     @property
     def origin(self) -> SettingsOrigin:
-        """Where these settings stand written."""
+        """The files that these settings come from."""
         return self._origin
 
     def with_notices(self, notices: Iterable[str], origin: SettingsOrigin) -> "Settings":
-        """Return the same settings with these `notices`, and where they come from."""
+        """Return the settings with `notices` and their sources."""
         copy = self.model_copy()
         copy._notices, copy._origin = tuple(notices), origin
         return copy
@@ -138,5 +141,5 @@ class Settings(Section):
 
 
 def _named_tools(team: TeamSettings, tools: Iterable[ToolSettings]) -> list[str]:
-    """Return the names of tools that are not built in."""
+    """Return the names of the user's own tools."""
     return [*(tool.name for tool in tools), *(name for role in team.roles for name in role.tools)]

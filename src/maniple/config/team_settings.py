@@ -1,4 +1,4 @@
-"""Settings of the team: its roles, their tools and skills, who works, and how far it may go."""
+"""Settings of the team: its roles, their tools and skills, the enabled members, and the limits."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, LLMType, Worke
 MAX_PROMPT_BYTES = 32_768
 MAX_NAMES = 32
 MAX_TOOLS = 64
-# Other nodes of the graph, LangChain's nodes inside of an agent, and words of the terminal's.
+# Names of other nodes of the graph, of LangChain's nodes inside of an agent, and of terminal commands.
 _TAKEN = frozenset(
     {*DIRECTORS, *WORKERS, GENERAL, "solo", "clarify", "review", "model", "tools", "plan", "all", "everyone"}
 )
@@ -27,7 +27,7 @@ Names = TypeVar("Names", bound=Collection[str])
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """A Markdown file and what stands in it."""
+    """A Markdown file and its content."""
 
     path: Path
     text: str = field(repr=False)
@@ -44,17 +44,17 @@ def _read_prompt(path: object) -> object:
     except OSError as error:
         raise ValueError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is no text in UTF-8") from error
+        raise ValueError(f"{file} is not UTF-8 text") from error
     if len(content) > MAX_PROMPT_BYTES:
-        raise ValueError(f"{file} is longer than {MAX_PROMPT_BYTES} bytes, which every call would send")
+        raise ValueError(f"{file} is longer than {MAX_PROMPT_BYTES} bytes. Every call sends it; shorten it")
     if not text.strip():
-        raise ValueError(f"{file} is empty: write what the role is to do")
+        raise ValueError(f"{file} is empty. Describe the role's work in it")
     return PromptFile(file, text)
 
 
 def _is_free(name: str) -> str:
     if name in _TAKEN:
-        raise ValueError(f"{name} is taken; there are {', '.join(sorted(_TAKEN))} already")
+        raise ValueError(f"{name} is reserved. Reserved names: {', '.join(sorted(_TAKEN))}")
     return name
 
 
@@ -62,20 +62,20 @@ RoleName = Annotated[Worker, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterVali
 
 
 class RoleSettings(Section):
-    """One role that is added to the team."""
+    """One additional role of the team."""
 
     name: RoleName
     brief: str = Field(min_length=1, max_length=300)
-    """What the planner and the supervisor are told: what it does, what it cannot."""
+    """What the role can and cannot do, for the prompts of the planner and the supervisor."""
     description: str = Field(default="", max_length=300)
-    """What clients are told; the brief, if nothing."""
+    """The description for clients; default: the brief."""
     prompt: Annotated[PromptFile, BeforeValidator(_read_prompt)]
-    """A Markdown file; a relative path begins at the folder of conf.yaml."""
+    """The Markdown file of the prompt; a relative path starts at the folder of conf.yaml."""
     llm: LLMType = "basic"
     tools: tuple[str, ...] = Field(default=(), max_length=MAX_NAMES)
-    """Names of tools: built-in ones, those of `tools`, and those that installed packages offer."""
+    """The names of its tools: built-in tools, those of `tools`, and those of installed packages."""
     optional: bool = True
-    """Whether clients may leave it out."""
+    """Whether clients may disable it."""
 
 
 Reference = Annotated[str, Field(pattern=rf"^{_PART}(\.{_PART})*:{_PART}$", max_length=200)]
@@ -90,11 +90,11 @@ class ToolSettings(Section):
 
     use: Reference
     roles: tuple[Worker, ...] = Field(default=(), max_length=MAX_NAMES)
-    """Who is given it, beside the roles that name it themselves."""
+    """The workers that get it, in addition to roles that name it."""
 
     @property
     def name(self) -> str:
-        """What models and `runs.approval` call it: as its attribute is called."""
+        """Its name for models and in `runs.approval`: the name of its attribute."""
         return self.use.partition(":")[2]
 
     @model_validator(mode="before")
@@ -104,12 +104,12 @@ class ToolSettings(Section):
 
 
 class SkillSettings(Section):
-    """One folder of skills, each a folder with a `SKILL.md`. A text alone is its `folder`."""
+    """One folder of skills, each a folder with a `SKILL.md`. A plain text is its `folder`."""
 
     folder: UserPath
-    """A relative path begins at the folder of conf.yaml."""
+    """A relative path starts at the folder of conf.yaml."""
     roles: tuple[Worker, ...] = Field(default=("coder",), max_length=MAX_NAMES)
-    """Who is told of them."""
+    """The workers that can read them."""
 
     @model_validator(mode="before")
     @classmethod
@@ -118,12 +118,15 @@ class SkillSettings(Section):
 
 
 class TeamSettings(Section):
-    """Who works, and how far the team may go."""
+    """The enabled members and the limits of the team."""
 
     roles: tuple[RoleSettings, ...] = Field(default=(), max_length=MAX_NAMES)
-    """Members beside the built-in ones."""
+    """Members in addition to the built-in ones."""
     members: tuple[Worker, ...] = WORKERS
-    """Who works; the reporter and the own roles always do, `manus` only if it is named here."""
+    """The enabled members.
+
+    The reporter and the user's own roles are always enabled, `manus` only if named here.
+    """
     llms: dict[AgentName, LLMType] = Field(default_factory=dict)
     """Which model type each role uses, over the defaults in `maniple.agents.roles`."""
     supervisor: Literal["plan", "always"] = "plan"
@@ -131,39 +134,39 @@ class TeamSettings(Section):
     max_model_calls_per_step: int = Field(default=25, gt=0)
     max_tool_calls_per_step: int = Field(default=100, gt=0)
     tool_timeout_seconds: float = Field(default=600, gt=0)
-    """Of one call of a tool that says no time of its own; the sandbox and the web have shorter ones."""
+    """The time limit of a call, for tools without their own; the sandbox and the web have shorter limits."""
     max_plan_steps: int = Field(default=12, gt=0, le=50)
     max_plan_adaptations: int = Field(default=1, ge=0, le=5)
-    """How often the planner writes the rest of a plan anew that does not work; 0 turns it off."""
+    """How often the planner may replace the rest of a plan that does not work; 0 turns it off."""
     max_clarifications: int = Field(default=1, ge=0, le=5)
-    """How often the coordinator may ask back before the team begins; 0 turns it off."""
+    """How often the coordinator may ask the user for clarification before the team begins; 0 turns it off."""
     max_questions: int = Field(default=3, ge=0, le=20)
     """How many questions the workers may ask the user in one run; 0 turns it off."""
 
     @property
     def workers(self) -> tuple[Worker, ...]:
-        """Everybody who may work, whether on the team or not."""
+        """The names of all workers, enabled or not."""
         *others, reporter = WORKERS
         general = [GENERAL] if GENERAL in self.members else []
         return (*others, *general, *self.own, reporter)
 
     @property
     def own(self) -> tuple[Worker, ...]:
-        """Those who are not built in."""
+        """The names of the roles that are not built in."""
         return tuple(role.name for role in self.roles)
 
     @property
     def equipped(self) -> tuple[Worker, ...]:
-        """Those who can be given tools: all but the reporter."""
+        """The workers that can get tools: all but the reporter."""
         return (*self.workers[:-1], GENERAL)
 
     @property
     def enabled(self) -> tuple[Worker, ...]:
-        """Who is on the team."""
+        """The enabled members."""
         return tuple(name for name in self.workers if name in (*self.members, *self.own, "reporter"))
 
     def having(self, *members: Worker) -> "TeamSettings":
-        """Return the same team with these members more."""
+        """Return the team with additional members."""
         return self.model_copy(update={"members": tuple(dict.fromkeys((*self.members, *members)))})
 
     @field_validator("roles")
@@ -172,7 +175,7 @@ class TeamSettings(Section):
         names = [role.name for role in roles]
         for place, name in enumerate(names):
             if name in names[:place]:
-                raise validation_error(f"there is another role called {name}", place, "name")
+                raise validation_error(f"the name {name} is used by another role", place, "name")
         return roles
 
     @field_validator("members")
@@ -191,7 +194,7 @@ def _workers(info: ValidationInfo) -> tuple[Worker, ...]:
 
 
 def check_known(names: Names, all_names: Sequence[str], at: tuple[str | int, ...] = ()) -> Names:
-    """Return `names`; the mistake of one that is not among `all_names` tells by `at` where it stands."""
+    """Return `names`; raises a validation error at the path `at` for a name that is not in `all_names`."""
     for place, name in enumerate(names):
         if name not in all_names:
             *others, last = (f"'{one}'" for one in all_names)
@@ -201,5 +204,5 @@ def check_known(names: Names, all_names: Sequence[str], at: tuple[str | int, ...
 
 
 def validation_error(words: str, *at: str | int) -> PydanticCustomError:
-    """Return the error of a check of several values together; `at` says which of them it is."""
+    """Return the validation error of a check of several values; `at` is the path of the invalid one."""
     return PydanticCustomError("mistake", "{words}", {"words": words, "at": at})

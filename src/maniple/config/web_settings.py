@@ -86,9 +86,9 @@ class FetchSettings(Section):
     images: bool = True
     """Show a model that sees the pictures of pages it reads: three of a page, four in a request."""
     contact: Annotated[OptionalText, AfterValidator(_is_contact)] = None
-    """An address at which the owners of sites find whoever runs this; part of the agent's name."""
+    """The operator's address for owners of sites; part of the user agent."""
     cache_bytes: int = Field(default=20_000_000, ge=0)
-    """Pages kept in memory; their sites are asked for changes (ETag, Last-Modified) before each use."""
+    """The size of the page cache in memory; each use needs a conditional request (ETag, Last-Modified)."""
     jina: Literal["auto", "always", "fallback", "never"] = "auto"
     """When Jina's reader fetches instead: `auto` first if there is a key, `fallback` when fetching failed."""
     jina_api_key: ApiKey = None
@@ -147,15 +147,15 @@ class BrowserSettings(Section):
     state_tokens: int = Field(default=4_000, ge=500)
     """About how long the elements of a page, as a model is shown them, may be."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"
-    """What is answered to `confirm` and to a page that does not want to be left; the model is told."""
+    """The answer to `confirm` and to a page that asks before it is left; the model is notified."""
     obstacles: bool = True
     """Clear away banners and windows that cover a page."""
     keep_storage: bool = False
-    """Keep a thread's cookies and local storage over restarts."""
+    """Whether a thread's cookies and local storage are stored across restarts."""
     process_per_thread: bool = False
     """A Chromium for each thread instead of one for all."""
     max_contexts: int = Field(default=32, gt=0)
-    """Threads with an open browser at once; the one unused for longest makes way."""
+    """The limit of threads with an open browser; the least recently used one is closed."""
     idle_seconds: float = Field(default=600, gt=0)
     """After so long without use a thread's tabs are closed."""
     max_download_bytes: int = Field(default=50_000_000, gt=0)

@@ -156,7 +156,7 @@ def _urls(model: BaseChatModel) -> tuple[str, ...]:
 
 
 def _each(model: BaseChatModel) -> Iterator[str]:
-    # A model that is not ours tells of no endpoint.
+    # A foreign model has no endpoint name.
     endpoint = getattr(model, "endpoint", None)
     if endpoint is not None:
         yield endpoint.url
@@ -169,9 +169,9 @@ _LINE_EVERY_PERCENT = 10
 
 
 class LineProgress:
-    """Tells of each new piece of work, and where bytes are counted of every tenth of them.
+    """Reports each new piece of work, and each tenth of those that are measured in bytes.
 
-    A line goes to `say`; without one to the log `maniple.progress` at level INFO.
+    Lines are passed to `say`; default: the log `maniple.progress` at level INFO.
     """
 
     def __init__(self, say: Callable[[str], object] | None = None) -> None:
@@ -180,7 +180,7 @@ class LineProgress:
         self._tenth = 0
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        """Tell of `text`, and `done` of `total` bytes, unless that was told already."""
+        """Report `text`, with `done` of `total` bytes, unless it was reported already."""
         # "part 3 of 22" and "part 4 of 22" are one piece of work.
         work = _NUMBERS.sub("#", text)
         tenth = 100 * (done or 0) // total // _LINE_EVERY_PERCENT if total else 0

@@ -45,21 +45,23 @@ class Turn:
     answers: Mapping[str, Any] = field(default_factory=dict)
     stream: StreamState = field(default_factory=StreamState)
     durable: bool = False
-    """Whether each step is kept before the next one begins, so that a crash loses none."""
+    """Whether each step is stored before the next one begins, so that a crash loses none."""
     scope: RunScope | None = None
     control: RunControl | None = None
     callbacks: Sequence[BaseCallbackHandler] = ()
     gate: AbstractAsyncContextManager[Any] | None = None
     thread_name: str = ""
-    """What clients call the thread, if that is not its id."""
+    """The name of the thread for clients, if it is not the id."""
 
 
 async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
-    """Do one turn and yield what happens, to `final_session_state`.
+    """Execute one turn and yield its events, up to `final_session_state`.
 
-    Errors of the run are told as events and not raised. When the reading task is cancelled the closing
-    events still come, then the cancellation. When `turn.control` asks for it, the stream ends at the next
-    checkpoint without closing events, to be continued.
+    Errors of the run are yielded as events and not raised. If the reading task is cancelled, the closing
+    events
+    are still yielded before the cancellation is raised. If `turn.control` requests it, the stream ends at the
+    next
+    checkpoint without closing events, to be continued later.
     """
     turn = replace(turn, messages=attributed(turn.messages, (*WORKERS, GENERAL, *members_of(team))))
     translator = Translator(turn.run_id, turn.thread_name or turn.thread_id, turn.messages, turn.stream)
@@ -73,7 +75,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
         cancelled = cancellation
     except GraphDrained:
         return
-    except Exception as error:  # noqa: BLE001 - the client must hear of whatever ended the run
+    except Exception as error:  # noqa: BLE001 - any error that ends the run is reported to the client
         failure, cancelled = _why_it_ended(error)
     if not translator.knows_conversation:
         cancelled = await _recall(thread, translator) or cancelled
@@ -107,7 +109,7 @@ class _Thread:
 
     @property
     def keeps(self) -> bool:
-        """Whether anything of it is kept between runs."""
+        """Whether the thread has a checkpointer, which stores it between runs."""
         return isinstance(self.team.checkpointer, BaseCheckpointSaver)
 
     @property
@@ -128,7 +130,7 @@ class _Thread:
         return config
 
     async def work(self, translator: Translator) -> AsyncIterator[Event]:
-        """Yield the beginning, then run the graph within the turn's gate and yield what it tells."""
+        """Yield the opening events, then run the graph within the turn's gate and yield its events."""
         for event in translator.open():
             yield event
         if self.turn.stream.status is not None:
@@ -168,16 +170,16 @@ class _Thread:
         return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
 
     async def conversation(self) -> list[BaseMessage]:
-        """Return all that was said, this run's newest message included."""
+        """Return the whole conversation, including the newest message of this run."""
         given = self.turn.messages
         if not self.keeps:
             return list(given)
         state = await self.team.aget_state(self.config)
-        kept: list[BaseMessage] = state.values.get("messages") or []
+        stored: list[BaseMessage] = state.values.get("messages") or []
         newest = given[-1]
-        if state.interrupts or any(message is newest or message.id == newest.id for message in kept):
-            return kept
-        return [*kept, newest] if kept else list(given)
+        if state.interrupts or any(message is newest or message.id == newest.id for message in stored):
+            return stored
+        return [*stored, newest] if stored else list(given)
 
 
 async def thread_state(team: Team, thread_id: str) -> StateSnapshot:
@@ -186,7 +188,7 @@ async def thread_state(team: Team, thread_id: str) -> StateSnapshot:
 
 
 async def remember(team: Team, thread_id: str, messages: Sequence[BaseMessage]) -> None:
-    """Add what was said on a thread but never reached it; no run may be at work there."""
+    """Add messages to a thread that no run has stored; no run may be active on it."""
     state = await thread_state(team, thread_id)
     known = {message.id for message in state.values.get("messages") or ()}
     # What is known may still be the write of a task whose step was not committed: the next input drops it.

@@ -11,7 +11,7 @@ OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
 """Receives the output of a call piece by piece, on the event loop; it must not block."""
 
 SILENCE = "[no output; print what you want to see]"
-# A shorter time tells a model nothing and would make the result of the same call differ each time.
+# A shorter time is useless to a model and would make the result of the same call differ each time.
 _REPORTED_SECONDS = 0.5
 
 

@@ -12,7 +12,7 @@ A session is started as a chain of programs:
 Both bwraps end with their parent, so nothing outlives the server. Missing: a processor share where the kernel
 groups tasks by session (`nice` counts only within one).
 
-A service is larger and lives longer than a session. It has a folder that is kept, limits of its own, and
+A service is larger and lives longer than a session. It has a permanent folder, its own limits, and
 reaches only the hosts that the settings name for it.
 """
 
@@ -233,7 +233,8 @@ class BubblewrapBackend:
 class ServiceSpec:
     """A program to start as a service, and its rights.
 
-    `folder` is created, kept, and its home; `reads` and `writes` are mounted at the same paths as on the
+    `folder` is created if necessary and is its home; `reads` and `writes` are mounted at the same paths as on
+    the
     host.
     """
 

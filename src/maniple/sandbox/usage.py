@@ -2,7 +2,7 @@
 
 A sandbox has its own /proc, which lists exactly the processes of its namespace, including those that left
 their parent. The host reaches it through the root directory of a process inside (proc(5)), so a measurement
-costs one listing, whatever else runs on the host.
+costs one listing, regardless of what else runs on the host.
 
 A process can outlive its first thread; then only its other threads report its data. A process without memory
 has ended even if it was not reaped; its entries are forbidden to an ordinary user, as if it were root's.

@@ -64,7 +64,7 @@ class WorkerMessage:
 
 
 def parse_message(content: bytes) -> WorkerMessage:
-    """Read a frame from inside; raises `Forged` for anything that a worker does not say."""
+    """Parse a frame from the worker; raises `InvalidFrameError` for anything that a worker does not send."""
     try:
         fields = json.loads(content.decode())
     except (ValueError, RecursionError):
@@ -333,7 +333,7 @@ class WorkerSession:
         )
 
     async def _interrupt(self, call: _Call, control: WorkerChannel) -> None:
-        """Interrupt a call and keep the session, or end both."""
+        """Interrupt a call; end the session, too, if the call does not stop."""
         if call.verb == "bash":
             control.send(call.id, "kill", "")
             await asyncio.wait({call.answer}, timeout=GRACE_SECONDS)

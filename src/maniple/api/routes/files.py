@@ -53,12 +53,12 @@ _MULTIPART: dict[str, Any] = {
 async def upload_files(
     thread_id: _ThreadPath, request: Request, service: ServiceOf, caller: CallerOf
 ) -> StoredFiles:
-    """Put files where the team works; the next run is told of them.
+    """Put files into the workspace of a thread; the prompts of the next run list them.
 
-    Each is stored under the last part of its name, without control characters and leading dots; one of the
-    same name is replaced. All of them are stored, or none where there is no room.
+    Each is stored under the last part of its name, without control characters and leading dots; a file of the
+    same name is replaced. If there is no room for all of them, none is stored.
     """
-    # Before the body is read: nobody fills the disk for a conversation that is not there.
+    # Before the body is read, so that uploads for unknown threads cannot fill the disk.
     key = (await get_thread(service.store, thread_id, caller.owner)).thread_id
     async with _files(request) as files:
         stored = await asyncio.to_thread(_store, service.workspaces, key, files)
@@ -116,7 +116,7 @@ async def read_file(
     responses=error_responses(404),
 )
 async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceOf, caller: CallerOf) -> None:
-    """Remove one file from the workspace; what a run kept of it as an artifact stays."""
+    """Remove one file from the workspace; artifacts that were made from it stay."""
     key = (await get_thread(service.store, thread_id, caller.owner)).thread_id
     try:
         await asyncio.to_thread(service.workspaces.locate(key).delete, path)

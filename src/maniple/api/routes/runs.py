@@ -1,4 +1,4 @@
-"""Runs: how they stand, what they tell, how they end, and what they leave."""
+"""Routes of runs: status, events, answers, cancellation, reports and artifacts."""
 
 from typing import Annotated, Any
 
@@ -43,7 +43,7 @@ router = keyed_router("runs")
 _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
-_Form = Annotated[ReportForm | None, Query(description="The form, whatever `Accept` says")]
+_Form = Annotated[ReportForm | None, Query(description="The format; takes precedence over `Accept`")]
 _Download = Annotated[bool, Query(description="As a file to be saved, named by the conversation")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
 _Timed = Annotated[bool, Query(description="Say when each event happened: `at` (Unix seconds), its last key")]
@@ -183,10 +183,10 @@ async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HT
     responses={**_PAGE, **error_responses(404)},
 )
 async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> StreamingResponse:
-    """One HTML file, as an attachment, that plays the run without a server, and asks no host for anything.
+    """Return one HTML file, as an attachment, that plays the run without a server or network.
 
-    It holds what the run's events tell, its sources and its pictures, and nothing of other runs of the
-    conversation. At any time: of a run that is under way, what there is.
+    It contains the run's events, sources and pictures, and nothing of other runs of the conversation. For an
+    active run, it contains the events so far.
     """
     run = await service.engine.status(run_id, caller.owner)
     used = (await _view(service, run)).model_dump(include={"by_agent"})

@@ -67,7 +67,7 @@ async def list_threads(
 
 @router.get("/api/threads/{thread_id}", summary="Read a conversation", responses=error_responses(404))
 async def read_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadDetail:
-    """What was said, the newest plan, and the newest runs."""
+    """Return the messages, the newest plan and the newest runs of a thread."""
     thread = await get_thread(service.store, thread_id, caller.owner)
     return await read_thread_detail(service.store, service.runtime.graph, thread)
 
@@ -114,7 +114,10 @@ async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Call
 async def start_run(
     thread_id: _ThreadPath, ask: RunCreate, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
-    """Start a run that goes on whoever follows it. On a thread that waits for an answer, it is the answer."""
+    """Start a run, which continues without clients.
+
+    On a thread that waits for an answer, it is the answer.
+    """
     check_team_members(ask.team_members, service.runtime.roles)
     check_sole_agent(ask.agent, service.runtime.alone)
     thread = await get_thread(service.store, thread_id, caller.owner)

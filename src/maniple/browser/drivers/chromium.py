@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as Connected
     from playwright.async_api import BrowserContext, Playwright
 
-# Playwright's own arguments keep Chromium from calling home; these keep it from bypassing the proxy for
+# Playwright's own arguments prevent Chromium from calling home; these prevent it from bypassing the proxy for
 # loopback, by resolving names itself, and by UDP.
 _PROXY_ONLY = (
     "--proxy-bypass-list=<-loopback>",
@@ -183,7 +183,8 @@ def _explain_launch_failure(executable: Path, message: str) -> str:
 class RemoteChromium(BrowserConnection):
     """Contexts of our own in the Chromium at `url`, the setting `browser.cdp_url`.
 
-    Contexts of others stay untouched. Its pages reach whatever it can reach, because no proxy is in between.
+    Contexts of others stay untouched. Its pages can reach every address that it can reach, because there is
+    no proxy in between.
 
     Raises:
         ConfigError: `url` is no valid address.

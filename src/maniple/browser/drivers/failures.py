@@ -36,7 +36,7 @@ def is_download(error: Exception) -> bool:
 
 
 def explain_unopened(url: str, error: Exception | str) -> str:
-    """Return the text that says why the page at `url` could not be opened."""
+    """Return the reason why the page at `url` could not be opened."""
     code = network_error_code(error)
     if code.startswith("ERR_SOCKS"):
         return f"{url} cannot be reached, or leads to an address that is not public; use another page."

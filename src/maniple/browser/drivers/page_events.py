@@ -55,7 +55,8 @@ class PageDialogs:
     """Handles the dialogs of a context: alert, confirm, prompt and "Leave this page?".
 
     An alert is accepted, a question answered by `policy`, and a prompt waits for the model's answer. An open
-    dialog blocks the scripts of its page. A page that opens one dialog after another is kept from it.
+    dialog blocks the scripts of its page. A page that opens one dialog after another is prevented from
+    opening more.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class PageDialogs:
         self.refused_to_leave.clear()
 
     async def silence(self, page: "Page") -> None:
-        """Keep a page that is opening dialogs from opening more.
+        """Prevent a page that is opening dialogs from opening more.
 
         A dialog that opens while the page is left would never close.
         """
@@ -194,7 +195,7 @@ class PageDialogs:
 
 
 async def _silence(page: "Page", devtools: "CDPSession", dialog: "Dialog") -> None:
-    """End the script that opens dialogs, and keep the page from opening more."""
+    """End the script that opens dialogs, and prevent the page from opening more."""
     # Sent before the answer, because a loop opens its next dialog immediately.
     ending = asyncio.ensure_future(devtools.send("Runtime.terminateExecution"))
     try:
@@ -410,7 +411,7 @@ class _RequestInfo:
 
 
 class PageTraffic:
-    """The requests under way in a context, to tell when an action is over."""
+    """The running requests of a context, to determine when an action has ended."""
 
     def __init__(self, context: "BrowserContext") -> None:
         self._requests: dict[Request, _RequestInfo] = {}

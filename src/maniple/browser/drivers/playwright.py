@@ -157,7 +157,7 @@ class BrowserSessionPool:
 
     @asynccontextmanager
     async def use(self, thread: str) -> AsyncIterator[BrowserSession]:
-        """Give the thread's session and keep its window from eviction.
+        """Yield the thread's session and protect its window from eviction.
 
         Raises:
             BrowserError: the browser is closed, or all windows are in use for longer than the time limit.

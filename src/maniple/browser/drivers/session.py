@@ -128,7 +128,7 @@ class ThreadStorage:
             await self.save(context)
 
     async def save(self, context: "BrowserContext") -> None:
-        """Save the storage of a context; if the context does not answer, keep the last one."""
+        """Save the storage of a context; if the context does not answer, the last saved one stays."""
         from playwright.async_api import Error
 
         with suppress(Error, TimeoutError):
@@ -325,7 +325,7 @@ async def _is_alive(window: BrowserWindow) -> bool:
 
 
 async def perform_action(window: BrowserWindow, action: Action, services: PageServices) -> ActionResult:
-    """Perform an action within its time limit, whatever the page does meanwhile.
+    """Perform an action within its time limit, even if the page blocks.
 
     Raises:
         ToolFailure: it could not be done.

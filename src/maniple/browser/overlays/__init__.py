@@ -1,4 +1,7 @@
-"""Overlays: banners and windows that cover a page. They are told from the page's own parts, and cleared."""
+"""Overlays: banners and windows that cover a page.
+
+They are distinguished from the page's own elements, and cleared.
+"""
 
 from maniple.browser.overlays.clearing import (
     CONFIDENCE_THRESHOLD,

@@ -260,7 +260,7 @@ class ChatSession:
         run = conversation.newest
         if run is None or conversation.state not in ("cut off", "waiting"):
             return False
-        # Cancelled without recovering it first: a recovered run would work until the engine is told.
+        # Cancelled without recovering it first, because a recovered run would work until it is cancelled.
         await self.engine.cancel(run.run_id)
         if conversation.thread_id == self.thread_id:
             self.pending = None

@@ -36,7 +36,7 @@ class SafeMarkdown(Markdown):
 
 
 def _with_definitions(text: str) -> str:
-    """Keep `[1]: https://…` as text: the block that refers to it may already be printed."""
+    """Preserve `[1]: https://…` as text, because the block that refers to it may already be printed."""
     references: dict[str, object] = {}
     MarkdownIt().parse(text, references)
     return _DEFINITION.sub(r"\1\\[\2  ", text) if references.get("references") else text

@@ -73,8 +73,8 @@ async def start_unprotected(service: ServiceSpec) -> PipedProgram:
 
     Of this process's environment it gets only the variables for paths. Raises `SandboxError` with what to do.
     """
-    kept = environment_variables("PATH", "HOME", "LANG", "TMPDIR")
-    command = shutil.which(service.argv[0], path=service.environment.get("PATH", kept.get("PATH")))
+    inherited = environment_variables("PATH", "HOME", "LANG", "TMPDIR")
+    command = shutil.which(service.argv[0], path=service.environment.get("PATH", inherited.get("PATH")))
     if command is None:
         raise SandboxError(f"There is no program {service.argv[0]}: install it, or write its whole path.")
     folder = service.cwd or service.folder
@@ -85,7 +85,7 @@ async def start_unprotected(service: ServiceSpec) -> PipedProgram:
         await asyncio.to_thread(service.folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         return await open_pipes(
             [*argv, command, *service.argv[1:]],
-            environment=kept | dict(service.environment),
+            environment=inherited | dict(service.environment),
             line_bytes=LINE_BYTES,
         )
     except (OSError, ValueError) as error:

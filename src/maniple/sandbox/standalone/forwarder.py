@@ -19,14 +19,14 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
-    kept = listener.fileno()
-    os.closerange(3, kept)
-    os.closerange(kept + 1, 256)
+    listening = listener.fileno()
+    os.closerange(3, listening)
+    os.closerange(listening + 1, 256)
     _serve(listener, path)
 
 
 def _serve(listener: socket.socket, path: str) -> None:
-    # Only here: whoever waits for the port need not wait for this. Threads would count as processes.
+    # After the port is open, so that clients do not wait for this. Threads would count as processes.
     import asyncio
 
     async def carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

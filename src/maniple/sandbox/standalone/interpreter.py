@@ -46,9 +46,9 @@ def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
         call, _, rest = frame.split(b"\n", 2)
         limit, code = rest.split(b"\n", 1)
         exit_code, value, images = interpreter.run(code.decode(), int(limit))
-        said = {"id": _text(call.decode()), "exit_code": str(exit_code), "value": _text(value)}
-        said["images"] = f"[{', '.join(map(_text, images))}]"
-        fields = (f"{_text(key)}: {field}" for key, field in said.items())
+        message = {"id": _text(call.decode()), "exit_code": str(exit_code), "value": _text(value)}
+        message["images"] = f"[{', '.join(map(_text, images))}]"
+        fields = (f"{_text(key)}: {field}" for key, field in message.items())
         write(f"{{{', '.join(fields)}}}".encode())
 
 
@@ -93,7 +93,7 @@ class Interpreter:
                 try:
                     value = self._evaluate(code, limit)
                 finally:
-                    self._figures.keep()
+                    self._figures.save_open_figures()
             finally:
                 self._running = False
         except SystemExit as end:
@@ -101,7 +101,7 @@ class Interpreter:
         except KeyboardInterrupt as error:
             exit_code = _INTERRUPTED
             self._show(error)
-        except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
+        except BaseException as error:  # noqa: BLE001 - any exception of the code is its result
             exit_code = _RAISED
             self._show(error)
         return self._finish(value, exit_code)
@@ -109,8 +109,8 @@ class Interpreter:
     def _prepare(self) -> None:
         """Undo what an earlier call may have done to the ways in and out."""
         self._calls += 1
-        for descriptor, kept in enumerate(self._outputs, 1):
-            os.dup2(kept, descriptor)
+        for descriptor, saved in enumerate(self._outputs, 1):
+            os.dup2(saved, descriptor)
         for number, stream in enumerate(self._streams):
             if stream.closed:
                 self._streams[number] = _stream(number + 1)
@@ -123,7 +123,7 @@ class Interpreter:
             ctypes.CDLL(None).fflush(None)  # what native code printed waits in the C library
         if os.getpid() != self._process:
             os._exit(exit_code)  # a child that the code forked and let run on
-        return exit_code, value, self._figures.kept
+        return exit_code, value, self._figures.saved
 
     def _evaluate(self, code: str, limit: int) -> str:
         name = f"<call {self._calls}>"
@@ -140,7 +140,7 @@ class Interpreter:
         return _cut(repr(value), limit)
 
     def _show_sources(self, linecache: Any) -> None:
-        """Let tracebacks, and whoever else looks for source lines, find those of the calls."""
+        """Register the source of a call, so that tracebacks and `inspect` find its lines."""
         for name, code in self._sources:
             lines = f"{code}\n".splitlines(keepends=True)
             linecache.cache[name] = (len(code), None, lines, name)
@@ -196,7 +196,7 @@ def _chain(shown: TracebackException | None) -> Iterator[TracebackException]:
 
 
 def _stream(descriptor: int) -> io.TextIOWrapper:
-    """Unbuffered: what was printed before the process is killed must have left it."""
+    """Unbuffered, so that no printed text is lost when the process is killed."""
     raw = io.FileIO(descriptor, "w", closefd=False)
     return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]
 
@@ -233,22 +233,25 @@ class AfterImport:
 
 
 class Figures:
-    """Keeps what matplotlib draws as PNG files."""
+    """Stores the figures of matplotlib as PNG files."""
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
         self._next = 1
-        self.kept: list[str] = []
+        self.saved: list[str] = []
         self._drawn = 0
         self._last: Any = None
 
     def begin(self) -> None:
         """Forget the figures of the call before."""
-        self.kept = []
+        self.saved = []
         self._drawn = 0
 
     def adopt(self, pyplot: Any) -> None:
-        """Let `show` keep and close figures instead of warning, `savefig` then write the one closed last."""
+        """Make `show` store and close figures instead of warning.
+
+        A later `savefig` writes the last closed one.
+        """
         save_current = pyplot.savefig
 
         def savefig(*args: Any, **options: Any) -> Any:
@@ -257,10 +260,10 @@ class Figures:
             return self._last.savefig(*args, **options)
 
         pyplot.savefig = savefig
-        pyplot.show = lambda *args, **options: self.keep()
+        pyplot.show = lambda *args, **options: self.save_open_figures()
 
-    def keep(self) -> None:
-        """Write each open figure into the workspace and close it; say which could not be drawn or written."""
+    def save_open_figures(self) -> None:
+        """Write each open figure to the workspace and close it; print which could not be drawn or written."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None:
             return
@@ -295,5 +298,5 @@ class Figures:
                 continue
             with file:
                 file.write(content.getvalue())
-            self.kept.append(name)
+            self.saved.append(name)
             return

@@ -4,7 +4,7 @@ A program of its own, which must stand alone with the standard library:
 
     python keeper.py SERVER DIRECTORY MEMORY_BYTES FILE_BYTES PROGRAM [ARGUMENT…]
 
-Whatever loses its parent below becomes this process's child, however often it forks or changes its
+A descendant that loses its parent becomes this process's child, however often it forks or changes its
 session, so that nothing is overlooked. It is no protection: what runs below may kill this process, too.
 """
 

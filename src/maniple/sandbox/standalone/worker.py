@@ -1,7 +1,7 @@
 """Process 1 of a session: starts the interpreter, runs bash commands, and interrupts either.
 
 Runs inside the sandbox, where only its text is: it must stand alone, with the standard library and
-nothing of maniple, on whatever Python is there. It imports little, because each import delays a start.
+nothing of maniple, on any available Python. It imports little, because each import delays a start.
 
     python worker.py CONTROL CALLS INTERPRETER BASH
 
@@ -198,7 +198,7 @@ def _start_interpreter(calls: int, control: int, path: str) -> int:
 
 def main(control: int, calls: int, interpreter: str, bash: str) -> None:
     """Serve the host until it goes."""
-    # Python's own handler would let whoever is inside interrupt this process, too.
+    # With Python's own handler, sandboxed code could interrupt this process, too.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.set_inheritable(control, False)
     os.set_inheritable(calls, False)

@@ -213,7 +213,9 @@ async def _uncover(
 
 
 async def _was_clicked(window: BrowserWindow, tab: OpenTab, error: Exception) -> bool:
-    """Return whether the click itself closed the tab, or its effects kept the page from answering in time."""
+    """Return whether the click itself closed the tab, or its effects prevented the page from answering in
+    time.
+    """
     if has_ended(error):
         return tab.page.is_closed()
     if not is_delivered(error):
