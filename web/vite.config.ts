@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// The build is committed: Python serves it, and nobody needs Node to run the service.
+// `page_build.py` runs this and puts the result into the Python package, which serves it.
 export default defineConfig({
   base: "./",
   build: {

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from maniple.api.routes.page import BUILD
+from maniple.replay.player import player
+from maniple.runs import NotFound
 from tests.api.inside import Inside
 
 pytestmark = pytest.mark.anyio
@@ -72,3 +74,15 @@ async def test_the_frame_that_draws_has_no_origin_no_network_and_styles_of_its_o
     assert (await it.client.get("/diagram.js")).headers["content-type"].startswith("text/javascript")
     # What draws is no part of the first paint.
     assert "diagram" not in (await it.client.get("/")).text
+
+
+async def test_a_clone_without_the_build_names_the_command_that_makes_it(
+    it: Inside, monkeypatch: pytest.MonkeyPatch, tmp_path
+):
+    monkeypatch.setattr("maniple.api.routes.page._paths", dict)
+    answer = await it.client.get("/")
+    assert answer.status_code == 404
+    assert "`make page`" in answer.text
+    monkeypatch.setattr("maniple.replay.player.ASSETS", tmp_path / "none")
+    with pytest.raises(NotFound, match="`make page`"):
+        player.__wrapped__()

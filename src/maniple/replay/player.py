@@ -8,8 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from maniple.run_page.packaged import digest_of
+from maniple.runs import NotFound
 
 ASSETS = Path(__file__).parent / "assets"
+NOT_BUILT = "The page has not been built. Run `make page` in the clone, then start the service again."
 _HEAD = """\
 <!doctype html>
 <html lang="en">
@@ -64,7 +66,13 @@ class Player:
 
 @cache
 def player() -> Player:
-    """Return the player of this version. Blocks when it is read first."""
+    """Return the player of this version. Blocks when it is read first.
+
+    Raises:
+        NotFound: this is a clone in which the page has not been built.
+    """
+    if not ASSETS.is_dir():
+        raise NotFound(NOT_BUILT)
     script, style, katex = (
         (ASSETS / name).read_text(encoding="utf-8") for name in ("player.js", "player.css", "katex.js")
     )

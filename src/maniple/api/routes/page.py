@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
+from maniple.replay.player import NOT_BUILT
 from maniple.runs import NotFound
 
 router = APIRouter(include_in_schema=False)
@@ -99,7 +100,7 @@ async def asset(name: str, request: Request) -> Response:
 async def _answer(name: str, request: Request, cached: str, guard: dict[str, str] = _GUARD) -> Response:
     file = await asyncio.to_thread(_file, name)
     if file is None:
-        raise NotFound("The page has no such file.")
+        raise NotFound("The page has no such file." if _paths() else NOT_BUILT)
     headers = {**guard, "etag": file.etag, "cache-control": cached}
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
