@@ -1,4 +1,4 @@
-"""Build the page before a wheel or an sdist is packed; both contain it, so that who installs them needs no Node.js."""
+"""Build the page before a wheel or an sdist is packed. Both contain it: installing them needs no Node.js."""
 
 import subprocess
 import sys

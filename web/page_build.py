@@ -3,8 +3,8 @@
     python web/page_build.py           build what is missing or out of date
     python web/page_build.py --check   print a digest of the sources; the exit status is 1 if a build is due
 
-Python packages are all that it needs: Node.js comes as a wheel. npm installs the versions of `package-lock.json`,
-compares their digests and runs none of their scripts.
+Python packages are all that it needs: Node.js comes as a wheel. npm installs the versions of
+`package-lock.json`, compares their digests and runs none of their scripts.
 """
 
 import fcntl
