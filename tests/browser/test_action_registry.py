@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from maniple.agents.browsing.view import POLICIES
 from maniple.browser import ACTIONS, Action, Browser, open_browser
 from maniple.browser.actions import ActionDefinition, Text, action, parse_action
 from maniple.browser.drivers import actions as built_in
+from maniple.browser.drivers.sandbox.browser import SandboxBrowser
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError
 from maniple.tools.browser import browser_use_tool
@@ -85,6 +87,23 @@ async def test_an_action_in_a_file_of_its_own_is_offered_described_and_performed
             f"Hovered over element at index {state.elements[0].index}"
         )
         assert "Touched" in (await found.observe(screenshot=False)).interactive_elements
+
+
+async def everywhere(host: str, port: int) -> str:
+    return "192.0.2.1"
+
+
+@pytest.mark.usefixtures("hover")
+async def test_a_driver_that_cannot_perform_an_action_does_not_offer_it() -> None:
+    async with aclosing(SandboxBrowser("http://127.0.0.1:9", BrowserSettings(), everywhere)) as browser:
+        assert set(ACTIONS.names) - set(browser.actions) == {"hover"}
+        for actions in (None, *(policy.actions for policy in POLICIES.values())):
+            tool = browser_use_tool(ThreadBrowser(browser), actions)
+            offered = tool.args_schema["properties"]["action"]["enum"]  # type: ignore[index]
+            assert offered == [name for name in actions or ACTIONS.names if name != "hover"]
+            assert "hover" not in tool.description
+            with pytest.raises(BrowserError, match="not offered here"):
+                await tool.ainvoke({"action": "hover", "index": 1})
 
 
 @pytest.mark.usefixtures("hover")

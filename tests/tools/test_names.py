@@ -12,7 +12,9 @@ from maniple.tools.files import file_search_tool, file_tools
 from maniple.tools.interaction import ask_tools, terminate_tool
 from maniple.tools.skills import skill_tool
 from maniple.tools.text_editor import editor_tool
+from maniple.tools.thread_browser import ThreadBrowser
 from maniple.tools.web import crawl_tool, search_tool
+from tests.agents.browsing.shop import Shop
 
 
 def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
@@ -21,7 +23,7 @@ def test_every_tool_can_be_put_under_approval_and_nothing_else_can(tmp_path):
     tools = [
         *ask_tools(1),
         browser_tool(nothing),
-        browser_use_tool(nothing),
+        browser_use_tool(ThreadBrowser(Shop())),
         *code_tools(nothing, workspaces),
         crawl_tool(nothing),
         editor_tool(workspaces),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from maniple.browser.actions import Action, ActionResult
+from maniple.browser.actions import Action, ActionName, ActionResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,11 @@ class Page(Protocol):
 
 class Browser(Protocol):
     """Opens pages."""
+
+    @property
+    def actions(self) -> tuple[ActionName, ...]:
+        """The registered actions that its pages perform."""
+        ...
 
     async def page(self, thread: str, services: PageServices | None = None) -> Page:
         """Return the tabs of a thread; nothing starts before the first call on them.

@@ -30,7 +30,7 @@ _MAX_LINKS = 30
 
 
 def browser_use_tool(browser: ThreadBrowser, actions: Sequence[ActionName] | None = None) -> BaseTool:
-    """Return the tool `browser_use` with the offered actions; default: all.
+    """Return the tool `browser_use` with those of the actions that the browser performs; default: all.
 
     The page checks the arguments and raises `BrowserError` with a text for the model. The message's artifact
     is `{changed, page}`: whether the page may have changed, and the fingerprint of the page acted on.
@@ -38,7 +38,7 @@ def browser_use_tool(browser: ThreadBrowser, actions: Sequence[ActionName] | Non
     The tool is idempotent for the ledger: an index belongs to a state that ends with its process, so that a
     click that is repeated after a crash finds no element.
     """
-    offered = ACTIONS.names if actions is None else actions
+    offered = [name for name in (browser.actions if actions is None else actions) if name in browser.actions]
 
     async def browser_use(**given: Any) -> tuple[str, dict[str, Any]]:
         name, state = given.get("action"), browser.last_state()

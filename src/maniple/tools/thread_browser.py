@@ -13,7 +13,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from maniple.browser import Action, ActionResult, Browser, BrowserState, FoundPage, Page, PageServices
+from maniple.browser import (
+    Action,
+    ActionName,
+    ActionResult,
+    Browser,
+    BrowserState,
+    FoundPage,
+    Page,
+    PageServices,
+)
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.sandbox.workspaces import clean_file_name
@@ -52,6 +61,11 @@ class ThreadBrowser:
         self._browser = browser
         self._services = replace(services or PageServices(), extract=self._extract, choose=self._choose)
         self._states: OrderedDict[str, BrowserState] = OrderedDict()
+
+    @property
+    def actions(self) -> tuple[ActionName, ...]:
+        """The actions that the browser performs."""
+        return self._browser.actions
 
     async def observe(self, *, screenshot: bool) -> BrowserState:
         """Observe the current tab; raises `BrowserError`."""

@@ -13,7 +13,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents.browsing import BrowsingResources
 from maniple.agents.offers import Offer, merge_offers
-from maniple.browser import Action, ActionResult, BrowserState, Element, PageServices, ScrollInfo, Tab
+from maniple.browser import (
+    ACTIONS,
+    Action,
+    ActionResult,
+    BrowserState,
+    Element,
+    PageServices,
+    ScrollInfo,
+    Tab,
+)
 from maniple.browser.actions import parse_action
 from maniple.capabilities.browsing import browsing_offer
 from maniple.config import BrowsingSettings, TeamSettings
@@ -119,6 +128,7 @@ class Shop:
     words: str = ""
     """What each page says beside its controls."""
     picture: bytes = PICTURE
+    actions: tuple[str, ...] = ACTIONS.names
     stuck: asyncio.Event = field(default_factory=asyncio.Event)
     pages: dict[str, ShopPage] = field(default_factory=dict)
 

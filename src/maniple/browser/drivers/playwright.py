@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from maniple.browser.actions import ACTIONS, Action, ActionResult
+from maniple.browser.actions import ACTIONS, Action, ActionName, ActionResult
 from maniple.browser.arguments import require_public
 from maniple.browser.drivers.chromium import ContextSource
 from maniple.browser.drivers.failures import explain_unopened, first_line, is_download
@@ -63,6 +63,11 @@ class PlaywrightBrowser:
         self._open_own = open_own
         self._storage = storage
         self._sessions = BrowserSessionPool(settings, self._new_session)
+
+    @property
+    def actions(self) -> tuple[ActionName, ...]:
+        """See `Browser.actions`: all of them."""
+        return ACTIONS.names
 
     async def read(self, url: str, *, thread: str) -> PageText:
         """See `Browser.read`; the page gets a context of its own, apart from the thread's tabs."""

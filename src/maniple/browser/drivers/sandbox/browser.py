@@ -7,7 +7,7 @@ waits here, and `go_to_url` and `open_tab` first check whether the address may b
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -183,7 +183,10 @@ def _is_same(now: SandboxControl, shown: SandboxControl) -> bool:
 
 
 class SandboxActions:
-    """Performs actions in a sandbox's browser, and updates `view` from the responses."""
+    """Performs actions in a sandbox's browser, and updates `view` from the responses.
+
+    The method `do_NAME` performs the action NAME; the API cannot perform an action without such a method.
+    """
 
     def __init__(self, api: AutomationApi, resolve: EgressResolver, settings: BrowserSettings) -> None:
         self.view = SandboxView()
@@ -194,26 +197,7 @@ class SandboxActions:
 
     async def do(self, action: Action) -> ActionResult:
         """Perform an action; raises `BrowserError` or `FetchError`."""
-        handlers: Mapping[ActionName, Callable[[Any], Awaitable[ActionResult]]] = {
-            "go_to_url": self._go_to_url,
-            "open_tab": self._open_tab,
-            "go_back": self._go_back,
-            "refresh": self._refresh,
-            "web_search": self._web_search,
-            "click_element": self._click,
-            "input_text": self._input,
-            "scroll_down": self._scroll,
-            "scroll_up": self._scroll,
-            "scroll_to_text": self._scroll_to_text,
-            "send_keys": self._send_keys,
-            "get_dropdown_options": self._options,
-            "select_dropdown_option": self._select,
-            "extract_content": self._extract,
-            "switch_tab": self._switch_tab,
-            "close_tab": self._close_tab,
-            "wait": self._wait,
-        }
-        handler = handlers.get(action.action)
+        handler = getattr(self, f"do_{action.action}", None)
         if handler is None:
             raise BrowserError("the sandbox's browser does not have this action.")
         return await handler(action)
@@ -231,7 +215,7 @@ class SandboxActions:
         self.view.update(answer)
         return _successful(answer)
 
-    async def _go_to_url(self, action: Any) -> ActionResult:
+    async def do_go_to_url(self, action: Any) -> ActionResult:
         await self._navigate(action.url)
         return ActionResult(success_text(action))
 
@@ -245,7 +229,7 @@ class SandboxActions:
             self.view.tabs.clear()
             await self._open_address(url)
 
-    async def _open_tab(self, action: Any) -> ActionResult:
+    async def do_open_tab(self, action: Any) -> ActionResult:
         await require_public(action.url, self._resolve)
         await self._open_address(action.url)
         return ActionResult(success_text(action))
@@ -255,21 +239,21 @@ class SandboxActions:
         self.view.open()
         self.view.update(answer)
 
-    async def _go_back(self, action: Any) -> ActionResult:
+    async def do_go_back(self, action: Any) -> ActionResult:
         before = self.view.latest.url if self.view.latest else ""
         answer = await self.request("go_back", {})
         if answer.url and answer.url == before:
             raise BrowserError("there is no page to go back to.")
         return ActionResult(success_text(action))
 
-    async def _refresh(self, action: Any) -> ActionResult:
+    async def do_refresh(self, action: Any) -> ActionResult:
         await self.refresh_view()
         if self.view.latest is None:
             raise BrowserError("no page is open.")
         await self._navigate(self.view.latest.url)
         return ActionResult(success_text(action))
 
-    async def _web_search(self, action: Any) -> ActionResult:
+    async def do_web_search(self, action: Any) -> ActionResult:
         if self.services.search is None:
             raise BrowserError(NO_SEARCH)
         found = await self.services.search(action.query)
@@ -280,18 +264,18 @@ class SandboxActions:
             f"{describe_search_results(action.query or '', found)}\nNavigated to {found[0].url}"
         )
 
-    async def _click(self, action: Any) -> ActionResult:
+    async def do_click_element(self, action: Any) -> ActionResult:
         await self._require_shown(action.index)
         await self.request("click_element", {"index": action.index})
         return ActionResult(success_text(action))
 
-    async def _input(self, action: Any) -> ActionResult:
+    async def do_input_text(self, action: Any) -> ActionResult:
         control = await self._require_shown(action.index)
         await self.request("input_text", {"index": action.index, "text": action.text})
         shown = action.model_copy(update={"text": MASK}) if control.is_password else action
         return ActionResult(success_text(shown))
 
-    async def _scroll(self, action: Any) -> ActionResult:
+    async def do_scroll_down(self, action: Any) -> ActionResult:
         if action.scroll_amount is None and self.view.latest is None:
             await self.refresh_view()
         amount = action.scroll_amount
@@ -302,21 +286,23 @@ class SandboxActions:
         direction = action.action.removeprefix("scroll_")
         return ActionResult(f"Scrolled {direction} by {amount or self._settings.viewport_height} pixels")
 
-    async def _scroll_to_text(self, action: Any) -> ActionResult:
+    do_scroll_up = do_scroll_down
+
+    async def do_scroll_to_text(self, action: Any) -> ActionResult:
         try:
             await self.request("scroll_to_text", {"text": action.text})
         except BrowserError as error:
             raise VerbatimError(f"Failed to scroll to text: {error}") from error
         return ActionResult(success_text(action))
 
-    async def _send_keys(self, action: Any) -> ActionResult:
+    async def do_send_keys(self, action: Any) -> ActionResult:
         # The API does not report which field has the focus.
         controls = self.view.latest.controls if self.view.latest else ()
         is_secret = parse_keys(action.keys) is None and any(one.is_password for one in controls)
         await self.request("send_keys", {"keys": action.keys})
         return ActionResult(success_text(action.model_copy(update={"keys": MASK}) if is_secret else action))
 
-    async def _options(self, action: Any) -> ActionResult:
+    async def do_get_dropdown_options(self, action: Any) -> ActionResult:
         await self._require_shown(action.index)
         answer = await self.request("get_dropdown_options", {"index": action.index})
         try:
@@ -332,14 +318,14 @@ class SandboxActions:
         result = describe_options(holding[:_SHOWN_OPTIONS], len(holding), len(options), action.text)
         return ActionResult(result, changed=False)
 
-    async def _select(self, action: Any) -> ActionResult:
+    async def do_select_dropdown_option(self, action: Any) -> ActionResult:
         await self._require_shown(action.index)
         # The parameter is `text` for OpenManus's tool, `option_text` for the server in the sandbox.
         fields = {"index": action.index, "text": action.text, "option_text": action.text}
         await self.request("select_dropdown_option", fields)
         return ActionResult(success_text(action))
 
-    async def _extract(self, action: Any) -> ActionResult:
+    async def do_extract_content(self, action: Any) -> ActionResult:
         goal = action.goal
         content = (await self.request("extract_content", {"goal": goal})).content
         if content.strip() and self.services.extract is not None:
@@ -348,14 +334,14 @@ class SandboxActions:
             return ActionResult("No content was extracted from the page.", changed=False)
         return ActionResult(f"Extracted from page:\n{content}\n", changed=False)
 
-    async def _switch_tab(self, action: Any) -> ActionResult:
+    async def do_switch_tab(self, action: Any) -> ActionResult:
         position = self.view.position_of(action.tab_id)
         answer = _successful(await self._api.ask("switch_tab", {"page_id": position}))
         self.view.current = position
         self.view.update(answer)
         return ActionResult(success_text(action))
 
-    async def _close_tab(self, action: Any) -> ActionResult:
+    async def do_close_tab(self, action: Any) -> ActionResult:
         await self.close_tab()
         return ActionResult(success_text(action))
 
@@ -367,7 +353,7 @@ class SandboxActions:
         self.view.close()
         self.view.update(answer)
 
-    async def _wait(self, action: Any) -> ActionResult:
+    async def do_wait(self, action: Any) -> ActionResult:
         seconds = min(action.seconds, self._settings.max_wait_seconds)
         await asyncio.sleep(seconds)
         return ActionResult(success_text(action.model_copy(update={"seconds": seconds})))
@@ -488,6 +474,11 @@ class SandboxBrowser:
         self._api = AutomationApi(url, settings)
         self._lock = asyncio.Lock()
         self._page: SandboxPage | None = None
+
+    @property
+    def actions(self) -> tuple[ActionName, ...]:
+        """See `Browser.actions`: those that the API has, or that are done with it."""
+        return tuple(name for name in ACTIONS.names if hasattr(SandboxActions, f"do_{name}"))
 
     async def page(self, thread: str, services: PageServices | None = None) -> SandboxPage:
         """See `Browser.page`.
