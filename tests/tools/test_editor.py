@@ -281,4 +281,4 @@ def test_whatever_is_inserted_the_rest_stays(text: str, new: str, line: int) -> 
     without = list(edited.file.text)
     for character in text:
         without.remove(character)  # nothing was lost
-    assert edited.shown()
+    assert edited.format_excerpt()

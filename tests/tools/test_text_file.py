@@ -19,7 +19,7 @@ _RUSSIAN = "Это предложение написано по-русски, и
 def test_chinese_text_is_read_and_written_as_it_was(text: str, encoding: str) -> None:
     file = decode_text(text.encode(encoding))
     assert file is not None and (file.text, file.encoding) == (text, "gb18030")
-    assert file.saying(text + "完").content() == (text + "完").encode(encoding)
+    assert file.with_text(text + "完").content() == (text + "完").encode(encoding)
 
 
 def test_half_a_chinese_character_at_a_cut_is_left_out() -> None:

@@ -50,7 +50,7 @@ def browser_use_tool(browser: ThreadBrowser, actions: Sequence[ActionName] | Non
 
     return RedactedArgsTool.from_function(
         coroutine=browser_use,
-        told=lambda given: mask_secrets(given, browser.last_state()),
+        redact=lambda given: mask_secrets(given, browser.last_state()),
         name=BROWSER_USE,
         description="\n".join([_DESCRIPTION, *(f"- {line}" for line in ACTIONS.prompt_lines(offered))]),
         args_schema=ACTIONS.schema(offered),

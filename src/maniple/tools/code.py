@@ -18,32 +18,33 @@ from maniple.types import TOOL_OUTPUT
 _MAX_PICTURE_BYTES = 2_000_000
 
 Result = tuple[str, list[str]]
-"""What the model reads, and the workspace paths of the figures that were drawn."""
+"""The text for the model, and the workspace paths of the figures."""
 
 
 def code_tools(
     sandbox: Sandbox, workspaces: Workspaces, *, packages: str = "", network: str = "No network."
 ) -> list[BaseTool]:
-    """Both tools. A result names the files that the code wrote; code that fails is a result, too.
+    """Return both tools. A result names the files that the code wrote; failing code is a result, too.
 
-    What is printed is sent while the code runs (see `LiveOutput`).
+    Output is sent while the code runs (see `LiveOutput`).
 
-    `packages` is a sentence on what can be imported beside the standard library, `network` one on what can be
-    reached. Figures are the message's artifact, a list of paths. Raises `SandboxError` when nothing could be
+    `packages` is a sentence about the packages that can be imported, `network` one about the reachable hosts.
+    The
+    artifact of a message is the list of the figures' paths. Raises `SandboxError` if the code could not be
     run.
     """
 
     async def run(code: str, call: Callable[..., Awaitable[ExecutionResult]]) -> Result:
         key = thread_key()
-        place = await asyncio.to_thread(workspaces.open, key)
-        writes = WorkspaceWrites(place)
+        workspace = await asyncio.to_thread(workspaces.open, key)
+        writes = WorkspaceWrites(workspace)
         async with LiveOutput(sandbox.output_bytes) as live:
-            completed = await call(code, key=key, workspace=place, during=writes, on_output=live)
+            completed = await call(code, key=key, workspace=workspace, during=writes, on_output=live)
         files = format_written(writes.paths)
-        # Whoever wrote a file need not print.
-        said = completed.text(silence="" if files else SILENCE)
-        figures = await asyncio.to_thread(_drawn, place, completed.images)
-        return "\n".join(filter(None, (said, figures, files))), list(completed.images)
+        # Code that wrote a file is not expected to print.
+        output = completed.text(silence="" if files else SILENCE)
+        figures = await asyncio.to_thread(_describe_figures, workspace, completed.images)
+        return "\n".join(filter(None, (output, figures, files))), list(completed.images)
 
     async def run_python(code: str) -> Result:
         return await run(code, sandbox.run_python)
@@ -63,18 +64,18 @@ def code_tools(
             name=name,
             description=" ".join(description.split()),
             response_format="content_and_artifact",
-            # The sandbox counts the seconds from when the code runs, and not while it waits for its place.
+            # The sandbox has its own time limit, which excludes the wait for a session slot.
             metadata={"timeout_seconds": None},
         )
         for name, description in descriptions.items()
     ]
 
 
-def _drawn(place: Workspace, paths: Sequence[str]) -> str:
-    """Name the figures, and those that a model who can see is not shown. Blocks."""
+def _describe_figures(workspace: Workspace, paths: Sequence[str]) -> str:
+    """Return a line that names the figures, and those that are too large to be shown to a model. Blocks."""
     if not paths:
         return ""
-    large = [path for path in paths if _size(place, path) > _MAX_PICTURE_BYTES]
+    large = [path for path in paths if _size(workspace, path) > _MAX_PICTURE_BYTES]
     named = f"[figures drawn: {', '.join(paths)}]"
     if not large:
         return named
@@ -84,77 +85,77 @@ def _drawn(place: Workspace, paths: Sequence[str]) -> str:
     )
 
 
-def _size(place: Workspace, path: str) -> int:
+def _size(workspace: Workspace, path: str) -> int:
     try:
-        return place.read(path, 0).size
-    except FileError:  # what the code left running may have removed it
+        return workspace.read(path, 0).size
+    except FileError:  # background processes of the code may have removed it
         return 0
 
 
 def figure_reader(workspaces: Workspaces) -> Callable[[str], Awaitable[bytes]]:
-    """Read a picture of the thread that is being worked for; nothing for what is no picture of sensible size.
+    """Return a function that reads a picture of the current thread; b"" if it is no picture or too large.
 
-    Raises `FileError`.
+    It raises `FileError`.
     """
 
     async def read(path: str) -> bytes:
-        place = await asyncio.to_thread(workspaces.open, thread_key())
-        head = await asyncio.to_thread(place.read, path, _MAX_PICTURE_BYTES)
+        workspace = await asyncio.to_thread(workspaces.open, thread_key())
+        head = await asyncio.to_thread(workspace.read, path, _MAX_PICTURE_BYTES)
         is_picture = head.size <= _MAX_PICTURE_BYTES and identify_picture(head.content) is not None
         return head.content if is_picture else b""
 
     return read
 
 
-# So old is what is told, and so often: a call that is over sooner says everything with its result.
+# The interval of output events; a call that ends sooner sends all output with its result.
 _EVERY_SECONDS = 0.3
 
 _Stream = Literal["stdout", "stderr"]
 
 
 class LiveOutput:
-    """Hears what a call prints, and dispatches it as custom events of the tool call that this is entered in.
+    """Dispatches the output of a running tool call as custom events of the call.
 
-    An event is `TOOL_OUTPUT` with `{"stream", "text"}`, at most one a stream every 0.3 s, and at most
-    `most_characters` in all; the result tells the whole. Who listens is LangChain's matter: nobody, maybe.
+    An event is `TOOL_OUTPUT` with `{"stream", "text"}`, at most one per stream every 0.3 s, and at most
+    `most_characters` in total. The result contains the whole output.
     """
 
     def __init__(self, most_characters: int) -> None:
         self._left = most_characters
         self._waiting: dict[_Stream, list[str]] = {}
-        self._heard = asyncio.Event()
-        self._telling: asyncio.Task[None] | None = None
+        self._has_output = asyncio.Event()
+        self._sender: asyncio.Task[None] | None = None
 
     def __call__(self, stream: _Stream, text: str) -> None:
-        """Take a piece."""
+        """Add a piece of output."""
         if piece := text[: self._left]:
             self._left -= len(piece)
             self._waiting.setdefault(stream, []).append(piece)
-            self._heard.set()
+            self._has_output.set()
 
     async def __aenter__(self) -> "LiveOutput":
-        # Made in here, the task has the call's context, by which LangChain knows whose events these are.
-        self._telling = asyncio.create_task(self._tell(), name="live output")
+        # Created here, so that the task has the context of the call, to which LangChain assigns the events.
+        self._sender = asyncio.create_task(self._send_output(), name="live output")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.wait([self._telling])
+        if self._sender is not None:
+            self._sender.cancel()
+            await asyncio.wait([self._sender])
 
-    async def _tell(self) -> None:
+    async def _send_output(self) -> None:
         while True:
-            await self._heard.wait()
+            await self._has_output.wait()
             await asyncio.sleep(_EVERY_SECONDS)
-            self._heard.clear()
+            self._has_output.clear()
             waiting, self._waiting = self._waiting, {}
             for stream, pieces in waiting.items():
                 await adispatch_custom_event(TOOL_OUTPUT, {"stream": stream, "text": "".join(pieces)})
 
 
 WRITTEN = "[files written: "
-"""How the line begins that names them."""
-# To look at so many takes 40 ms, before a call and after it; at 100, less than one.
+"""The beginning of the line that names written files."""
+# A scan of this many files takes 40 ms, before and after each call; one of 100 files takes less than 1 ms.
 _WATCHED_FILES = 10_000
 _NAMED_FILES = 10
 
@@ -163,17 +164,18 @@ Stamps = set[tuple[str, int, int]]
 
 
 class WorkspaceWrites:
-    """What is written in a workspace from when this is entered until it is left.
+    """Records the files that are written in a workspace while the context is open.
 
-    Of more files than are watched, which of them are seen is chance; then only those count that were seen
-    before and after.
+    If there are more files than are watched, the scanned subset is arbitrary. Then only files that are in
+    both
+    scans count.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._before: Stamps = set()
         self.paths: list[str] = []
-        """Sorted; what Python keeps for itself is left out."""
+        """The sorted paths, without `__pycache__`."""
 
     async def __aenter__(self) -> None:
         self._before = await self._stamps()
@@ -187,7 +189,7 @@ class WorkspaceWrites:
 
 
 def changed_paths(before: Stamps, after: Stamps, most: int) -> list[str]:
-    """Return the paths of what was written in between, where at most `most` files were looked at."""
+    """Return the paths of files written between two scans of at most `most` files."""
     paths = {path for path, *_ in after - before if "__pycache__" not in path.split("/")}
     if max(len(before), len(after)) >= most:
         paths &= {path for path, *_ in before}
@@ -195,7 +197,7 @@ def changed_paths(before: Stamps, after: Stamps, most: int) -> list[str]:
 
 
 def format_written(paths: Sequence[str]) -> str:
-    """Return the line that names `paths`; "" for none. Where they lie is nobody's business but the host's."""
+    """Return the line that names `paths`, which are relative to the workspace; "" if there are none."""
     if not paths:
         return ""
     named = ", ".join(escape_unprintable(path) for path in paths[:_NAMED_FILES])

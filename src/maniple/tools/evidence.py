@@ -1,4 +1,4 @@
-"""Record what tools read in the evidence of their run, under the number by which it is cited."""
+"""Records what tools read in the evidence of their run, with the numbers for citations."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class ThreadEvidence:
 
 @runtime_checkable
 class EvidenceScope(Protocol):
-    """What this module reads of a run's scope."""
+    """The part of a run's scope that this module uses."""
 
     def evidence_of(self, thread_id: str) -> Evidence:
         """Return the evidence that a run on this thread records to."""

@@ -28,20 +28,20 @@ _LISTED_FILES = 200
 
 
 def build_file_check(workspaces: Workspaces) -> Callable[[], Awaitable[bool]]:
-    """Return what says whether there is any file in the current thread's workspace."""
+    """Return a function that returns whether the current thread's workspace has any files."""
 
     async def has_files() -> bool:
         try:
             files = await asyncio.to_thread(workspaces.files, thread_key(), 1)
         except FileError:
-            return True  # the tools say what is wrong with it
+            return True  # the tools report the error
         return bool(files.found)
 
     return has_files
 
 
 def file_tools(workspaces: Workspaces) -> list[BaseTool]:
-    """The three tools; each raises `FileError` with what the model can do instead."""
+    """Return the three tools; each raises `FileError` with what the model can do instead."""
 
     async def workspace() -> Workspace:
         return await asyncio.to_thread(workspaces.open, thread_key())
@@ -77,9 +77,11 @@ def file_tools(workspaces: Workspaces) -> list[BaseTool]:
 
 
 def listing(workspace: Workspace, path: str) -> str:
-    """One file a line; a name's unprintable characters are escaped, so that it cannot pose as a line.
+    """Return the files of a directory, one per line, with unprintable characters of names escaped.
 
-    Blocks on disk. Raises `FileError` for what is no directory.
+    Escaping prevents a name from imitating several lines. Blocks on disk. Raises `FileError` if `path` is not
+    a
+    directory.
     """
     if not workspace.is_directory(path):
         raise FileError(f"{path!r} is no directory in the workspace.")
@@ -93,24 +95,24 @@ def listing(workspace: Workspace, path: str) -> str:
 
 SEARCH_SECONDS = 5.0
 _NAMED_FILES = 20_000
-# Large files come last: the time must not be over before the small ones are searched.
+# Files above this size are searched last, so that the time suffices for the small ones.
 _LARGE_BYTES = 1_000_000
 _FOUND = 100
 _LINE_CHARACTERS = 200
-# What begins before the seam of two parts of a line is found if it is not longer.
+# The overlap of two parts of a long line: matches up to this length are found across the border.
 _OVERLAP_CHARACTERS = 1_000
 _PATTERN_MEMORY_BYTES = 8_000_000
 
 Place = Callable[[str], int | None]
-"""Where in a text that which is looked for begins, in characters; None if it is not there."""
+"""Returns the position of the first match in a text, in characters; None without a match."""
 
 
 def file_search_tool(workspaces: Workspaces) -> BaseTool:
-    """The tool; it raises `FileError` for a pattern that is none."""
+    """Return the tool; it raises `FileError` for an invalid pattern."""
 
     async def search_files(pattern: str, path: str = "", glob: str = "") -> str:
         place = await asyncio.to_thread(workspaces.open, thread_key())
-        return await asyncio.to_thread(_searched, place, pattern, path, glob)
+        return await asyncio.to_thread(_search_files, place, pattern, path, glob)
 
     return StructuredTool.from_function(
         coroutine=search_files,
@@ -123,7 +125,7 @@ def file_search_tool(workspaces: Workspaces) -> BaseTool:
 
 @dataclass(slots=True)
 class _Search:
-    """One search: at most so many finds, and so much time. What it did not look at, it says."""
+    """One search, with limits for matches and time; its result names what was not searched."""
 
     place: Place
     deadline: float
@@ -134,11 +136,11 @@ class _Search:
     in_parts: bool = False
     found: list[str] = field(default_factory=list)
 
-    def look(self, workspace: Workspace, path: str) -> None:
-        """Note the file's name and lines that fit."""
+    def search_file(self, workspace: Workspace, path: str) -> None:
+        """Search the name and the lines of a file."""
         self.files += 1
         if self.place(path) is not None:
-            self._note(escape_unprintable(path))
+            self._add_match(escape_unprintable(path))
         try:
             with workspace.open(path) as source:
                 pieces = open_pieces(source)
@@ -147,7 +149,7 @@ class _Search:
                 else:
                     self._read(escape_unprintable(path), pieces)
         except FileError:
-            return  # it has gone, or cannot be read, and then nothing is found in it
+            return  # it was removed or cannot be read, so it has no matches
 
     def _read(self, name: str, pieces: TextPieces) -> None:
         before, found_in = "", 0
@@ -162,10 +164,10 @@ class _Search:
             if piece.line != found_in and (at := self.place(line)) is not None:
                 found_in = piece.line
                 place = piece.start + len(piece.text) - len(text) + at
-                self._note(f"{name}:{piece.line}: {_around(line, at, place)}")
+                self._add_match(f"{name}:{piece.line}: {_excerpt(line, at, place)}")
 
-    def said(self) -> str:
-        """Return what was found, one place a line, and what was not looked at."""
+    def format_result(self) -> str:
+        """Return the matches, one per line, and a note about what was not searched."""
         binary = f", {self.binary} of them binary" if self.binary else ""
         lines = self.found or [f"[nothing found in {self.files} files{binary}]"]
         if self.in_parts:
@@ -178,23 +180,23 @@ class _Search:
             late = f"not searched: what comes after the first {SEARCH_SECONDS:.0f} seconds"
             self.ended = f"{late}; narrow it by path or glob"
 
-    def _note(self, line: str) -> None:
+    def _add_match(self, line: str) -> None:
         self.found.append(line)
         self.left -= 1
         if self.left == 0:
             self.ended = f"only the first {_FOUND} are shown; narrow the pattern"
 
 
-def _searched(workspace: Workspace, pattern: str, path: str, glob: str) -> str:
-    search = _Search(_compiled(pattern), time.monotonic() + SEARCH_SECONDS)
-    for name in _named(workspace, path, glob, search):
-        search.look(workspace, name)
+def _search_files(workspace: Workspace, pattern: str, path: str, glob: str) -> str:
+    search = _Search(_compile(pattern), time.monotonic() + SEARCH_SECONDS)
+    for name in _select_files(workspace, path, glob, search):
+        search.search_file(workspace, name)
         if search.ended:
             break
-    return search.said()
+    return search.format_result()
 
 
-def _named(workspace: Workspace, path: str, glob: str, search: _Search) -> Iterator[str]:
+def _select_files(workspace: Workspace, path: str, glob: str, search: _Search) -> Iterator[str]:
     if not workspace.is_directory(path):
         if workspace.size(path) is None:
             raise FileError(f"There is no file and no directory {path!r} in the workspace.")
@@ -209,8 +211,8 @@ def _named(workspace: Workspace, path: str, glob: str, search: _Search) -> Itera
         search.ended = f"not searched: more than {_NAMED_FILES} files; narrow it by path"
 
 
-def _around(line: str, at: int, place: int) -> str:
-    """Return as much of a line as is shown: its beginning, or what stands around a place far in it."""
+def _excerpt(line: str, at: int, place: int) -> str:
+    """Return the shown part of a line: its beginning, or the text around a match far inside."""
     shown = line.strip()[:_LINE_CHARACTERS]
     if place < _LINE_CHARACTERS:
         return escape_unprintable(shown)
@@ -218,11 +220,12 @@ def _around(line: str, at: int, place: int) -> str:
     return f"[at character {place + 1}] {escape_unprintable(line[first : first + _LINE_CHARACTERS].strip())}"
 
 
-def _compiled(pattern: str) -> Place:
-    """Return what finds the pattern in a line.
+def _compile(pattern: str) -> Place:
+    """Return a function that finds the pattern in a line.
 
-    RE2 takes time in proportion to the line whatever the pattern; Python's own `re` can be made to take for
-    ever, and holds up the whole program meanwhile.
+    RE2 takes time linear in the line for every pattern. With Python's `re`, a pattern can take exponential
+    time
+    and block the whole process.
     """
     import re2
 
@@ -232,9 +235,9 @@ def _compiled(pattern: str) -> Place:
     try:
         found = re2.compile(pattern.encode(errors="replace"), options).search
     except re2.error as error:
-        words = error.args[0].decode(errors="replace") if error.args else "it cannot be read"
+        reason = error.args[0].decode(errors="replace") if error.args else "it cannot be read"
         raise FileError(
-            f"The pattern does not work here: {words}. It is RE2's kind of regular expression, without "
+            f"The pattern does not work here: {reason}. It is RE2's kind of regular expression, without "
             "look-around and back-references; \\ makes a special character ordinary."
         ) from None
 
@@ -253,7 +256,9 @@ NamedFiles = Callable[[], Awaitable[list[str]]]
 
 
 def uploaded_files(workspaces: Workspaces) -> NamedFiles:
-    """Return what names the newest files that the user gave; a line for the others, when there are more."""
+    """Return a function that lists the newest uploads of the current thread, and a line with the number of
+    others.
+    """
 
     def read(key: str) -> list[str]:
         known = workspaces.uploads(key).list_uploads()
@@ -270,9 +275,9 @@ def uploaded_files(workspaces: Workspaces) -> NamedFiles:
 FOLDER = "tool-results"
 READ_RESULT = "read_result"
 WHOLE = "whole"
-"""In the artifact of a result that its tool has cut: `where`, as `KeptResults.place` says it, and how many
-`characters` the whole has."""
-_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+"""The key in the artifact of a result that its tool has cut, with `where` (the text of
+`StoredResults.describe_location`) and `characters`, the length of the whole result."""
+_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +294,7 @@ class StoredResults:
         """
         content = await asyncio.to_thread(self._content, text)
         digest = hashlib.blake2s(content, digest_size=4).hexdigest()
-        path = f"{FOLDER}/{_ODD.sub('-', tool_name)[:60]}-{digest}.txt"
+        path = f"{FOLDER}/{_UNSAFE_CHARACTERS.sub('-', tool_name)[:60]}-{digest}.txt"
         place = await asyncio.to_thread(self.workspaces.open, thread_key())
         await asyncio.to_thread(place.write, path, content)
         return path
@@ -310,7 +315,7 @@ class StoredResults:
         return bool(await asyncio.to_thread(place.files, 1, FOLDER))
 
     def reader(self) -> BaseTool:
-        """`read_result`: reads what was kept, and no other file; for agents that read no files."""
+        """Return the tool `read_result` for agents without file tools; it reads only stored results."""
 
         async def read_result(
             path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1

@@ -1,4 +1,4 @@
-"""`ask_human`: an agent's question to the user, for which the run pauses."""
+"""The tools `ask_human`, for which the run pauses, and `terminate`, which ends a step."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
@@ -16,7 +16,7 @@ _NOBODY = (
     "Nobody is there to answer questions in this run. Decide for yourself, and say in your answer what you "
     "assumed."
 )
-_NOTHING_SAID = "(The user gave no answer; decide for yourself.)"
+_NO_ANSWER = "(The user gave no answer; decide for yourself.)"
 
 
 class _Question(BaseModel):
@@ -31,33 +31,35 @@ class _Inquiry(BaseModel):
 
 
 def ask_tools(max_questions: int) -> list[BaseTool]:
-    """The tool, alone in a list; none when `max_questions`, the bound for a run, is 0.
+    """Return the tool `ask_human` in a list; [] if `max_questions`, the limit of a run, is 0.
 
-    A call interrupts the graph with `{kind: "question", question, options}`; the answer's text is the
-    result. Whoever keeps the run's ledger counts: a call over the bound is told to decide for itself, and so
-    is every call where the options of the run say that nobody `may_ask`.
+    A call interrupts the graph with `{kind: "question", question, options}`; its result is the text of the
+    answer.
+    `call_once` counts the calls. Beyond the limit, and if the run's options have `may_ask=False`, the result
+    tells
+    the model to decide for itself.
     """
 
     async def ask_human(question: str, options: list[str] | None = None) -> str:
-        return _answered(question, options or [])
+        return _ask(question, options or [])
 
     return _tools(ask_human, _Question, max_questions)
 
 
 def inquiry_tools(max_questions: int) -> list[BaseTool]:
-    """The same for the agent in the browser, whose parameter is `inquire`."""
+    """Return `ask_human` for the agent in the browser, with the parameter `inquire`."""
 
     async def ask_human(inquire: str) -> str:
-        return _answered(inquire, [])
+        return _ask(inquire, [])
 
     return _tools(ask_human, _Inquiry, max_questions)
 
 
-def _answered(question: str, options: list[str]) -> str:
+def _ask(question: str, options: list[str]) -> str:
     if not _may_ask():
         return _NOBODY
     answer = interrupt({"kind": "question", "question": question, "options": options})
-    return answer_text(answer) or _NOTHING_SAID
+    return answer_text(answer) or _NO_ANSWER
 
 
 def _tools(
@@ -82,16 +84,16 @@ def _tools(
 
 
 def _may_ask() -> bool:
-    """Read the run's options; in a foreign graph, which has none of ours, asking is allowed."""
+    """Return `may_ask` of the run's options; True in a foreign graph, which has no such options."""
     try:
         context = get_runtime().context
-    except RuntimeError:  # LangGraph's word for "not inside a run"
+    except RuntimeError:  # LangGraph raises this outside of a run
         return True
     return bool(getattr(context, "may_ask", True))
 
 
 def answer_text(answer: Any) -> str:
-    """Return what the user said: an answer is a text, or a mapping that holds one; "" for nothing."""
+    """Return the text of an answer, which is a text or a mapping with one; "" if there is none."""
     if isinstance(answer, Mapping):
         answer = next((answer[key] for key in ("answer", "message", "text") if answer.get(key)), "")
     return str(answer).strip()
@@ -109,10 +111,11 @@ class _End(BaseModel):
 
 
 def terminate_tool() -> BaseTool:
-    """The tool `terminate(status, result)`; its result ends the step (`is_terminal`).
+    """Return the tool `terminate(status, result)`; its result ends the step (`is_terminal`).
 
-    A model may call the result `answer`. Without one it is what the model said last, as in OpenManus, whose
-    tool takes a status alone.
+    Models may name the result `answer`. Without a result, the model's last text is the result, as in
+    OpenManus,
+    whose tool has only a status.
     """
 
     async def terminate(status: str, result: str) -> str:

@@ -1,4 +1,4 @@
-"""Tools whose arguments are not for everybody's eyes."""
+"""Tools with arguments that must be masked in events and traces."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,15 +10,15 @@ Arguments = Mapping[str, Any]
 
 
 class RedactedArgsTool(StructuredTool):
-    """A tool that says what of its arguments may be told: callbacks, so events and traces, get only that."""
+    """A tool whose callbacks, and therefore events and traces, get only redacted arguments."""
 
-    told: Callable[[Arguments], dict[str, Any]] = Field(exclude=True)
+    redact: Callable[[Arguments], dict[str, Any]] = Field(exclude=True)
 
     def _filter_injected_args(self, tool_input: dict[str, Any]) -> dict[str, Any]:
-        # LangChain's one place where what callbacks are given parts from what the tool gets.
-        return self.told(super()._filter_injected_args(tool_input))
+        # The only place where LangChain separates the arguments for callbacks from those for the tool.
+        return self.redact(super()._filter_injected_args(tool_input))
 
 
 def redact_arguments(tool: BaseTool | None, arguments: Arguments) -> dict[str, Any]:
-    """Return the arguments of a call as they may be told and recorded."""
-    return tool.told(arguments) if isinstance(tool, RedactedArgsTool) else dict(arguments)
+    """Return the arguments of a call for events and records."""
+    return tool.redact(arguments) if isinstance(tool, RedactedArgsTool) else dict(arguments)

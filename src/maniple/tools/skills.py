@@ -1,8 +1,10 @@
-"""Skills: folders with a `SKILL.md`, that a worker reads when its task is of that kind.
+"""Skills: folders with a `SKILL.md`, which a worker reads if its task needs them.
 
-Their form is that of other agents (agentskills.io): a YAML head with `name` and `description`, then the
-instructions in Markdown; beside it may lie scripts and other files, which go into the thread's workspace
-when the skill is read, so that sandboxed code can use them.
+The format is that of agentskills.io: a YAML head with `name` and `description`, then instructions in
+Markdown.
+Scripts and other files beside it are copied to the thread's workspace when the skill is read, so that
+sandboxed
+code can use them.
 """
 
 import asyncio
@@ -25,7 +27,7 @@ from maniple.tools.text_file import escape_unprintable
 MAX_SKILLS = 50
 MAX_FILES = 50
 MAX_BYTES = 64_000
-"""Of a `SKILL.md`, and of what is read of another text."""
+"""The limit of a `SKILL.md`, and of other texts that are read."""
 MAX_FILE_BYTES = 2_000_000
 MOST_LOOKED_AT = 1_000
 MOST_NAMED = 20
@@ -36,7 +38,7 @@ _HEAD = re.compile(r"\A---[ \t]*\n(.{0,8000}?)\n---[ \t]*\n(.*)\Z", re.S)
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill; `place` is its folder, of which only ordinary files without links are read."""
+    """One skill; only regular files in its folder (`place`) are read, no links."""
 
     name: str
     description: str
@@ -45,9 +47,9 @@ class Skill:
 
 
 def find_skills(folder: Path) -> list[Skill]:
-    """Return the skills in a folder by name, also where they are links; or itself, if it is one.
+    """Return the skills in a folder, sorted by path; a folder with a `SKILL.md` is itself the only skill.
 
-    Blocks on disk. Raises `ConfigError` with the file when the folder or a `SKILL.md` in it cannot be used.
+    Skills may be links to folders. Blocks on disk. Raises `ConfigError` with the path of an invalid file.
     """
     try:
         with os.scandir(folder) as entries:
@@ -58,7 +60,7 @@ def find_skills(folder: Path) -> list[Skill]:
         raise ConfigError(f"{folder}: the folder of skills cannot be read: {error.strerror}") from error
     found = [place for place in places if os.path.lexists(place / "SKILL.md")]
     if len(found) > MAX_SKILLS:
-        raise ConfigError(f"{folder}: {len(found)} skills are too many to choose from; keep {MAX_SKILLS}.")
+        raise ConfigError(f"{folder} has {len(found)} skills. Remove some: at most {MAX_SKILLS} are allowed.")
     return [_read(place) for place in found]
 
 
@@ -74,11 +76,11 @@ def _read(folder: Path) -> Skill:
     try:
         head: Any = yaml.safe_load(parts[1])
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: its head is no YAML") from error
+        raise ConfigError(f"{file}: the head is not valid YAML") from error
     head = head if isinstance(head, dict) else {}
     name, description = head.get("name"), head.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ConfigError(f"{file}: name must be a word of a-z, 0-9 and -, at most 64 long.")
+        raise ConfigError(f"{file}: name must consist of a-z, 0-9 and -, at most 64 characters.")
     if not isinstance(description, str) or not 0 < len(description.strip()) <= DESCRIPTION_CHARACTERS:
         most = DESCRIPTION_CHARACTERS
         raise ConfigError(f"{file}: description must say when to use it, in at most {most} characters.")
@@ -86,7 +88,7 @@ def _read(folder: Path) -> Skill:
 
 
 def _text(place: Workspace, path: str) -> str:
-    """Return a text; raises `FileError` when it is none, or too long."""
+    """Return the content of a text file; raises `FileError` if it is not UTF-8 or too long."""
     head = place.read(path, MAX_BYTES)
     if head.size > MAX_BYTES:
         raise FileError(f"{path!r} has {head.size} bytes; at most {MAX_BYTES} are read.")
@@ -102,10 +104,11 @@ class _Wanted(BaseModel):
 
 
 def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTool:
-    """`read_skill`: the instructions, or one text of a skill; raises `FileError` for what is not there.
+    """Return the tool `read_skill`, which returns the instructions or a text file of a skill.
 
-    With the instructions the skill's other files are copied to `skills/NAME` in the thread's workspace, to be
-    read and run there; what is too large or too much is named as left out.
+    With the instructions, the skill's other files are copied to `skills/NAME` in the thread's workspace.
+    Files
+    beyond the limits are named as left out. The tool raises `FileError` for an unknown skill or file.
     """
     by_name = {skill.name: skill for skill in skills}
 
@@ -115,7 +118,7 @@ def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTo
             raise FileError(f"There is no skill {name!r}; there are {', '.join(by_name)}.")
         if file:
             return await asyncio.to_thread(_text, skill.place, file)
-        return await asyncio.to_thread(_unpacked, skill, workspaces, thread_key())
+        return await asyncio.to_thread(_copy_files, skill, workspaces, thread_key())
 
     return StructuredTool.from_function(
         coroutine=read_skill,
@@ -126,7 +129,7 @@ def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTo
     )
 
 
-def _unpacked(skill: Skill, workspaces: Workspaces | None, key: str) -> str:
+def _copy_files(skill: Skill, workspaces: Workspaces | None, key: str) -> str:
     found, left_out = _files(skill)
     words = [skill.instructions]
     if found and workspaces is not None:
@@ -136,16 +139,18 @@ def _unpacked(skill: Skill, workspaces: Workspaces | None, key: str) -> str:
                 is_program = bool(os.fstat(file.fileno()).st_mode & 0o100)
                 target.write_read_only(f"{folder}/{path}", file.read(MAX_FILE_BYTES), executable=is_program)
         where = f"Files of this skill, now in the workspace at {folder}, only to be read:"
-        words.append(_listed(where, found))
+        words.append(_format_list(where, found))
     elif found:
-        words.append(_listed("Files of this skill, for `read_skill`:", found))
+        words.append(_format_list("Files of this skill, for `read_skill`:", found))
     if left_out:
-        words.append(_listed(f"Left out of this skill, which may have {MAX_FILES} files of 2 MB:", left_out))
+        words.append(
+            _format_list(f"Left out of this skill, which may have {MAX_FILES} files of 2 MB:", left_out)
+        )
     return "\n\n".join(words)
 
 
 def _files(skill: Skill) -> tuple[list[str], list[str]]:
-    """Return which of its files a skill comes with, and what is left out in words."""
+    """Return the files of a skill that are copied, and descriptions of those that are left out."""
     files = [(path, size) for path, size in skill.place.files(MOST_LOOKED_AT) if path != "SKILL.md"]
     fit = [path for path, size in files if size <= MAX_FILE_BYTES][:MAX_FILES]
     rest = [f"{path} ({size / 1e6:.1f} MB)" for path, size in files if path not in fit]
@@ -153,5 +158,5 @@ def _files(skill: Skill) -> tuple[list[str], list[str]]:
     return fit, rest if more <= 0 else [*rest[:MOST_NAMED], f"and {more} more"]
 
 
-def _listed(title: str, names: Sequence[str]) -> str:
+def _format_list(title: str, names: Sequence[str]) -> str:
     return "\n".join([title, *(f"- {escape_unprintable(name)}" for name in names)])

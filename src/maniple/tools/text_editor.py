@@ -1,4 +1,4 @@
-"""`str_replace_editor`: look at files, make and change them, and take changes back."""
+"""The tool `str_replace_editor`: it shows, creates and changes files, and undoes changes."""
 
 import asyncio
 import difflib
@@ -30,7 +30,7 @@ _DESCRIPTION = (
 
 
 def editor_tool(workspaces: Workspaces) -> BaseTool:
-    """The tool; it raises `FileError` with what the model can do instead."""
+    """Return the tool; it raises `FileError` with what the model can do instead."""
 
     async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those that models know
         command: Command,
@@ -66,23 +66,23 @@ def editor_tool(workspaces: Workspaces) -> BaseTool:
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """The file after an edit, and which of its lines are new: from `first`, `count` of them."""
+    """The file after an edit, and its new lines: `count` lines from line `first`."""
 
     file: TextFile
     first: int
     count: int
 
-    def shown(self) -> str:
-        """Return the new lines with those around them, numbered."""
+    def format_excerpt(self) -> str:
+        """Return the new lines with their context, numbered."""
         start = max(1, self.first - _CONTEXT_LINES)
         end = self.first + self.count - 1 + _CONTEXT_LINES
         return number_lines(self.file.lines[start - 1 : end], start, 4_000)
 
 
 def replace_text(path: str, file: TextFile, old: str, new: str) -> FileEdit:
-    """Replace the one place where `old` stands; raises `FileError` for none, several, or no change.
+    """Replace the only occurrence of `old`; raises `FileError` for none, several, or no change.
 
-    A line end in `old` stands for whichever the file has there.
+    Line ends in `old` match both kinds of line ends in the file.
     """
     old = old.replace("\r\n", "\n")
     if not old:
@@ -91,7 +91,9 @@ def replace_text(path: str, file: TextFile, old: str, new: str) -> FileEdit:
         raise FileError("old_str and new_str are the same: nothing would change.")
     places = list(re.finditer(_pattern(old), file.text))
     if not places:
-        raise FileError(f"old_str does not stand in {path}, character by character. {_near(file, old)}")
+        raise FileError(
+            f"old_str does not stand in {path}, character by character. {_describe_nearest(file, old)}"
+        )
     first_lines = [file.text.count("\n", 0, place.start()) + 1 for place in places[: _NAMED_LINES + 1]]
     if len(places) > 1:
         named = ", ".join(map(str, first_lines[:_NAMED_LINES])) + (
@@ -101,60 +103,63 @@ def replace_text(path: str, file: TextFile, old: str, new: str) -> FileEdit:
             f"old_str stands in {path} {len(places)} times, at lines {named}: give more of the lines around "
             "the place that is meant."
         )
-    place, put = places[0], file.ended_alike(new)
+    place, put = places[0], file.with_line_ends(new)
     text = file.text[: place.start()] + put + file.text[place.end() :]
-    return FileEdit(file.saying(text), first_lines[0], put.count("\n") + 1)
+    return FileEdit(file.with_text(text), first_lines[0], put.count("\n") + 1)
 
 
 def _pattern(old: str) -> str:
-    """An expression for `old` with line ends of either kind; nothing in it is repeated: one pass finds it."""
+    """Return a regular expression for `old` with line ends of either kind.
+
+    It has no repetition, so it is linear.
+    """
     *lines, last = old.split("\n")
-    # A carriage return that is none of a line end is not to be found in one.
+    # A carriage return at the end of `old` must not match a part of a line end.
     ended = (re.escape(line) + ("\r\n" if line.endswith("\r") else "\r?\n") for line in lines)
     return "".join(ended) + re.escape(last) + ("(?!\n)" if last.endswith("\r") else "")
 
 
 def insert_lines(path: str, file: TextFile, after_line: int, new: str) -> FileEdit:
-    """Put lines after a line, 0 for the beginning; raises `FileError` for a line that is not there."""
+    """Insert lines after a line, 0 for the beginning; raises `FileError` if the line does not exist."""
     lines = _LINE.findall(file.text)
     if not 0 <= after_line <= len(lines):
         raise FileError(
             f"insert_line is {after_line}, but {path} has the lines 1 to {len(lines)}; 0 is before."
         )
-    put = file.ended_alike(new)
+    put = file.with_line_ends(new)
     if not put.endswith("\n"):
         put += file.newline
     above = "".join(lines[:after_line])
     if above and not above.endswith("\n"):
         above, put = above + file.newline, put.removesuffix(file.newline)
     text = above + put + "".join(lines[after_line:])
-    return FileEdit(file.saying(text), after_line + 1, new.removesuffix("\n").count("\n") + 1)
+    return FileEdit(file.with_text(text), after_line + 1, new.removesuffix("\n").count("\n") + 1)
 
 
 def find_first_difference(before: TextFile, after: TextFile) -> FileEdit:
-    """Return where `after` first differs from `before`, as one line that is new."""
+    """Return the first line of `after` that differs from `before`, as a new line."""
     old, new = before.lines, after.lines
     pairs = zip(old, new, strict=False)
     same = next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(old), len(new)))
     return FileEdit(after, min(same + 1, max(1, len(new))), 1)
 
 
-def _near(file: TextFile, old: str) -> str:
-    """Say what stands there instead, as far as that shows quickly."""
+def _describe_nearest(file: TextFile, old: str) -> str:
+    """Return the most similar lines of the file, for the error message."""
     wanted = next((line for line in old.split("\n") if line.strip()), "")
     lines = file.lines[:_COMPARED_LINES]
     squeezed = "".join(wanted.split())
     for number, line in enumerate(lines, start=1):
         if squeezed and squeezed in "".join(line.split()):
-            return f"Nearest is (check the blanks, and what follows):\n{_around(file, number)}"
+            return f"Nearest is (check the blanks, and what follows):\n{_number_context(file, number)}"
     short = [line.strip()[:_COMPARED_CHARACTERS] for line in lines]
     close = difflib.get_close_matches(wanted.strip()[:_COMPARED_CHARACTERS], short, 1, _LEAST_LIKENESS)
     if close:
-        return f"Nearest is:\n{_around(file, short.index(close[0]) + 1)}"
+        return f"Nearest is:\n{_number_context(file, short.index(close[0]) + 1)}"
     return "Nothing there is like it: view the file first."
 
 
-def _around(file: TextFile, line: int) -> str:
+def _number_context(file: TextFile, line: int) -> str:
     start = max(1, line - 1)
     return number_lines(file.lines[start - 1 : line + _CONTEXT_LINES], start, 2_000)
 
@@ -202,14 +207,14 @@ class _Editor:
             return edited[0].file.content()
 
         self.history.change(self.workspace, self.path, changed)
-        return f"Changed {self.path}:\n{edited[0].shown() or '[empty]'}"
+        return f"Changed {self.path}:\n{edited[0].format_excerpt() or '[empty]'}"
 
     def undo(self) -> str:
         held, again = self.history.undo(self.workspace, self.path)
         if again is None:
             return f"Undone: {self.path} was new, and is gone again."
         before, after = decode_text(held), decode_text(again)
-        shown = find_first_difference(before, after).shown() if before and after else "[binary]"
+        shown = find_first_difference(before, after).format_excerpt() if before and after else "[binary]"
         return f"Undone. {self.path} is as it was:\n{shown or '[empty]'}"
 
     def _text(self, content: bytes, *, is_cut: bool = False) -> TextFile:
@@ -220,7 +225,7 @@ class _Editor:
 
 
 def _range(wanted: list[int], count: int) -> tuple[int, int]:
-    """Return the first and the last line to be shown; -1 or a number beyond is the last one."""
+    """Return the first and the last line to show; -1 or a larger number means the last line of the file."""
     if not wanted:
         return 1, count
     if len(wanted) != 2 or not 1 <= wanted[0] <= max(1, count):

@@ -1,4 +1,4 @@
-"""Text as it stands in a file: its encoding and line ends are kept when it is changed."""
+"""Text files: detection of encodings, changes that preserve encoding and line ends, and paged reading."""
 
 import codecs
 import io
@@ -24,22 +24,23 @@ _ONE_BYTE = "windows-1252"
 _TEXT_CONTROLS = b"\t\n\r\f\x1b"
 _ASCII = bytes(range(32, 127)) + _TEXT_CONTROLS
 _CONTROLS = bytes(set(range(32)) - set(_TEXT_CONTROLS))
-# Of a text in a language with Latin letters; in a binary file bytes of all kinds are alike.
+# The minimal share of ASCII bytes in a text with Latin letters; binary files have fewer.
 _LEAST_ASCII = 0.7
 _CHINESE = "gb18030"
 _PAIR = re.compile(rb"[\x81-\xfe][\x40-\x7e\x80-\xfe]")
-# GB 2312 has its punctuation in rows A1 to A3 and the common characters in B0 to D7, ordered by their sound.
-# Korean (EUC-KR) has its syllables in B0 to C8, so that of a text in it nothing is in the later rows.
+# GB 2312 has punctuation in rows A1 to A3 and common characters in B0 to D7, ordered by sound. Korean
+# (EUC-KR)
+# has its syllables in B0 to C8, so that Korean text has nothing in the later rows.
 _COMMON = re.compile(rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xfe]")
 _LATER = re.compile(rb"[\xc9-\xd7][\xa1-\xfe]")
 _SAMPLED_PAIRS = 1_000
-_TELLING_PAIRS = 20
+_MIN_PAIRS = 20
 _LEAST_COMMON, _LEAST_LATER = 0.8, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """What a file says (`text`, with its line ends), and how it is written: `bom` first, then `encoding`."""
+    """The content of a text file: its `text` with line ends, its byte order mark and its encoding."""
 
     text: str
     encoding: str = "utf-8"
@@ -47,25 +48,28 @@ class TextFile:
 
     @property
     def newline(self) -> str:
-        """How most of its lines end."""
+        """The line end of most lines."""
         return "\r\n" if self.text.count("\r\n") * 2 > self.text.count("\n") else "\n"
 
     @property
     def lines(self) -> list[str]:
-        """Its lines without their ends; a line end at the end of the file begins no further one."""
+        """The lines without line ends; a line end at the end of the file does not begin another line."""
         lines = self.text.split("\n")
         return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
-    def saying(self, text: str) -> "TextFile":
-        """Return a file that is written alike and says something else."""
+    def with_text(self, text: str) -> "TextFile":
+        """Return a file with another text, and the same encoding and byte order mark."""
         return replace(self, text=text)
 
-    def ended_alike(self, text: str) -> str:
-        """Return new lines for this file, ended as its own are."""
+    def with_line_ends(self, text: str) -> str:
+        """Return `text` with the line ends of this file."""
         return text.replace("\r\n", "\n").replace("\n", self.newline)
 
     def content(self) -> bytes:
-        """Return its bytes; raises `FileError` for a character that its encoding does not have."""
+        """Return the bytes of the file.
+
+        Raises `FileError` for a character that its encoding cannot represent.
+        """
         try:
             return self.bom + fix_surrogates(self.text).encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -79,8 +83,8 @@ class TextFile:
 def decode_text(content: bytes, *, is_cut: bool = False) -> TextFile | None:
     """Return the text of a file, None if it is binary.
 
-    It may be UTF-8, UTF-16 with its mark, or what Windows wrote before those in the West and in China. Of a
-    beginning that was cut (`is_cut`), half a character at the end is left out.
+    Supported are UTF-8, UTF-16 with a byte order mark, windows-1252 and gb18030. If the content `is_cut`, an
+    incomplete character at its end is left out.
     """
     for bom, encoding in _BOMS:
         if content.startswith(bom):
@@ -97,10 +101,10 @@ def decode_text(content: bytes, *, is_cut: bool = False) -> TextFile | None:
 
 
 def number_lines(lines: list[str], first: int = 1, most_characters: int = 20_000) -> str:
-    """Return `lines`, the first of which has number `first`, with their numbers; as many as fit."""
+    """Return `lines` with their numbers from `first` on, as many as fit into `most_characters`."""
     shown: list[str] = []
     for number, line in enumerate(lines, start=first):
-        row = f"{number:>5}\t{_shortened(line)}"
+        row = f"{number:>5}\t{_shorten_line(line)}"
         most_characters -= len(row) + 1
         if most_characters < 0:
             shown.append(f"[cut: lines {number} to {first + len(lines) - 1} are not shown]")
@@ -109,7 +113,7 @@ def number_lines(lines: list[str], first: int = 1, most_characters: int = 20_000
     return "\n".join(shown)
 
 
-def _shortened(line: str) -> str:
+def _shorten_line(line: str) -> str:
     if len(line) <= LINE_CHARACTERS:
         return line
     return f"{line[:LINE_CHARACTERS]}… [{len(line) - LINE_CHARACTERS} more characters]"
@@ -130,23 +134,23 @@ def _looks_chinese(content: bytes) -> bool:
     pairs = [match[0] for match in islice(_PAIR.finditer(content), _SAMPLED_PAIRS)]
     common = sum(_COMMON.match(pair) is not None for pair in pairs)
     later = sum(_LATER.match(pair) is not None for pair in pairs)
-    is_korean = len(pairs) >= _TELLING_PAIRS and later < _LEAST_LATER * len(pairs)
+    is_korean = len(pairs) >= _MIN_PAIRS and later < _LEAST_LATER * len(pairs)
     return 0 < _LEAST_COMMON * len(pairs) <= common and not is_korean
 
 
 def escape_unprintable(path: str) -> str:
-    """Return `path` with unprintable characters escaped, so that it cannot pose as a line."""
+    """Return `path` with unprintable characters escaped, so that it cannot imitate several lines."""
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in path)
 
 
 PIECE_CHARACTERS = 20_000
-# What a file is, its beginning tells.
+# The beginning of a file determines its encoding.
 _HEAD_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LinePiece:
-    """A line with its end, or, of one that is longer than a piece, the part that begins at `start`.
+    """A line with its line end; of a line longer than a piece, the part from `start` on.
 
     `line` counts from 1, `start` is the number of characters before the piece in its line.
     """
@@ -158,7 +162,7 @@ class LinePiece:
 
 @dataclass(frozen=True, slots=True)
 class TextPieces:
-    """An open text file, read once from its beginning; what its encoding cannot mean is U+FFFD. Blocks."""
+    """The pieces of an open text file, read once from the beginning; invalid bytes become U+FFFD. Blocks."""
 
     encoding: str
     source: io.TextIOWrapper
@@ -171,7 +175,7 @@ class TextPieces:
 
 
 def open_pieces(source: BinaryIO) -> TextPieces | None:
-    """Return what is in an open file, which is the caller's to close; None for a binary one."""
+    """Return the pieces of an open file, which the caller closes; None for a binary file."""
     head = source.read(_HEAD_BYTES)
     file = decode_text(head, is_cut=os.fstat(source.fileno()).st_size > len(head))
     if file is None:
@@ -186,18 +190,21 @@ READ_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """Lines of a file, counted from 1: from a character of the first, to the end if `end_line` is 0."""
+    """A range of lines, counted from 1; it starts at a character of the first line.
+
+    `end_line` 0 is the last line.
+    """
 
     start_line: int = 1
     end_line: int = 0
     start_character: int = 1
 
     def is_over(self, piece: LinePiece) -> bool:
-        """Whether the piece comes after all that is wanted."""
+        """Return whether the piece is after the range."""
         return 0 < self.end_line < piece.line
 
     def of(self, piece: LinePiece) -> str:
-        """Return what of the piece is not before the beginning."""
+        """Return the part of the piece that is not before the range."""
         if piece.line != self.start_line:
             return piece.text if piece.line > self.start_line else ""
         return piece.text[max(0, self.start_character - 1 - piece.start) :]
@@ -205,14 +212,14 @@ class LineRange:
 
 @dataclass(slots=True)
 class _Page:
-    """What is shown so far, in at most `left` more bytes, and where it was cut."""
+    """A page of a file: the text so far, the remaining bytes, and where it was cut."""
 
     left: int = PAGE_BYTES
     shown: list[str] = field(default_factory=list)
     cut: str = ""
 
     def add(self, piece: LinePiece, text: str) -> None:
-        """Show what has room, whole lines if it is more than one."""
+        """Add `text` if it fits; a line is cut only if it is the first of the page."""
         size = len(text.encode())
         if size <= self.left:
             self.shown.append(text)
@@ -229,9 +236,9 @@ class _Page:
 
 
 def read_page(workspace: Workspace, path: str, wanted: LineRange) -> str:
-    """Return what is wanted of a file, or its beginning and how to read on; blocks on disk.
+    """Return the wanted lines of a file, cut to a page with a hint how to read on; blocks on disk.
 
-    Raises `FileError` if nothing is there, or if it is too far in a large file to be come to in time.
+    Raises `FileError` if the range is empty, or too far inside of a large file to be reached in time.
     """
     wanted = LineRange(max(1, wanted.start_line), wanted.end_line, max(1, wanted.start_character))
     with workspace.open(path) as source:
@@ -239,12 +246,12 @@ def read_page(workspace: Workspace, path: str, wanted: LineRange) -> str:
         if pieces is None:
             size = workspace.size(path)
             return f"[{path} is a binary file of {size} bytes; work on it with Python instead]"
-        shown, lines = _collected(pieces, wanted, path)
+        shown, lines = _collect_page(pieces, wanted, path)
         encoding = pieces.encoding
     if not shown.shown and not shown.cut:
         if lines == 0:
             return f"[{path} is empty]"
-        raise FileError(f"{path!r} has {lines} lines; nothing is there from {_named(wanted)}.")
+        raise FileError(f"{path!r} has {lines} lines; nothing is there from {_describe_range(wanted)}.")
     text = "".join(shown.shown)
     if wanted != LineRange():
         text = text.removesuffix("\n").removesuffix("\r")
@@ -254,8 +261,8 @@ def read_page(workspace: Workspace, path: str, wanted: LineRange) -> str:
     return "\n".join([text, *notes])
 
 
-def _collected(pieces: TextPieces, wanted: LineRange, path: str) -> tuple[_Page, int]:
-    """Return the page, and the number of the last line that was looked at for it."""
+def _collect_page(pieces: TextPieces, wanted: LineRange, path: str) -> tuple[_Page, int]:
+    """Return the page, and the number of the last line that was read."""
     shown, deadline, line = _Page(), time.monotonic() + READ_SECONDS, 0
     for piece in pieces:
         if wanted.is_over(piece) or shown.cut:
@@ -269,6 +276,6 @@ def _collected(pieces: TextPieces, wanted: LineRange, path: str) -> tuple[_Page,
     return shown, line
 
 
-def _named(wanted: LineRange) -> str:
+def _describe_range(wanted: LineRange) -> str:
     character = f", character {wanted.start_character}," if wanted.start_character > 1 else ""
     return f"line {wanted.start_line}{character} to {wanted.end_line or 'the end'}"

@@ -31,7 +31,7 @@ from maniple.tools.evidence import source_line
 from maniple.tools.run_context import thread_key
 
 MAX_THREADS = 256
-"""The last state of so many threads is stored; it is fetched again for others."""
+"""The number of threads whose last state is stored."""
 DOWNLOADS = "downloads"
 _MAX_RESULTS = 10
 _CHUNK_BYTES = 1024 * 1024
@@ -42,16 +42,16 @@ class PageModel(Protocol):
     """A model that helps with the content of pages."""
 
     async def extract(self, goal: str, markdown: str) -> str:
-        """Return what of a page answers the goal; "" for nothing."""
+        """Return the content of a page that answers the goal; "" if there is none."""
         ...
 
     async def choose(self, text: str, ways: tuple[str, ...], picture: bytes | None) -> int | None:
-        """Return the position of the way to dismiss an overlay with this text; None for no way."""
+        """Return the index of the way to dismiss an overlay with this text, or None."""
         ...
 
 
 PAGE_MODEL: ContextVar[PageModel | None] = ContextVar("maniple_reader", default=None)
-"""The model of the agent that acts: agents of a thread share its tabs, but not their models."""
+"""The model of the acting agent; agents of a thread share its tabs but not their models."""
 
 
 class ThreadBrowser:
@@ -88,7 +88,7 @@ class ThreadBrowser:
         return await self._browser.page(thread_key(), self._services)
 
     async def _extract(self, goal: str, markdown: str) -> str:
-        """Record the page among the run's sources, and return what of it answers the goal."""
+        """Record the page as a source of the run, and return the content that answers the goal."""
         model, state = PAGE_MODEL.get(), self.last_state()
         found = await model.extract(goal, markdown) if model is not None else markdown
         if not found or state is None:
@@ -101,7 +101,7 @@ class ThreadBrowser:
 
 
 def page_fingerprint(state: BrowserState) -> str:
-    """Return a hash of address, scroll position and content, whichever elements are new."""
+    """Return a hash of address, scroll position and content, ignoring the marks of new elements."""
     seen = (state.url, state.scroll_info.pixels_above, state.interactive_elements.replace("*[", "["))
     return hashlib.blake2s(repr(seen).encode(errors="replace"), digest_size=8).hexdigest()
 
@@ -109,7 +109,7 @@ def page_fingerprint(state: BrowserState) -> str:
 def browser_services(
     search: SearchProvider | None, workspaces: Workspaces | None, upload_folder: Path, *, max_bytes: int
 ) -> PageServices:
-    """Return the search, and downloads and uploads in the thread's workspace, as far as these exist.
+    """Return the services for search, downloads and uploads, as far as search and workspaces are available.
 
     A file of at most `max_bytes` is copied to `upload_folder` before its upload: code of the thread may
     replace its own file at any time, even by a link.

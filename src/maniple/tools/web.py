@@ -1,4 +1,4 @@
-"""`tavily_search`: web search under the name that LangManus's clients know, whoever answers."""
+"""The tools `tavily_search` (the name that LangManus's clients expect, for any provider) and `crawl_tool`."""
 
 import json
 import re
@@ -21,10 +21,11 @@ from maniple.tools.evidence import cited, source_line
 
 
 def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
-    """A search gives a JSON array of at most `limit` hits, best first.
+    """Return the search tool. Its result is a JSON array of at most `limit` hits, best first.
 
-    Each is `{title, url, content, score?, source?, cite?}`: `source` is who found it, `cite` the hit's number
-    among the sources of the run. Raises `SearchError` when nobody could be asked.
+    Each hit is `{title, url, content, score?, source?, cite?}`: `source` is the provider, `cite` the hit's
+    number
+    among the sources of the run. The tool raises `SearchError` if no provider is available.
     """
 
     async def search(query: str) -> str:
@@ -40,23 +41,22 @@ def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
 
 
 class ArticleReader(Protocol):
-    """What reads a page: a `Crawler`, or one that knows documents, too."""
+    """A reader of pages: a `Crawler`, or a `DocumentReader`."""
 
     async def crawl(self, url: str, section: str = "") -> Article: ...
 
 
 def crawl_tool(crawler: ArticleReader) -> BaseTool:
-    """A call gives the page as Markdown under its title and its address.
+    """Return the crawl tool. Its result is the page as Markdown with title and address.
 
-    Of a long page it gives a part, with an outline to read on by.
-
-    Raises `FetchError` when the page cannot be read.
+    Of a long page, the result is a part with an outline. The tool raises `FetchError` if the page cannot be
+    read.
     """
 
     async def crawl(url: str, section: str | int = "") -> str:
         asked = url.strip()
         article = await crawler.crawl(asked, str(section))
-        # All of it: the report may quote a section that is read later.
+        # The whole text, because the report may quote a section that is read later.
         text = article.whole or article.markdown
         source = await source_line(article.url, article.title, text, asked=asked)
         return article.text.replace(f"Source: {article.url}", source, 1)
@@ -75,17 +75,17 @@ def crawl_tool(crawler: ArticleReader) -> BaseTool:
 def open_document_folder(
     settings: SearchSettings, fork_server: ForkServer | None = None
 ) -> FolderSearch | None:
-    """Return the folder that is searched, or None. Nothing is read before the first search.
+    """Return the search in the configured folder, or None. Nothing is read before the first search.
 
-    What is no text is read in the processes of `fork_server`, or of one of its own.
+    Documents that are not text are read in processes of `fork_server`, or of a new one.
     """
     if settings.folder is None or (settings.providers is not None and "folder" not in settings.providers):
         return None
-    return FolderSearch(settings.folder, partial(_indexed, fork_server or ForkServer()))
+    return FolderSearch(settings.folder, partial(_read_for_index, fork_server or ForkServer()))
 
 
 class DocumentReader:
-    """Reads what search found: web pages, and the folder's documents by their `folder:` addresses."""
+    """Reads web pages, and the folder's documents by their `folder:` addresses."""
 
     def __init__(
         self,
@@ -112,13 +112,13 @@ class DocumentReader:
 def add_documents(
     settings: Settings, crawler: Crawler, folder: FolderSearch | None, fork_server: ForkServer
 ) -> ArticleReader:
-    """Return what reads pages and, where there is a `folder`, its documents."""
+    """Return a reader of pages and, if there is a `folder`, of its documents."""
     if folder is None:
         return crawler
     return DocumentReader(crawler, folder, settings.fetch.max_characters, fork_server)
 
 
-async def _indexed(fork_server: ForkServer, name: str, body: bytes) -> tuple[str, str, str]:
+async def _read_for_index(fork_server: ForkServer, name: str, body: bytes) -> tuple[str, str, str]:
     article = await read_article(_document(name, name, body), MAX_TEXT_CHARACTERS, fork_server)
     return article.title, article.markdown, article.note
 
@@ -127,7 +127,7 @@ def _document(url: str, name: str, body: bytes) -> FetchedDocument:
     return FetchedDocument(url, MEDIA_TYPES[PurePosixPath(name).suffix.lower()], None, body)
 
 
-# An address ends at white space, quotes, brackets and Chinese punctuation: none of them is in one as it is.
+# White space, quotes, brackets and Chinese punctuation end an address; in addresses they are always escaped.
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]，。；：！？、（）【】《》「」“”‘’]+", re.IGNORECASE)
 
 
