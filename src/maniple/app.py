@@ -19,7 +19,7 @@ from maniple.agents.profiles import build_workers, reads_pages_only
 from maniple.browser import Browser
 from maniple.capabilities import open_capabilities
 from maniple.capabilities.mcp import abilities_of
-from maniple.capabilities.services import McpConnections, TeamBrowser, TeamSearch, UploadedFiles
+from maniple.capabilities.services import McpConnections, TeamBrowser, UploadedFiles
 from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, TeamServices, build_graph, members_of
@@ -30,6 +30,8 @@ from maniple.runtime.models import Answering, LineProgress, ModelUse, open_model
 from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.tools.items import ThreadItems
+from maniple.tools.registry import check_approval
+from maniple.tools.web import TeamSearch
 from maniple.types import GENERAL, WORKERS, Worker
 
 if TYPE_CHECKING:
@@ -192,6 +194,7 @@ async def open_runtime(
     Raises `ConfigError`, `ModelError` or `EmbeddedModelError` when the team cannot answer at all; anything
     else that is absent becomes a notice.
     """
+    await asyncio.to_thread(check_approval, settings)
     async with AsyncExitStack() as stack:
         team = settings.team
         with_on_call = settings.model_copy(update={"team": team.having(*on_call)})

@@ -11,11 +11,11 @@ from maniple.agents.middleware.call_order import is_ordered, preserve_call_order
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.sandbox import Workspaces
-from maniple.tools.files import file_search_tool, file_tools
 from tests.agents.endpoints import coder_with, heard, told_by
 from tests.agents.ledger import Book
 from tests.agents.pausing import Machine, calls, life, scope, script
 from tests.openai_server import reply
+from tests.tools.built import build_file_search, build_file_tools
 
 pytestmark = pytest.mark.anyio
 TASK = Task(request="do it", title="Do", description="do it")
@@ -88,7 +88,7 @@ async def test_a_file_that_is_written_and_read_in_one_answer_is_read_as_written(
         ("search_files", {"pattern": "word"}),
     )
     workspaces = Workspaces(tmp_path)
-    tools = [*file_tools(workspaces), file_search_tool(workspaces)]
+    tools = [*build_file_tools(workspaces), build_file_search(workspaces)]
     async with coder_with(tools, answer, DONE) as (coder, server):
         await coder.work(TASK)
     wrote, read, found = heard(server)

@@ -11,9 +11,9 @@ from maniple.agents.offers import Offer
 from maniple.config import SandboxSettings
 from maniple.graph import TeamRules
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
-from maniple.tools.code import code_tools
 from tests.openai_server import reply
 from tests.team import TOOLS, agents, data, said, scripted_team, status
+from tests.tools.built import build_code_tools
 
 pytestmark = pytest.mark.anyio
 COMPACT = {"profile": "compact", "capabilities": {"grammar": True, "tools": False, "json_schema": False}}
@@ -33,7 +33,7 @@ def sort(kind):
 async def sandboxed(tmp_path):
     async with open_sandbox(SandboxSettings()) as sandbox:
         assert not isinstance(sandbox, Unavailable)
-        yield Offer({"coder": code_tools(sandbox, Workspaces(tmp_path))})
+        yield Offer({"coder": build_code_tools(sandbox, Workspaces(tmp_path))})
 
 
 async def test_a_sum_is_computed_by_one_program_in_the_sandbox(sandboxed):

@@ -10,10 +10,10 @@ from maniple.agents.offers import Offer
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
 from maniple.tools.evidence import cited
-from maniple.tools.web import crawl_tool as reader
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
 from tests.team import Scripted, data, plan, scripted_team, status, step
+from tests.tools.built import build_reader as reader
 
 pytestmark = pytest.mark.anyio
 FILLER = "Nothing of interest is said here about gardens. " * 10

@@ -5,10 +5,10 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents.middleware.tool_availability import HiddenTools
 from maniple.sandbox import Workspaces
-from maniple.tools.files import build_file_check, file_tools
-from maniple.tools.text_editor import editor_tool
+from maniple.tools.files import build_file_check
 from tests.agents.endpoints import agent_with, model_at
 from tests.openai_server import call, reply, serving
+from tests.tools.built import build_editor, build_file_tools
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ async def test_tools_for_files_are_offered_as_soon_as_there_is_one(tmp_path):
     with serving({"other": [create, call("read_file", path="a.txt"), reply("It says x.")]}) as server:
         async with model_at(server) as model:
             middleware = HiddenTools({"read_file", "write_file", "list_files"}, build_file_check(workspaces))
-            agent = agent_with(model, [*file_tools(workspaces), editor_tool(workspaces)], middleware)
+            agent = agent_with(model, [*build_file_tools(workspaces), build_editor(workspaces)], middleware)
             answer = await agent.graph.ainvoke({"messages": [HumanMessage("Note x, and read it.")]})
     offered = [{tool["function"]["name"] for tool in request["tools"]} for request in server.requests]
     assert offered[0] == {"str_replace_editor"}

@@ -16,10 +16,11 @@ from maniple.agents.profiles import static_tools
 from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
-from maniple.tools.files import StoredResults, file_tools
+from maniple.tools.files import StoredResults
 from tests.agents.pausing import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team
+from tests.tools.built import build_file_tools
 
 pytestmark = pytest.mark.anyio
 CALL: Any = {"name": "dump", "args": {}, "id": "1"}
@@ -148,7 +149,11 @@ async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_n
 
 def test_who_reads_files_reads_kept_results_as_such(tmp_path):
     workspaces = Workspaces(tmp_path)
-    has = {"coder": file_tools(workspaces), "researcher": [], "browser": file_tools(workspaces)[:1]}
+    has = {
+        "coder": build_file_tools(workspaces),
+        "researcher": [],
+        "browser": build_file_tools(workspaces)[:1],
+    }
     toolbox = Offer(has, services={StoredResults: StoredResults(workspaces)})
     names = {worker: [tool.name for tool in static_tools(worker, toolbox)] for worker in has}
     assert names == {

@@ -53,6 +53,16 @@ def test_each_commands_help_has_examples_its_exit_status_and_how_to_configure(co
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("command", ["chat hello", "browse hello", "serve", "mcp serve"])
+def test_an_unknown_tool_under_approval_ends_each_command_that_opens_the_team(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "conf.yaml").write_text("runs:\n  approval: [bash_tol]\n")
+    ended = CliRunner().invoke(app, [*command.split(), "--config", str(tmp_path / "conf.yaml")])
+    assert ended.exit_code == 2
+    assert "conf.yaml, line 2: runs.approval.0: " in ended.output and "bash_tool" in ended.output
+
+
 async def test_the_env_file_beside_the_settings_is_read(server: OpenAIServer, tmp_path: Path) -> None:
     team = tmp_path / "team"
     team.mkdir()

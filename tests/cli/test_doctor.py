@@ -180,6 +180,14 @@ def test_the_env_file_beside_the_settings_file_is_read_and_named(tmp_path: Path)
     assert finding.detail.startswith(f"read from {beside};")
 
 
+def test_an_unknown_tool_under_approval_is_a_problem_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text("runs:\n  approval: [bash_tol]\n")
+    finding, settings = checks.check_settings(file)
+    assert (finding.status, settings) == ("problem", None)
+    assert "line 2: runs.approval.0: " in finding.detail and "bash_tool" in finding.detail
+
+
 async def test_a_sandbox_that_is_off_is_a_warning_with_its_remedy(tmp_path: Path) -> None:
     finding = await checks.check_sandbox(settings_in(tmp_path, sandbox=SandboxSettings(backend="off")))
     assert finding.status == "warning"

@@ -57,26 +57,6 @@ def test_yaml_that_cannot_be_meant_is_named_with_its_line_and_key(load, yaml, wo
     assert words in refusal(load, yaml)
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("bash_tol", "did you mean bash_tool?"),
-        ("bash", "did you mean bash_tool?"),
-        ("Write_File", "did you mean write_file?"),
-        ("python", "did you mean python_repl_tool?"),
-        ("sesame", "there are ask_human, bash_tool, browser,"),
-    ],
-)
-def test_a_tool_that_does_not_exist_cannot_be_put_under_approval(load, name, hint):
-    yaml = f"runs:\n  approval: [write_file, {name}]"
-    words = "conf.yaml, line 2: runs.approval.1: no tool has this name, so it would run without"
-    assert words in refusal(load, yaml)
-    assert hint in refusal(load, yaml)
-    variable = refusal(load, MANIPLE_RUNS__APPROVAL=f"write_file,{name}")
-    assert "environment variable MANIPLE_RUNS__APPROVAL: runs.approval.1: no tool has" in variable
-    assert hint in variable
-
-
 def test_a_value_that_cannot_be_read_is_not_repeated(load):
     assert "canary" not in refusal(load, "models: {basic: {api_key: !!int 'sk-canary'}}")
 

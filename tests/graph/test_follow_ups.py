@@ -9,10 +9,10 @@ from langchain_core.tools import tool
 from maniple.agents.offers import Offer
 from maniple.sandbox import Workspaces
 from maniple.tools.evidence import source_line
-from maniple.tools.files import file_tools
 from maniple.tools.items import ThreadItems
 from tests.openai_server import call, reply
 from tests.team import plan, scripted_team, step
+from tests.tools.built import build_file_tools
 
 pytestmark = pytest.mark.anyio
 URL = "https://tea.example/history"
@@ -34,7 +34,7 @@ FIRST = "# Tea\n\nTea came to Europe in 1610 [1]."
 
 
 def tools(workspaces: Workspaces) -> Offer:
-    return Offer({"researcher": [crawl_tool], "coder": file_tools(workspaces)})
+    return Offer({"researcher": [crawl_tool], "coder": build_file_tools(workspaces)})
 
 
 async def test_a_follow_up_is_given_the_last_report_with_its_sources(tmp_path):

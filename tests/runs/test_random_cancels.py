@@ -13,11 +13,11 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runs import ExecutionEnvironment, InProcessEngine, RunRequest, open_engine
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.store import open_store
-from maniple.tools.code import code_tools
 from tests.openai_server import BRIEF
 from tests.sandbox.host import as_process_one, new_marker, watched
 from tests.sizes import sizes
 from tests.team import scripted_team
+from tests.tools.built import build_code_tools
 
 pytestmark = pytest.mark.anyio
 
@@ -96,7 +96,7 @@ async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: P
             open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         ):
             assert not isinstance(sandbox, Unavailable), str(sandbox)
-            toolbox = Offer({"coder": code_tools(sandbox, workspaces)})
+            toolbox = Offer({"coder": build_code_tools(sandbox, workspaces)})
             workplace = ExecutionEnvironment(workspaces, sandbox)
             async with (
                 scripted_team(script, checkpointer=store.checkpointer, toolbox=toolbox) as it,

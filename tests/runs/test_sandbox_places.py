@@ -11,11 +11,11 @@ from maniple.runs import ExecutionEnvironment, RunRequest, open_engine
 from maniple.sandbox import Workspaces
 from maniple.sandbox.sessions import EvictionPolicy
 from maniple.store import open_store
-from maniple.tools.code import code_tools
 from tests.openai_server import SIMPLE, call, reply
 from tests.runs.test_recovery import told
 from tests.sandbox.opened import opened_sandbox
 from tests.team import scripted_team
+from tests.tools.built import build_code_tools
 
 pytestmark = pytest.mark.anyio
 SCRIPT = {
@@ -35,7 +35,7 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
         scripted_team(
             SCRIPT,
             checkpointer=store.checkpointer,
-            toolbox=Offer({"coder": code_tools(sandbox, workspaces)}),
+            toolbox=Offer({"coder": build_code_tools(sandbox, workspaces)}),
         ) as it,
         open_engine(
             it.team, store, kind="server", environment=ExecutionEnvironment(workspaces, sandbox)

@@ -10,10 +10,10 @@ from langgraph.graph import START, StateGraph
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
-from maniple.tools.code import code_tools, figure_reader
-from maniple.tools.files import file_tools
+from maniple.tools.code import figure_reader
 from maniple.tools.run_context import thread_key
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
+from tests.tools.built import build_code_tools, build_file_tools
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,9 @@ async def sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
 @pytest.fixture
 def tools(sandbox: Sandbox, tmp_path: Path) -> dict[str, BaseTool]:
     workspaces = Workspaces(tmp_path)
-    return {tool.name: tool for tool in [*code_tools(sandbox, workspaces), *file_tools(workspaces)]}
+    return {
+        tool.name: tool for tool in [*build_code_tools(sandbox, workspaces), *build_file_tools(workspaces)]
+    }
 
 
 async def test_the_tools_have_the_names_and_arguments_that_clients_know(tools: dict[str, BaseTool]) -> None:
@@ -41,7 +43,7 @@ async def test_the_tools_have_the_names_and_arguments_that_clients_know(tools: d
 
 def test_a_description_says_what_can_be_imported_and_reached(sandbox: Sandbox, tmp_path: Path) -> None:
     packages, network = "There are numpy and pandas.", "Only pypi.org can be reached."
-    python, bash = code_tools(sandbox, Workspaces(tmp_path), packages=packages, network=network)
+    python, bash = build_code_tools(sandbox, Workspaces(tmp_path), packages=packages, network=network)
     assert python.description.endswith(f"{packages} {network}")
     assert bash.description.endswith(network)
 
@@ -86,7 +88,7 @@ async def test_a_sandbox_that_cannot_run_is_an_error(sandbox: Sandbox, tmp_path:
             workspace.path.rmdir()
             return workspace
 
-    python, _ = code_tools(sandbox, Gone(tmp_path))
+    python, _ = build_code_tools(sandbox, Gone(tmp_path))
     with pytest.raises(SandboxError, match="could not run the code"):
         await python.ainvoke({"code": "print(1)"})
 

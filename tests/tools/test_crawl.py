@@ -3,14 +3,14 @@ import pytest
 from maniple.config.settings import FetchSettings
 from maniple.crawler import Crawler
 from maniple.errors import FetchError
-from maniple.tools.web import crawl_tool
 from tests.crawler.web import Reply, open_site
+from tests.tools.built import build_reader
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_page_comes_as_markdown_under_its_title_and_address() -> None:
-    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
     async with open_site({"/a": Reply("<title>Title</title><p>Some <b>text</b>.")}) as site:
         said = await tool.ainvoke({"url": f" {site.url}/a\n"})
     assert said == f"# Title\n\nSource: {site.url}/a\n\nSome **text**."
@@ -19,12 +19,12 @@ async def test_a_page_comes_as_markdown_under_its_title_and_address() -> None:
 async def test_an_internal_page_is_an_error_for_the_model() -> None:
     async with open_site({"/": Reply("secret")}) as site:
         with pytest.raises(FetchError, match="not public"):
-            await crawl_tool(Crawler(FetchSettings())).ainvoke({"url": site.url})
+            await build_reader(Crawler(FetchSettings())).ainvoke({"url": site.url})
     assert site.requests == []
 
 
 def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
-    tool = crawl_tool(Crawler(FetchSettings()))
+    tool = build_reader(Crawler(FetchSettings()))
     assert (tool.name, list(tool.args)) == ("crawl_tool", ["url", "section"])
     assert tool.get_input_jsonschema()["required"] == ["url"]
     assert len(tool.description.split()) < 40
@@ -32,7 +32,7 @@ def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
 
 async def test_a_long_page_is_read_on_by_the_number_or_the_heading_of_a_section() -> None:
     page = "".join(f"<h2>Chapter {n}</h2><p>{f'Words of chapter {n}, ' * 20}</p>" for n in range(1, 6))
-    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",), max_characters=2_000)))
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",), max_characters=2_000)))
     async with open_site({"/long": Reply(f"<title>Long</title><article>{page}</article>")}) as site:
         first = await tool.ainvoke({"url": f"{site.url}/long"})
         fourth = await tool.ainvoke({"url": f"{site.url}/long", "section": 4})

@@ -11,9 +11,9 @@ from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
-from maniple.tools.files import file_tools
-from maniple.tools.text_editor import editor_tool, insert_lines, replace_text
+from maniple.tools.text_editor import insert_lines, replace_text
 from maniple.tools.text_file import TextFile, decode_text
+from tests.tools.built import build_editor, build_file_tools
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[..., Awaitable[str]]
@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
-    return asking(editor_tool(Workspaces(tmp_path)))
+    return asking(build_editor(Workspaces(tmp_path)))
 
 
 def asking(tool: BaseTool) -> Ask:
@@ -169,7 +169,7 @@ async def test_undo_takes_back_step_after_step_and_removes_what_was_created(
 async def test_undo_knows_what_write_file_did_and_refuses_over_what_code_did(
     ask: Ask, place: Workspace, tmp_path: Path
 ) -> None:
-    write = next(tool for tool in file_tools(Workspaces(tmp_path)) if tool.name == "write_file")
+    write = next(tool for tool in build_file_tools(Workspaces(tmp_path)) if tool.name == "write_file")
     await ask("create", "poem", file_text="one")
     await write.ainvoke({"path": "poem", "content": "two"})
     await ask("undo_edit", "poem")
@@ -185,7 +185,7 @@ async def test_the_history_of_one_thread_is_none_of_anothers(tmp_path: Path) -> 
     place = workspaces.open("other")
     workspaces.history("other").write(place, "poem", b"theirs")
     with pytest.raises(FileError, match="no edit"):
-        await asking(editor_tool(workspaces))("undo_edit", "poem")
+        await asking(build_editor(workspaces))("undo_edit", "poem")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])

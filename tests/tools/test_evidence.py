@@ -13,8 +13,8 @@ from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 from maniple.tools.browser import browser_tool
 from maniple.tools.evidence import MAX_THREADS, ThreadEvidence, current_evidence
-from maniple.tools.web import crawl_tool, search_tool
 from tests.crawler.web import Reply, open_site, redirect
+from tests.tools.built import build_reader, build_search
 from tests.tools.test_browser import Window
 from tests.tools.test_search import Shelf
 
@@ -26,7 +26,7 @@ async def said(tool: BaseTool, evidence: MemoryEvidence, **arguments: str) -> st
 
 
 async def test_each_hit_has_its_number_and_keeps_it() -> None:
-    evidence, tool = MemoryEvidence(), search_tool(Shelf(), 5)
+    evidence, tool = MemoryEvidence(), build_search(Shelf(), 5)
     for _ in range(2):
         hits = json.loads(await said(tool, evidence, query="bridges"))
         assert [(hit["url"], hit["cite"]) for hit in hits] == [("https://a.test/", 1), ("https://b.test/", 2)]
@@ -36,7 +36,7 @@ async def test_each_hit_has_its_number_and_keeps_it() -> None:
 
 async def test_a_page_is_recorded_as_it_was_read() -> None:
     evidence = MemoryEvidence()
-    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
     async with open_site({"/a": Reply("<title>Title</title><p>Some <b>text</b>.")}) as site:
         page = await said(tool, evidence, url=f"{site.url}/a")
         assert f"\n\nSource [1]: {site.url}/a\n\n" in page
@@ -48,7 +48,7 @@ async def test_a_page_is_recorded_as_it_was_read() -> None:
 async def test_of_a_page_that_is_read_in_part_all_is_recorded_once() -> None:
     evidence = MemoryEvidence()
     chapters = "".join(f"<h2>Chapter {n}</h2><p>{f'Words of chapter {n}, ' * 20}</p>" for n in range(1, 6))
-    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",), max_characters=1_000)))
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",), max_characters=1_000)))
     async with open_site({"/": Reply(f"<title>Long</title><article>{chapters}</article>")}) as site:
         first = await said(tool, evidence, url=site.url)
         await said(tool, evidence, url=site.url, section="3")
@@ -62,7 +62,7 @@ async def test_of_a_page_that_is_read_in_part_all_is_recorded_once() -> None:
 @pytest.mark.parametrize("leads", [redirect("/b"), Reply('<meta http-equiv="refresh" content="0; url=/b">')])
 async def test_an_address_that_leads_elsewhere_is_one_of_the_source(leads: Reply) -> None:
     evidence = MemoryEvidence()
-    tool = crawl_tool(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
     async with open_site({"/a": leads, "/b": Reply("<title>Title</title><p>Some text.")}) as site:
         page = await said(tool, evidence, url=f" {site.url}/a#top")
     assert f"Source [1]: {site.url}/b" in page
@@ -87,7 +87,7 @@ async def test_a_page_that_the_browser_showed_is_recorded_whole() -> None:
 
 
 async def test_a_run_without_evidence_of_its_own_records_to_that_of_its_thread() -> None:
-    tool, scope = search_tool(Shelf(), 5), RunScope()
+    tool, scope = build_search(Shelf(), 5), RunScope()
     for thread, cites in (("one", [1, 2]), ("two", [1, 2]), ("one", [1, 2])):
         config = {"configurable": {"thread_id": thread, SCOPE_KEY: scope}}
         hits = json.loads(await tool.ainvoke({"query": "q"}, config))
@@ -106,6 +106,6 @@ async def test_records_of_threads_are_forgotten_in_the_order_of_their_use() -> N
 
 
 async def test_outside_of_a_run_nothing_is_recorded() -> None:
-    hits = json.loads(await search_tool(Shelf(), 5).ainvoke({"query": "bridges"}))
+    hits = json.loads(await build_search(Shelf(), 5).ainvoke({"query": "bridges"}))
     assert [hit for hit in hits if "cite" in hit] == []
     assert current_evidence() is None

@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
 from maniple.tools import files
-from maniple.tools.files import file_search_tool
+from tests.tools.built import build_file_search
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ def place(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def search(tmp_path: Path) -> BaseTool:
-    return file_search_tool(Workspaces(tmp_path))
+    return build_file_search(Workspaces(tmp_path))
 
 
 async def test_names_and_lines_are_found_with_their_places(search: BaseTool, place: Workspace) -> None:

@@ -6,14 +6,14 @@ from langchain_core.tools import BaseTool
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox import Workspaces
 from maniple.tools import text_file
-from maniple.tools.files import file_tools
+from tests.tools.built import build_file_tools
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, BaseTool]:
-    return {tool.name: tool for tool in file_tools(Workspaces(tmp_path))}
+    return {tool.name: tool for tool in build_file_tools(Workspaces(tmp_path))}
 
 
 async def test_what_is_written_can_be_read_and_listed(tools: dict[str, BaseTool], tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_directory_is_listed_by_its_path(tools: dict[str, BaseTool]) -> 
 
 async def test_writing_beyond_the_quota_says_so_and_changes_nothing(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path, max_bytes=1_000)
-    write, _, listed = file_tools(workspaces)
+    write, _, listed = build_file_tools(workspaces)
     await write.ainvoke({"path": "a", "content": "x" * 900})
     with pytest.raises(WorkspaceFull, match="holds 900 bytes and may hold 1000: 200 more do not fit"):
         await write.ainvoke({"path": "b", "content": "x" * 200})
@@ -129,7 +129,7 @@ async def test_writing_beyond_the_quota_says_so_and_changes_nothing(tmp_path: Pa
 
 
 async def test_what_a_full_workspace_advises_can_be_done_without_code(tmp_path: Path) -> None:
-    write, _, listed = file_tools(Workspaces(tmp_path, max_bytes=1_000))
+    write, _, listed = build_file_tools(Workspaces(tmp_path, max_bytes=1_000))
     await write.ainvoke({"path": "a", "content": "x" * 900})
     with pytest.raises(WorkspaceFull, match="or write an empty text over it"):
         await write.ainvoke({"path": "b", "content": "x" * 200})

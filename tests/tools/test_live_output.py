@@ -14,9 +14,9 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runtime.turn import stream_run
 from maniple.sandbox import Sandbox, Unavailable, Workspaces, open_sandbox
 from maniple.sandbox.host import give_away
-from maniple.tools.code import code_tools
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import checked, data, names, scripted_team
+from tests.tools.built import build_code_tools
 
 pytestmark = pytest.mark.anyio
 _WAIT = "open('go').read()\n"
@@ -36,7 +36,7 @@ async def _events(sandbox: Sandbox, folder: Path, replies: Sequence[Any], go_on_
     pipe = workspaces.open("t").path / "go"
     os.mkfifo(pipe)
     give_away(pipe)
-    toolbox = Offer({"coder": code_tools(sandbox, workspaces)})
+    toolbox = Offer({"coder": build_code_tools(sandbox, workspaces)})
     told: list[Any] = []
     async with scripted_team({**SIMPLE, "coder": replies}, toolbox=toolbox) as it, asyncio.timeout(60):
         async for event in stream_run(it.team, [HumanMessage("1+3=?")], thread_id="t"):
@@ -74,5 +74,5 @@ async def test_no_more_is_told_than_a_result_may_have(sandbox: Sandbox, tmp_path
 
 
 async def test_outside_of_a_run_nobody_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
-    _, bash = code_tools(sandbox, Workspaces(tmp_path))
+    _, bash = build_code_tools(sandbox, Workspaces(tmp_path))
     assert (await bash.ainvoke({"cmd": "echo 4; sleep 0.4; echo 5"})).startswith("4\n5")

@@ -4,7 +4,7 @@ import pytest
 
 from maniple.errors import SearchError
 from maniple.search import SearchHit
-from maniple.tools.web import search_tool
+from tests.tools.built import build_search
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ class Shelf:
 
 async def test_the_result_is_the_array_that_clients_know() -> None:
     shelf = Shelf()
-    tool = search_tool(shelf, 5)
+    tool = build_search(shelf, 5)
     said = await tool.ainvoke({"query": "bridges"})
     assert json.loads(said) == [
         {"title": "桥", "url": "https://a.test/", "content": "text", "score": 0.9},
@@ -39,10 +39,10 @@ async def test_the_result_is_the_array_that_clients_know() -> None:
 
 async def test_a_failing_engine_is_an_error_for_the_model() -> None:
     with pytest.raises(SearchError, match="fell down"):
-        await search_tool(Shelf(), 5).ainvoke({"query": "fail"})
+        await build_search(Shelf(), 5).ainvoke({"query": "fail"})
 
 
 def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
-    tool = search_tool(Shelf(), 5)
+    tool = build_search(Shelf(), 5)
     assert (tool.name, list(tool.args)) == ("tavily_search", ["query"])
     assert len(tool.description.split()) < 25

@@ -7,6 +7,7 @@ from maniple.agents.offers import Offer
 from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, open_all
 from maniple.capabilities.browsing import BrowserCapability
 from maniple.capabilities.extensions import (
+    BuiltInToolsCapability,
     GeneralCapability,
     OwnToolsCapability,
     SkillsCapability,
@@ -33,6 +34,7 @@ BUILT_IN = (
     CrawlCapability,
     SandboxCapability,
     CodeCapability,
+    BuiltInToolsCapability,
 )
 BEHIND_EXTENSIONS = (McpCapability, OwnToolsCapability, SkillsCapability, GeneralCapability)
 

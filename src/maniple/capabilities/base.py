@@ -1,7 +1,7 @@
 """The seam between what the team can use (search, sandbox, browser, …) and its workers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
@@ -37,9 +37,14 @@ class CapabilityContext:
     unavailable: dict[type[Any], Unavailable] = field(default_factory=dict)
     """Why a service is absent, by its type."""
 
+    @property
+    def services(self) -> Mapping[type[Any], Any]:
+        """The services of earlier capabilities by their type; of two of one type the later."""
+        return {kind: service for offer in self.offers for kind, service in offer.services.items()}
+
     def service(self, kind: type[T]) -> T | None:
         """Return the service of this type; None when it is absent."""
-        return next((offer.service(kind) for offer in reversed(self.offers) if kind in offer.services), None)
+        return self.services.get(kind)
 
     def require(self, kind: type[T]) -> T:
         """Return the service of this type; raises `CapabilityUnavailable` with why it is absent."""

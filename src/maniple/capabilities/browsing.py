@@ -17,13 +17,15 @@ from maniple.agents.profiles import result_guards
 from maniple.browser import Browser, open_browser_if_any
 from maniple.browser.drivers.session import BrowserStorage
 from maniple.capabilities.base import Capability, CapabilityContext
-from maniple.capabilities.services import TeamBrowser, TeamSearch
+from maniple.capabilities.services import TeamBrowser
 from maniple.config import Settings
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
 from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
+from maniple.tools.registry import TOOLS
 from maniple.tools.thread_browser import ThreadBrowser, browser_services
+from maniple.tools.web import TeamSearch
 
 _FOLDER = "browser"
 
@@ -50,7 +52,8 @@ class BrowserCapability(Capability):
             Path(uploads.name),
             max_bytes=settings.browser.max_download_bytes,
         )
-        searches = [tool for tool in context.tools_of("researcher") if tool.name == "tavily_search"]
+        searcher = TOOLS["tavily_search"].build(context.services)
+        searches = [searcher] if searcher else []
         browsing = BrowsingResources(ThreadBrowser(browser, services), settings.browser.browsing, searches)
         offer = browsing_offer(browsing, browser_tool(browser), context.service(Redactor))
         return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})

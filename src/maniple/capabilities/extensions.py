@@ -1,4 +1,4 @@
-"""What users and packages add to the team: tools and skills of the settings, capabilities of packages.
+"""The tools of the registry, and what users and packages add: tools and skills, capabilities of packages.
 
 An entry point of the groups `maniple.tools` and `maniple.capabilities` is loaded only when the settings name
 it, so that a package which is merely installed changes nothing.
@@ -10,6 +10,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,18 +22,54 @@ from maniple.agents.offers import Offer
 from maniple.capabilities.base import Capability, CapabilityContext
 from maniple.capabilities.browsing import browser_use_of
 from maniple.config import Settings
-from maniple.config.service_settings import BUILT_IN_TOOLS
 from maniple.config.sources import Keys
 from maniple.errors import ConfigError
 from maniple.prompts import render
 from maniple.sandbox import Workspaces
+from maniple.tools.code import CodeEnvironment
 from maniple.tools.interaction import terminate_tool
+from maniple.tools.registry import load_tools
 from maniple.tools.skills import Skill, find_skills, skill_tool
 from maniple.tools.third_party_tools import in_thread, shield_from_exit
 from maniple.types import GENERAL, WORKERS, Worker
 
 TOOL_GROUP = "maniple.tools"
 CAPABILITY_GROUP = "maniple.capabilities"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInTools:
+    """The tools of the registry whose services are there, by name."""
+
+    tools: Mapping[str, BaseTool]
+
+
+class BuiltInToolsCapability(Capability):
+    """The tools that `define_tool` registers, made with the services of the capabilities before this one."""
+
+    name: ClassVar = "built-in tools"
+
+    async def open(self, context: CapabilityContext) -> Offer:
+        registry = await asyncio.to_thread(load_tools)
+        tools = registry.build(context.services)
+
+        def tools_by_role(*, is_core: bool) -> dict[Worker, list[BaseTool]]:
+            named = {worker: registry.of_role(worker, is_core=is_core) for worker in WORKERS}
+            return {
+                worker: given
+                for worker, names in named.items()
+                if (given := [tools[name] for name in names if name in tools])
+            }
+
+        core = tools_by_role(is_core=True)
+        if context.service(CodeEnvironment) is None:
+            # With any core tool the coder would try to run code.
+            core.pop("coder", None)
+        return Offer(
+            core,
+            extra_tools=tools_by_role(is_core=False),
+            services={BuiltInTools: BuiltInTools(tools)},
+        )
 
 
 class OwnToolsCapability(Capability):
@@ -68,7 +105,8 @@ class GeneralCapability(Capability):
 
 def _built_in_tools(context: CapabilityContext) -> list[BaseTool]:
     tools = [tool for worker in WORKERS for tool in context.tools_of(worker)]
-    return [*tools, *browser_use_of(context.service(BrowsingResources))]
+    defined = context.require(BuiltInTools).tools.values()
+    return [*tools, *defined, *browser_use_of(context.service(BrowsingResources))]
 
 
 def load_capabilities(settings: Settings) -> list[Capability]:
@@ -88,20 +126,16 @@ def _capability(settings: Settings, offered: Mapping[str, Any], name: str, keys:
     if name not in offered:
         near = difflib.get_close_matches(name, offered, n=1)
         hint = f"; did you mean {near[0]}?" if near else "; install the package that provides it"
-        raise _mistake(settings, keys, f"no installed package offers the capability {name}{hint}")
+        raise settings.origin.error([(keys, f"no installed package offers the capability {name}{hint}")])
     try:
         capability = offered[name].load()()
     except (Exception, SystemExit) as error:  # a package of others may fail in any way
         text = f"{offered[name].value} cannot be used as a capability: {type(error).__name__}: {error}"
-        raise _mistake(settings, keys, text) from error
+        raise settings.origin.error([(keys, text)]) from error
     if not isinstance(capability, Capability):
-        raise _mistake(settings, keys, f"{offered[name].value} is not a subclass of Capability")
+        text = f"{offered[name].value} is not a subclass of Capability"
+        raise settings.origin.error([(keys, text)])
     return capability
-
-
-def _mistake(settings: Settings, keys: Keys, text: str) -> ConfigError:
-    key = ".".join(map(str, keys))
-    return ConfigError(f"The settings have mistakes:\n  {settings.origin.place_of(keys)}: {key}: {text}")
 
 
 def skills_offer(settings: Settings, workspaces: Workspaces | None) -> Offer:
@@ -173,27 +207,28 @@ class _KnownTools:
     def __init__(self, settings: Settings, present: dict[str, BaseTool]) -> None:
         self._settings = settings
         self._tools = present
+        self._built_in = load_tools().names
 
     def named(self, name: str, keys: Keys) -> BaseTool | None:
         """Return the tool of this name; `None` for a built-in one that is absent."""
-        if name in self._tools or name in BUILT_IN_TOOLS:
+        if name in self._tools or name in self._built_in:
             return self._tools.get(name)
         offered = {point.name: point for point in entry_points(group=TOOL_GROUP)}
         if name not in offered:
-            near = difflib.get_close_matches(name, {*BUILT_IN_TOOLS, *self._tools, *offered}, n=1)
+            near = difflib.get_close_matches(name, {*self._built_in, *self._tools, *offered}, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise _mistake(self._settings, keys, f"there is no tool called {name}{hint}")
+            raise self._mistake(keys, f"there is no tool called {name}{hint}")
         return self.add(name, offered[name].value, keys, offered[name].load)
 
     def add(self, name: str, source: str, keys: Keys, load: Callable[[], Any]) -> BaseTool:
-        """Load a tool and register it under its name, which must be unique."""
-        if name in BUILT_IN_TOOLS or name in self._tools:
-            raise _mistake(self._settings, keys, f"there is another tool called {name}; rename this one")
+        """Load a tool and keep it under its name, which no other one may have."""
+        if name in self._built_in or name in self._tools:
+            raise self._mistake(keys, f"there is another tool called {name}; rename this one")
         try:
             self._tools[name] = tool = as_tool(load(), name)
         except (Exception, SystemExit) as error:  # what is not ours may fail in any way
             words = f"{source} cannot be used as a tool: {type(error).__name__}: {error}"
-            raise _mistake(self._settings, keys, words) from error
+            raise self._mistake(keys, words) from error
         return tool
 
     def imported(self, use: str) -> Any:
@@ -204,3 +239,6 @@ class _KnownTools:
             # At its end: what lies there is not to stand before what is installed.
             sys.path.append(folder)
         return getattr(importlib.import_module(module), attribute)
+
+    def _mistake(self, keys: Keys, text: str) -> ConfigError:
+        return self._settings.origin.error([(keys, text)])

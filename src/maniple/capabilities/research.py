@@ -1,4 +1,4 @@
-"""The researcher's tools: search, and pages and documents read as text."""
+"""Search, and pages and documents read as text."""
 
 from functools import partial
 from typing import ClassVar
@@ -7,12 +7,12 @@ from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, 
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.browser import Browser
 from maniple.capabilities.base import Capability, CapabilityContext
-from maniple.capabilities.services import TeamBrowser, TeamSearch
+from maniple.capabilities.services import TeamBrowser
 from maniple.crawler import Crawler, FetchedDocument, PageRenderer
 from maniple.reading.fork_server import ForkServer
 from maniple.search import FolderSearch, SearchContext, missing_settings, open_search
 from maniple.tools.run_context import locale, run_key
-from maniple.tools.web import add_documents, crawl_tool, search_tool
+from maniple.tools.web import TeamReader, TeamSearch, add_documents
 
 
 class SearchCapability(Capability):
@@ -26,8 +26,7 @@ class SearchCapability(Capability):
         settings, folder = context.settings.search, context.service(FolderSearch)
         provider = await context.enter(open_search(settings, SearchContext(run_key, locale, folder)))
         return Offer(
-            {"researcher": [search_tool(provider, limit=settings.max_results)]},
-            services={TeamSearch: TeamSearch(provider)},
+            services={TeamSearch: TeamSearch(provider, settings.max_results)},
             notices=tuple(
                 f"search.providers names {name}, which needs {need}."
                 for name, need in missing_settings(settings).items()
@@ -39,6 +38,7 @@ class CrawlCapability(Capability):
     """Reading of web pages and documents, rendered by the browser where a page is empty without scripts."""
 
     name: ClassVar = "crawl"
+    provides: ClassVar = (TeamReader,)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings, processes = context.settings, context.require(ForkServer)
@@ -46,9 +46,9 @@ class CrawlCapability(Capability):
         render = None if browser is None else rendering(browser.browser)
         crawler = Crawler(settings.fetch, render, processes)
         folder = context.service(FolderSearch)
-        reader = crawl_tool(add_documents(settings, crawler, folder, processes))
+        reader = TeamReader(add_documents(settings, crawler, folder, processes))
         pictures = [partial(_shown_pictures, crawler.picture)] if settings.fetch.images else []
-        return Offer({"researcher": [reader]}, middleware=pictures)
+        return Offer(services={TeamReader: reader}, middleware=pictures)
 
 
 def rendering(browser: Browser) -> PageRenderer:

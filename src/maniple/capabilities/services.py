@@ -4,18 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from maniple.browser import Browser
-from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
 
 if TYPE_CHECKING:
     from maniple.mcp import McpServers
-
-
-@dataclass(frozen=True, slots=True)
-class TeamSearch:
-    """The search that the researcher, the browser and the planner use."""
-
-    provider: SearchProvider
 
 
 @dataclass(frozen=True, slots=True)

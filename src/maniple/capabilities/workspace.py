@@ -1,10 +1,8 @@
-"""Files and code: the workspaces of threads, the sandbox, the coder's and the file manager's tools."""
+"""Files and code: the workspaces of threads, and the sandbox."""
 
 import asyncio
 from functools import partial
 from typing import ClassVar
-
-from langchain_core.tools import BaseTool
 
 from maniple.agents.middleware.tool_availability import HiddenTools
 from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, figure_source
@@ -18,10 +16,10 @@ from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.package_environment import list_installed_packages
 from maniple.store.configured import storage_folder
-from maniple.tools.code import code_tools, figure_reader
-from maniple.tools.files import StoredResults, build_file_check, file_search_tool, file_tools, uploaded_files
+from maniple.tools.code import CodeEnvironment, figure_reader
+from maniple.tools.files import StoredResults, build_file_check, uploaded_files
 from maniple.tools.items import ThreadItems
-from maniple.tools.text_editor import editor_tool
+from maniple.tools.registry import load_tools
 
 _FOLDER = "workspaces"
 _MAX_NAMED_HOSTS = 10
@@ -39,7 +37,7 @@ def open_egress(settings: Settings) -> EgressRoute:
 
 
 class FilesCapability(Capability):
-    """The workspaces of threads and the tools that read and write them."""
+    """The workspaces of threads, whose files the team reads and writes."""
 
     name: ClassVar = "files"
     roles: ClassVar = ("file_manager",)
@@ -50,13 +48,7 @@ class FilesCapability(Capability):
         workspaces = await asyncio.to_thread(workspaces_of, settings)
         if reason := await asyncio.to_thread(workspaces.unavailable_reason):
             raise CapabilityUnavailable(reason)
-        tools: list[BaseTool] = [
-            *file_tools(workspaces),
-            file_search_tool(workspaces),
-            editor_tool(workspaces),
-        ]
         return Offer(
-            {"file_manager": tools},
             services={
                 Workspaces: workspaces,
                 StoredResults: StoredResults(workspaces, context.require(Redactor)),
@@ -85,18 +77,19 @@ class CodeCapability(Capability):
 
     name: ClassVar = "code"
     roles: ClassVar = ("coder",)
+    provides: ClassVar = (CodeEnvironment,)
 
     async def open(self, context: CapabilityContext) -> Offer:
-        settings, sandbox = context.settings, context.require(Sandbox)
-        workspaces = context.require(Workspaces)
+        settings, workspaces = context.settings, context.require(Workspaces)
+        context.require(Sandbox)
         packages = await asyncio.to_thread(packages_sentence, settings)
-        files = context.tools_of("file_manager")
-        tools = code_tools(sandbox, workspaces, packages=packages, network=network_sentence(settings))
+        registry = await asyncio.to_thread(load_tools)
+        files = set(registry.of_role("file_manager"))
         is_unsafe = settings.sandbox.backend == "unsafe-local"
         return Offer(
-            {"coder": [*tools, *files]},
+            services={CodeEnvironment: CodeEnvironment(packages, network_sentence(settings))},
             middleware=[partial(_shown_figures, figure_reader(workspaces))],
-            tool_filters=[partial(_file_filters, workspaces, {tool.name for tool in files})],
+            tool_filters=[partial(_file_filters, workspaces, files)],
             notices=(UNSAFE,) if is_unsafe else (),
         )
 

@@ -170,7 +170,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
             param_hint="--continue",
         )
     text = None if resume else _read_question(question or [], json=json)
-    settings = read_settings(config)
+    settings = read_settings(config, opens_team=True)
     _require_known_agent(agent)
     from maniple.cli.chat import ChatOptions
     from maniple.cli.options import UnknownMember, parse_members
@@ -273,7 +273,7 @@ def browse(  # noqa: PLR0913 - typer reads the options from the signature
     text = " ".join(task).encode("utf-8", "replace").decode().strip()
     if not text:
         raise typer.BadParameter("the task is empty.", param_hint="TASK")
-    settings = _browsing_settings(read_settings(config), mode, strategy, headed=headed)
+    settings = _browsing_settings(read_settings(config, opens_team=True), mode, strategy, headed=headed)
     from maniple.cli.chat import ChatOptions, ask_once
     from maniple.cli.render import Consoles
 
@@ -372,7 +372,7 @@ def serve(
     Exit status: 0 stopped, 1 the team cannot be opened, 2 wrong usage or settings, for
     example a port that is in use.
     """
-    settings = read_settings(config)
+    settings = read_settings(config, opens_team=True)
     from maniple.cli.services import serve as serve_until_stopped
 
     finish(serve_until_stopped(served_at(settings, host, port, insecure)))

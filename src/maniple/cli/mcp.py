@@ -78,7 +78,7 @@ def serve_mcp(
     Exit status: 0 stopped, 1 the team cannot be opened, 2 wrong usage or settings, for
     example a port that is in use.
     """
-    settings = read_settings(config)
+    settings = read_settings(config, opens_team=True)
     if not http and (host is not None or port is not None or insecure):
         raise typer.BadParameter("is required with --host, --port and --insecure.", param_hint="--http")
     settings = served_at(settings, host, port, insecure)

@@ -62,19 +62,27 @@ def settings_files(config: Path | None) -> tuple[Path, Path]:
     return file, file.with_name(".env")
 
 
-def read_settings(config: Path | None) -> "Settings":
-    """Return the settings, or print what is wrong with them and exit with status 2."""
+def read_settings(config: Path | None, *, opens_team: bool = False) -> "Settings":
+    """Return the settings, or print what is wrong with them and exit with status 2.
+
+    For commands that open the team, `runs.approval` is checked too, which imports all tools.
+    """
     from maniple.config import load_settings
     from maniple.errors import ConfigError
 
     try:
         yaml_file, env_file = settings_files(config)
-        return load_settings(yaml_file, env_file=env_file)
+        settings = load_settings(yaml_file, env_file=env_file)
+        if opens_team and settings.runs.approval:
+            from maniple.tools.registry import check_approval
+
+            check_approval(settings)
     except ConfigError as error:
         from maniple.cli.text import clean
 
         typer.secho(clean(str(error)), err=True, fg="red")
         raise typer.Exit(2) from error
+    return settings
 
 
 def served_at(settings: "Settings", host: str | None, port: int | None, insecure: bool) -> "Settings":

@@ -76,8 +76,7 @@ def load_settings(
         return settings.with_notices(notices, origin)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        lines = [_error_line(_error_keys(p), p["type"], p["msg"], origin) for p in problems]
-        raise ConfigError("The settings are invalid:\n" + "\n".join(lines)) from None
+        raise origin.error(_describe_problem(one, origin) for one in problems) from None
 
 
 def _name_missing_models(source: SettingsSource, origin: SettingsOrigin) -> None:
@@ -129,12 +128,11 @@ def _error_keys(problem: ErrorDetails) -> Keys:
     return (*problem["loc"], *(problem.get("ctx") or {}).get("at", ()))
 
 
-def _error_line(keys: Keys, kind: str, message: str, origin: SettingsOrigin) -> str:
-    name = ".".join(str(key) for key in keys)
-    place = origin.place_of(keys)
-    if kind == "extra_forbidden":
-        message = "there is no such key" + _suggestion(keys, place)
-    return f"  {place}: {name}: {message.removeprefix('Value error, ')}"
+def _describe_problem(problem: ErrorDetails, origin: SettingsOrigin) -> tuple[Keys, str]:
+    keys = _error_keys(problem)
+    if problem["type"] == "extra_forbidden":
+        return keys, "there is no such key" + _suggestion(keys, origin.place_of(keys))
+    return keys, problem["msg"].removeprefix("Value error, ")
 
 
 def _suggestion(keys: Keys, place: str) -> str:

@@ -1,8 +1,6 @@
 """Settings of the service: the HTTP server, the store, runs and their budgets, logs and traces."""
 
-import difflib
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -13,32 +11,8 @@ from maniple.config.values import ApiKey, EndpointUrl, Section, UserPath, is_loo
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 """The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
 
-BUILT_IN_TOOLS = (
-    "ask_human",
-    "bash_tool",
-    "browser",
-    "browser_use",
-    "crawl_tool",
-    "list_files",
-    "python_repl_tool",
-    "read_file",
-    "read_skill",
-    "search_files",
-    "str_replace_editor",
-    "tavily_search",
-    "terminate",
-    "write_file",
-)
-"""Every built-in tool; this room may not look into that of the tools."""
 MCP_TOOL_NAME = re.compile(r"(?=.{4,64}$)[A-Za-z0-9_-]+?__[A-Za-z0-9_-]+")
 """`SERVER__TOOL`: `Settings` checks that there is such a server; which tools it has, it alone knows."""
-
-
-def unknown_tool_message(name: str, known: Sequence[str]) -> str:
-    """Return the words for a name under `approval` that no tool has."""
-    near = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return f"no tool has this name, so it would run without being approved; {hint}"
 
 
 class ServerSettings(Section):

@@ -15,14 +15,11 @@ from maniple.config.mcp_settings import McpSettings, prefix_of
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.service_settings import (
-    BUILT_IN_TOOLS,
-    MCP_TOOL_NAME,
     LoggingSettings,
     RunsSettings,
     ServerSettings,
     StoreSettings,
     TelemetrySettings,
-    unknown_tool_message,
 )
 from maniple.config.sources import SettingsOrigin
 from maniple.config.team_settings import (
@@ -31,7 +28,6 @@ from maniple.config.team_settings import (
     TeamSettings,
     ToolSettings,
     check_known,
-    validation_error,
 )
 from maniple.config.values import Section, UserPath
 from maniple.config.web_settings import BrowserSettings, FetchSettings, SearchSettings
@@ -88,13 +84,21 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _approval_names_tools_of_servers(self) -> "Settings":
-        own = _named_tools(self.team, self.tools)
+        own = self.own_tool_names
         ours = tuple(f"{prefix_of(server)}__" for server in self.mcp.servers)
         for name in self.runs.approval:
             if "__" in name and name not in own and not name.startswith(ours):
                 server = name.partition("__")[0]
                 raise ValueError(f"runs.approval names {name}, but mcp.servers does not have {server}")
         return self
+
+    @property
+    def own_tool_names(self) -> tuple[str, ...]:
+        """The names of tools that are not built in; those of roles may be built in, too."""
+        return (
+            *(tool.name for tool in self.tools),
+            *(name for role in self.team.roles for name in role.tools),
+        )
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -128,18 +132,3 @@ class Settings(Section):
         if "team" in info.data:
             check_known(mcp.workers, (*info.data["team"].equipped, "reporter"), at=("workers",))
         return mcp
-
-    @field_validator("runs")
-    @classmethod
-    def _approves_tools(cls, runs: RunsSettings, info: ValidationInfo) -> RunsSettings:
-        if "team" in info.data and "tools" in info.data:
-            names = (*BUILT_IN_TOOLS, *_named_tools(info.data["team"], info.data["tools"]))
-            for place, name in enumerate(runs.approval):
-                if name not in names and not MCP_TOOL_NAME.fullmatch(name):
-                    raise validation_error(unknown_tool_message(name, names), "approval", place)
-        return runs
-
-
-def _named_tools(team: TeamSettings, tools: Iterable[ToolSettings]) -> list[str]:
-    """Return the names of the user's own tools."""
-    return [*(tool.name for tool in tools), *(name for role in team.roles for name in role.tools)]

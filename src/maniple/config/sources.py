@@ -1,11 +1,9 @@
 """Read settings from conf.yaml, `.env` and the environment, and record where each value is written."""
 
 import io
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,16 +70,6 @@ Apart from `ALIASES`: these libraries read many more, and none of those is a sli
 """
 
 PREFIX = "MANIPLE_"
-_LIST_KEYS = {
-    "members",
-    "allow_private",
-    "cors_origins",
-    "approval",
-    "packages",
-    "allow_hosts",
-    "providers",
-    "engines",
-}
 
 MAX_KEYS = 10_000
 """Anchors can make a few lines mean billions of keys; conf.yaml has some hundred."""
@@ -121,6 +109,11 @@ class SettingsOrigin:
             if place := self.places.get(keys[:length]):
                 return place
         return "settings"
+
+    def error(self, mistakes: Iterable[tuple[Keys, str]]) -> ConfigError:
+        """Return the error that names each mistake with its file, line and key."""
+        lines = (f"  {self.place_of(keys)}: {_dotted_name(keys)}: {text}" for keys, text in mistakes)
+        return ConfigError("\n".join(["The settings are invalid:", *lines]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,18 +245,9 @@ def _put_variable(source: SettingsSource, name: str, value: str, place: str) -> 
         source.put(keys, value, shown)
     elif name.startswith(PREFIX):
         parts = tuple(part.lower() for part in name.removeprefix(PREFIX).split("__"))
-        parsed = _parse_list(value) if parts[-1] in _LIST_KEYS else value
-        source.put(parts, parsed, shown)
+        source.put(parts, value, shown)
     else:
         source.strangers[name] = place
-
-
-def _parse_list(value: str) -> list[Any]:
-    """Read `a, b` and `["a", "b"]` alike."""
-    if value.lstrip().startswith("["):
-        with suppress(ValueError):
-            return json.loads(value)
-    return [item for item in re.split(r"[,\s]+", value) if item]
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """The base class of all sections of the settings, and the types of values that they have."""
 
 import ipaddress
+import json
+import re
 import unicodedata
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr, model_validator
 
 _METHODS = ("/chat/completions", "/completions")
 
@@ -83,6 +86,35 @@ UserPath = Annotated[Path, BeforeValidator(_at_home)]
 
 
 class Section(BaseModel):
-    """A part of the settings: it never changes, and a key that is not known is a mistake."""
+    """A part of the settings: it never changes, and a key that is not known is a mistake.
+
+    A list may be written as one text, as in a variable: `a, b` or `["a", "b"]`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_lists(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        texts = {
+            name: parse_list(value)
+            for name, value in values.items()
+            if isinstance(value, str)
+            and (field := cls.model_fields.get(name)) is not None
+            and _is_list(field.annotation)
+        }
+        return {**values, **texts}
+
+
+def parse_list(text: str) -> list[Any]:
+    """Return the entries of `a, b` or `["a", "b"]`."""
+    if text.lstrip().startswith("["):
+        with suppress(ValueError):
+            return json.loads(text)
+    return [entry for entry in re.split(r"[,\s]+", text) if entry]
+
+
+def _is_list(annotation: Any) -> bool:
+    return any(get_origin(one) in (list, tuple) for one in (annotation, *get_args(annotation)))

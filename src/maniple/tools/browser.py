@@ -15,7 +15,7 @@ from maniple.browser.actions import MASK
 from maniple.browser.arguments import parse_keys
 from maniple.errors import BrowserError
 from maniple.tools.evidence import source_line
-from maniple.tools.registry import RedactedArgsTool
+from maniple.tools.registry import RedactedArgsTool, tool_factory
 from maniple.tools.run_context import thread_key
 from maniple.tools.thread_browser import ThreadBrowser, page_fingerprint
 from maniple.tools.web import find_address
@@ -29,6 +29,7 @@ _MAX_CHARACTERS = 12_000
 _MAX_LINKS = 30
 
 
+@tool_factory("browser_use")
 def browser_use_tool(browser: ThreadBrowser, actions: Sequence[ActionName] | None = None) -> BaseTool:
     """Return the tool `browser_use` with those of the actions that the browser performs; default: all.
 
@@ -109,6 +110,7 @@ class BrowsingOutcome(Protocol):
 BrowseFunction = Callable[[str], Awaitable[BrowsingOutcome]]
 
 
+@tool_factory("browser")
 def browsing_tool(browse: BrowseFunction) -> BaseTool:
     """Return the tool `browser` whose call is a whole task, performed by an agent of its own.
 
@@ -130,6 +132,7 @@ def browsing_tool(browse: BrowseFunction) -> BaseTool:
     )
 
 
+@tool_factory("browser")
 def browser_tool(browser: Browser) -> BaseTool:
     """Return the tool `browser` for small models: it reads the first address in the instruction.
 

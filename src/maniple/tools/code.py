@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from langchain_core.callbacks import adispatch_custom_event
-from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
 from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
 from maniple.sandbox.backend import SILENCE
+from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import escape_unprintable
 from maniple.types import TOOL_OUTPUT
@@ -21,54 +22,77 @@ Result = tuple[str, list[str]]
 """The text for the model, and the workspace paths of the figures."""
 
 
-def code_tools(
-    sandbox: Sandbox, workspaces: Workspaces, *, packages: str = "", network: str = "No network."
-) -> list[BaseTool]:
-    """Return both tools. A result names the files that the code wrote; failing code is a result, too.
+@dataclass(frozen=True, slots=True)
+class CodeEnvironment:
+    """What the team's code can use, in sentences for the model; "" for nothing to mention."""
 
-    Output is sent while the code runs (see `LiveOutput`).
+    packages: str = ""
+    """What can be imported beside the standard library."""
+    network: str = "No network."
+    """What can be reached."""
 
-    `packages` is a sentence about the packages that can be imported, `network` one about the reachable hosts.
-    The
-    artifact of a message is the list of the figures' paths. Raises `SandboxError` if the code could not be
-    run.
+
+def _describe_python(environment: CodeEnvironment, /) -> str:
+    return _join(
+        "Run Python code. Variables stay for the next call; matplotlib figures are kept.",
+        "Print what you want to see.",
+        environment.packages,
+        environment.network,
+    )
+
+
+def _describe_bash(environment: CodeEnvironment, /) -> str:
+    return _join("Run a bash command where Python's files are.", environment.network)
+
+
+def _join(*sentences: str) -> str:
+    return " ".join(" ".join(sentences).split())
+
+
+# The sandbox has its own time limit, which excludes the wait for a session slot.
+@define_tool(
+    "python_repl_tool",
+    _describe_python,
+    roles=("coder",),
+    is_core=True,
+    response_format="content_and_artifact",
+    timeout_seconds=None,
+)
+async def run_python(sandbox: Sandbox, workspaces: Workspaces, /, code: str) -> Result:
+    """Run code in the thread's workspace; code that fails is a result, too.
+
+    What is printed is sent while the code runs (see `LiveOutput`). The result names the files that the code
+    wrote; figures are the message's artifact. Raises `SandboxError` when nothing could be run.
     """
+    return await _run(sandbox, workspaces, code, sandbox.run_python)
 
-    async def run(code: str, call: Callable[..., Awaitable[ExecutionResult]]) -> Result:
-        key = thread_key()
-        workspace = await asyncio.to_thread(workspaces.open, key)
-        writes = WorkspaceWrites(workspace)
-        async with LiveOutput(sandbox.output_bytes) as live:
-            completed = await call(code, key=key, workspace=workspace, during=writes, on_output=live)
-        files = format_written(writes.paths)
-        # Code that wrote a file is not expected to print.
-        output = completed.text(silence="" if files else SILENCE)
-        figures = await asyncio.to_thread(_describe_figures, workspace, completed.images)
-        return "\n".join(filter(None, (output, figures, files))), list(completed.images)
 
-    async def run_python(code: str) -> Result:
-        return await run(code, sandbox.run_python)
+@define_tool(
+    "bash_tool",
+    _describe_bash,
+    roles=("coder",),
+    is_core=True,
+    response_format="content_and_artifact",
+    timeout_seconds=None,
+)
+async def run_bash(sandbox: Sandbox, workspaces: Workspaces, /, cmd: str) -> Result:
+    """Run a command as `run_python` runs code."""
+    return await _run(sandbox, workspaces, cmd, sandbox.run_bash)
 
-    async def run_bash(cmd: str) -> Result:
-        return await run(cmd, sandbox.run_bash)
 
-    descriptions = {
-        "python_repl_tool": "Run Python code. Variables stay for the next call; matplotlib figures are kept. "
-        f"Print what you want to see. {packages} {network}",
-        "bash_tool": f"Run a bash command where Python's files are. {network}",
-    }
-    functions = {"python_repl_tool": run_python, "bash_tool": run_bash}
-    return [
-        StructuredTool.from_function(
-            coroutine=functions[name],
-            name=name,
-            description=" ".join(description.split()),
-            response_format="content_and_artifact",
-            # The sandbox has its own time limit, which excludes the wait for a session slot.
-            metadata={"timeout_seconds": None},
-        )
-        for name, description in descriptions.items()
-    ]
+async def _run(
+    sandbox: Sandbox, workspaces: Workspaces, code: str, call: Callable[..., Awaitable[ExecutionResult]]
+) -> Result:
+    key = thread_key()
+    workspace = await asyncio.to_thread(workspaces.open, key)
+    writes = WorkspaceWrites(workspace)
+    async with LiveOutput(sandbox.output_bytes) as live:
+        completed = await call(code, key=key, workspace=workspace, during=writes, on_output=live)
+    files = format_written(writes.paths)
+    # Code that wrote a file is not expected to print.
+    text = completed.text(silence="" if files else SILENCE)
+    figures = await asyncio.to_thread(_describe_figures, workspace, completed.images)
+    return "\n".join(filter(None, (text, figures, files))), list(completed.images)
 
 
 def _describe_figures(workspace: Workspace, paths: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""`write_file`, `read_file` and `list_files` in the workspace of the thread."""
+"""`write_file`, `read_file`, `list_files` and `search_files` in the workspace of the thread."""
 
 import asyncio
 import hashlib
@@ -14,6 +14,7 @@ from maniple.errors import FileError
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
 from maniple.sandbox.safe_open import split_path
+from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import (
     PIECE_CHARACTERS,
@@ -40,40 +41,57 @@ def build_file_check(workspaces: Workspaces) -> Callable[[], Awaitable[bool]]:
     return has_files
 
 
-def file_tools(workspaces: Workspaces) -> list[BaseTool]:
-    """Return the three tools; each raises `FileError` with what the model can do instead."""
+_READERS = ("file_manager", "coder")
 
-    async def workspace() -> Workspace:
-        return await asyncio.to_thread(workspaces.open, thread_key())
 
-    async def write_file(path: str, content: str) -> str:
-        data = content.encode(errors="replace")
-        place = await workspace()
-        await asyncio.to_thread(workspaces.history(thread_key()).write, place, path, data)
-        return f"Wrote {len(data)} bytes to {path}."
+async def _workspace(workspaces: Workspaces) -> Workspace:
+    return await asyncio.to_thread(workspaces.open, thread_key())
 
-    async def read_file(path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1) -> str:
-        wanted = LineRange(start_line, end_line, start_character)
-        return await asyncio.to_thread(read_page, await workspace(), path, wanted)
 
-    async def list_files(path: str = "") -> str:
-        return await asyncio.to_thread(listing, await workspace(), path)
+@define_tool(
+    "write_file",
+    "Write a text file in the workspace, replacing an older one.",
+    roles=_READERS,
+    is_core=True,
+    idempotent=True,
+    mode="ordered",
+)
+async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
+    """Raise `FileError` with what the model can do instead; so do the other tools of this module."""
+    data = content.encode(errors="replace")
+    place = await _workspace(workspaces)
+    await asyncio.to_thread(workspaces.history(thread_key()).write, place, path, data)
+    return f"Wrote {len(data)} bytes to {path}."
 
-    descriptions = {
-        write_file: "Write a text file in the workspace, replacing an older one.",
-        read_file: "Read a text file of the workspace, or lines of it (end_line 0: to its end; "
-        "start_character: where to begin in start_line).",
-        list_files: "List the files of the workspace, or of a directory in it, with their sizes.",
-    }
-    return [
-        StructuredTool.from_function(
-            coroutine=function,
-            name=function.__name__,
-            description=description,
-            metadata={"idempotent": True, "mode": "ordered"},
-        )
-        for function, description in descriptions.items()
-    ]
+
+@define_tool(
+    "read_file",
+    "Read a text file of the workspace, or lines of it (end_line 0: to its end; "
+    "start_character: where to begin in start_line).",
+    roles=_READERS,
+    is_core=True,
+    idempotent=True,
+    mode="ordered",
+)
+async def read_file(
+    workspaces: Workspaces, /, path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
+) -> str:
+    """Return the lines, numbered, and how to read on."""
+    wanted = LineRange(start_line, end_line, start_character)
+    return await asyncio.to_thread(read_page, await _workspace(workspaces), path, wanted)
+
+
+@define_tool(
+    "list_files",
+    "List the files of the workspace, or of a directory in it, with their sizes.",
+    roles=_READERS,
+    is_core=True,
+    idempotent=True,
+    mode="ordered",
+)
+async def list_files(workspaces: Workspaces, /, path: str = "") -> str:
+    """Return one file a line."""
+    return await asyncio.to_thread(listing, await _workspace(workspaces), path)
 
 
 def listing(workspace: Workspace, path: str) -> str:
@@ -107,20 +125,18 @@ Place = Callable[[str], int | None]
 """Returns the position of the first match in a text, in characters; None without a match."""
 
 
-def file_search_tool(workspaces: Workspaces) -> BaseTool:
-    """Return the tool; it raises `FileError` for an invalid pattern."""
-
-    async def search_files(pattern: str, path: str = "", glob: str = "") -> str:
-        place = await asyncio.to_thread(workspaces.open, thread_key())
-        return await asyncio.to_thread(_search_files, place, pattern, path, glob)
-
-    return StructuredTool.from_function(
-        coroutine=search_files,
-        name="search_files",
-        description="Search names and lines of files in the workspace by a regular expression; path is a "
-        "directory or a file, glob such as *.py.",
-        metadata={"idempotent": True, "mode": "ordered"},
-    )
+@define_tool(
+    "search_files",
+    "Search names and lines of files in the workspace by a regular expression; path is a "
+    "directory or a file, glob such as *.py.",
+    roles=_READERS,
+    is_core=True,
+    idempotent=True,
+    mode="ordered",
+)
+async def search_files(workspaces: Workspaces, /, pattern: str, path: str = "", glob: str = "") -> str:
+    """Return the places that match; raise `FileError` for an invalid pattern."""
+    return await asyncio.to_thread(_search_files, await _workspace(workspaces), pattern, path, glob)
 
 
 @dataclass(slots=True)

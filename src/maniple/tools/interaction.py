@@ -8,6 +8,8 @@ from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 from pydantic import AliasChoices, BaseModel, Field
 
+from maniple.tools.registry import tool_factory
+
 _ENOUGH = (
     "The user has been asked often enough in this run and was not asked this. Decide for yourself, "
     "and say in your answer what you assumed."
@@ -30,6 +32,7 @@ class _Inquiry(BaseModel):
     inquire: str = Field(description="The question, in the user's language.")
 
 
+@tool_factory("ask_human")
 def ask_tools(max_questions: int) -> list[BaseTool]:
     """Return the tool `ask_human` in a list; [] if `max_questions`, the limit of a run, is 0.
 
@@ -46,6 +49,7 @@ def ask_tools(max_questions: int) -> list[BaseTool]:
     return _tools(ask_human, _Question, max_questions)
 
 
+@tool_factory("ask_human")
 def inquiry_tools(max_questions: int) -> list[BaseTool]:
     """Return `ask_human` for the agent in the browser, with the parameter `inquire`."""
 
@@ -110,6 +114,7 @@ class _End(BaseModel):
     )
 
 
+@tool_factory("terminate")
 def terminate_tool() -> BaseTool:
     """Return the tool `terminate(status, result)`; its result ends the step (`is_terminal`).
 

@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field
 
 from maniple.errors import ConfigError, FileError
 from maniple.sandbox import Workspace, Workspaces
+from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import escape_unprintable
 
@@ -103,6 +104,7 @@ class _Wanted(BaseModel):
     file: str = Field(default="", description="A text of the skill; its instructions, if nothing.")
 
 
+@tool_factory("read_skill")
 def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTool:
     """Return the tool `read_skill`, which returns the instructions or a text file of a skill.
 

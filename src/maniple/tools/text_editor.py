@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from langchain_core.tools import BaseTool, StructuredTool
-
 from maniple.errors import FileError
 from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.tools.files import listing
+from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import TextFile, decode_text, number_lines
 
@@ -23,45 +22,44 @@ _LEAST_LIKENESS = 0.6
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 Command = Literal["view", "create", "str_replace", "insert", "undo_edit"]
 _NO_LINE = _TO_THE_END = -1
-_DESCRIPTION = (
+
+
+@define_tool(
+    "str_replace_editor",
     "View, create and change text files. old_str must stand there exactly once; new_str takes its place, or "
-    "goes in after insert_line; view_range: [first, last]; undo_edit is repeatable."
+    "goes in after insert_line; view_range: [first, last]; undo_edit is repeatable.",
+    roles=("file_manager", "coder"),
+    is_core=True,
 )
+async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those that models know
+    workspaces: Workspaces,
+    /,
+    command: Command,
+    path: str,
+    file_text: str = "",
+    old_str: str = "",
+    new_str: str = "",
+    insert_line: int = _NO_LINE,
+    view_range: list[int] = [],  # noqa: B006 - only read; a default of None would double the schema
+) -> str:
+    """Raise `FileError` with what the model can do instead."""
+    key = thread_key()
 
+    def work() -> str:
+        editor = _Editor(workspaces.open(key), workspaces.history(key), path)
+        match command:
+            case "view":
+                return editor.view(view_range)
+            case "create":
+                return editor.create(file_text)
+            case "str_replace":
+                return editor.edit(lambda file: replace_text(path, file, old_str, new_str))
+            case "insert":
+                return editor.insert(insert_line, new_str)
+            case "undo_edit":
+                return editor.undo()
 
-def editor_tool(workspaces: Workspaces) -> BaseTool:
-    """Return the tool; it raises `FileError` with what the model can do instead."""
-
-    async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those that models know
-        command: Command,
-        path: str,
-        file_text: str = "",
-        old_str: str = "",
-        new_str: str = "",
-        insert_line: int = _NO_LINE,
-        view_range: list[int] = [],  # noqa: B006 - only read; a default of None would double the schema
-    ) -> str:
-        key = thread_key()
-
-        def work() -> str:
-            editor = _Editor(workspaces.open(key), workspaces.history(key), path)
-            match command:
-                case "view":
-                    return editor.view(view_range)
-                case "create":
-                    return editor.create(file_text)
-                case "str_replace":
-                    return editor.edit(lambda file: replace_text(path, file, old_str, new_str))
-                case "insert":
-                    return editor.insert(insert_line, new_str)
-                case "undo_edit":
-                    return editor.undo()
-
-        return await asyncio.to_thread(work)
-
-    return StructuredTool.from_function(
-        coroutine=str_replace_editor, name="str_replace_editor", description=_DESCRIPTION
-    )
+    return await asyncio.to_thread(work)
 
 
 @dataclass(frozen=True, slots=True)

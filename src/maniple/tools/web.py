@@ -1,12 +1,11 @@
-"""The tools `tavily_search` (the name that LangManus's clients expect, for any provider) and `crawl_tool`."""
+"""`tavily_search` and `crawl_tool`: the web, under the names that LangManus's clients know."""
 
 import json
 import re
+from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Protocol
-
-from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
@@ -18,26 +17,34 @@ from maniple.search import FolderSearch, SearchProvider
 from maniple.search.provider import hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.evidence import cited, source_line
+from maniple.tools.registry import define_tool
 
 
-def search_tool(provider: SearchProvider, limit: int) -> BaseTool:
-    """Return the search tool. Its result is a JSON array of at most `limit` hits, best first.
+@dataclass(frozen=True, slots=True)
+class TeamSearch:
+    """The search that the researcher, the browser and the planner use."""
+
+    provider: SearchProvider
+    max_results: int = SearchSettings.model_fields["max_results"].default
+    """The hits that `tavily_search` returns at most."""
+
+
+@define_tool(
+    "tavily_search",
+    "Search the web. Gives titles, URLs and extracts; read a page with crawl_tool.",
+    roles=("researcher",),
+    is_core=True,
+    idempotent=True,
+)
+async def search_web(search: TeamSearch, /, query: str) -> str:
+    """Return a JSON array of hits, best first.
 
     Each hit is `{title, url, content, score?, source?, cite?}`: `source` is the provider, `cite` the hit's
     number
     among the sources of the run. The tool raises `SearchError` if no provider is available.
     """
-
-    async def search(query: str) -> str:
-        hits = await provider.search(query, limit=limit)
-        return json.dumps(await cited([hit_to_dict(hit) for hit in hits]), ensure_ascii=False)
-
-    return StructuredTool.from_function(
-        coroutine=search,
-        name="tavily_search",
-        description="Search the web. Gives titles, URLs and extracts; read a page with crawl_tool.",
-        metadata={"idempotent": True},
-    )
+    hits = await search.provider.search(query, limit=search.max_results)
+    return json.dumps(await cited([hit_to_dict(hit) for hit in hits]), ensure_ascii=False)
 
 
 class ArticleReader(Protocol):
@@ -46,30 +53,32 @@ class ArticleReader(Protocol):
     async def crawl(self, url: str, section: str = "") -> Article: ...
 
 
-def crawl_tool(crawler: ArticleReader) -> BaseTool:
-    """Return the crawl tool. Its result is the page as Markdown with title and address.
+@dataclass(frozen=True, slots=True)
+class TeamReader:
+    """What the team reads pages and documents with."""
 
-    Of a long page, the result is a part with an outline. The tool raises `FetchError` if the page cannot be
-    read.
+    articles: ArticleReader
+
+
+@define_tool(
+    "crawl_tool",
+    "Read a public web page, PDF, Word document, feed or data file as Markdown, by its full URL. "
+    "A long one comes in parts: name a section of its outline, by number or heading, to read on.",
+    roles=("researcher",),
+    is_core=True,
+    idempotent=True,
+)
+async def read_web_page(reader: TeamReader, /, url: str, section: str | int = "") -> str:
+    """Return the page as Markdown under its title and its address; a part with an outline of a long one.
+
+    Raises `FetchError` when the page cannot be read.
     """
-
-    async def crawl(url: str, section: str | int = "") -> str:
-        asked = url.strip()
-        article = await crawler.crawl(asked, str(section))
-        # The whole text, because the report may quote a section that is read later.
-        text = article.whole or article.markdown
-        source = await source_line(article.url, article.title, text, asked=asked)
-        return article.text.replace(f"Source: {article.url}", source, 1)
-
-    return StructuredTool.from_function(
-        coroutine=crawl,
-        name="crawl_tool",
-        description=(
-            "Read a public web page, PDF, Word document, feed or data file as Markdown, by its full URL. "
-            "A long one comes in parts: name a section of its outline, by number or heading, to read on."
-        ),
-        metadata={"idempotent": True},
-    )
+    asked = url.strip()
+    article = await reader.articles.crawl(asked, str(section))
+    # All of it: the report may quote a section that is read later.
+    text = article.whole or article.markdown
+    source = await source_line(article.url, article.title, text, asked=asked)
+    return article.text.replace(f"Source: {article.url}", source, 1)
 
 
 def open_document_folder(

@@ -39,6 +39,7 @@ from maniple.sandbox.package_environment import (
     install_packages,
 )
 from maniple.search import SearchContext, missing_settings, open_chain
+from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
 from maniple.types import Unavailable, installing
 
@@ -100,6 +101,7 @@ def check_settings(config: Path | None) -> tuple[CheckResult, Settings | None]:
     yaml_file, env_file = settings_files(config)
     try:
         settings = load_settings(yaml_file, env_file=env_file)
+        check_approval(settings)
     except ConfigError as error:
         return CheckResult("settings", "problem", str(error), "Correct the lines that are named here."), None
     files = [str(file) for file in (yaml_file, env_file) if file.is_file()]

@@ -161,7 +161,7 @@ async def check_capabilities(settings: Settings, progress: Progress) -> list[Che
                 async for found in probe(model):
                     name = f"models.{kind}: {found.feature}"
                     if found.works is None:
-                        findings.append(CheckResult(name, "warning", f"unknown: {found.words}"))
+                        findings.append(CheckResult(name, "warning", f"unknown: {found.detail}"))
                     elif found.works:
                         findings.append(CheckResult(name, "ok", "works"))
                     else:
