@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -211,7 +212,7 @@ def test_every_factory_makes_the_tool_whose_name_it_registers(tmp_path: Path) ->
         *inquiry_tools(1),
         browser_tool(nothing),
         browsing_tool(nothing),
-        browser_use_tool(nothing),
+        browser_use_tool(cast("Any", SimpleNamespace(actions=()))),
         skill_tool([], Workspaces(tmp_path)),
         terminate_tool(),
     ]
