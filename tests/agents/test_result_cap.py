@@ -16,7 +16,7 @@ from maniple.agents.profiles import static_tools
 from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
-from maniple.tools.files import StoredResults
+from maniple.tools.items import StoredResults
 from tests.agents.pausing import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team
@@ -115,9 +115,9 @@ async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_
         return lines
 
     asked = [
-        call("read_result", path=path, start_line=501, end_line=501),
-        call("read_result", path="../t/secret.txt"),
-        call("read_result", path="secret.txt"),
+        call("read_item", path=path, start_line=501, end_line=501),
+        call("read_item", path="../t/secret.txt"),
+        call("read_item", path="secret.txt"),
     ]
     toolbox = Offer({"coder": [dump]}, services={StoredResults: StoredResults(workspaces)})
     told = script(call("dump", what="all"), *asked, reply("Done."))
@@ -125,11 +125,11 @@ async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_
         frames = await it.run("Dump it.", thread_id="t")
         coders = [one for one in it.server.requests if "You are the coder" in str(one["messages"][0])]
     offered = [{one["function"]["name"] for one in request["tools"]} for request in coders]
-    assert ["read_result" in names for names in offered] == [False, True, True, True, True]
+    assert ["read_item" in names for names in offered] == [False, True, True, True, True]
     _, line, outside, other = [one["tool_result"] for one in data(frames, "tool_call_result")]
     assert line == f"line 500: {'x' * 90}"
     assert "without `..`" in outside
-    assert "is no kept result; name a file of tool-results" in other
+    assert "'secret.txt' cannot be read here" in other
 
 
 async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_nothing_was_cut(tmp_path):
@@ -144,7 +144,7 @@ async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_n
     async with scripted_team(script(*called, reply("Done.")), toolbox=toolbox, models=models) as it:
         await it.run("Dump it.", thread_id="t")
         told = [str(one["messages"]) for one in it.server.requests if "You are the coder" in str(one)]
-    assert ["read_result" in one for one in told] == [False, False, True]
+    assert ["read_item" in one for one in told] == [False, False, True]
 
 
 def test_who_reads_files_reads_kept_results_as_such(tmp_path):
@@ -159,5 +159,5 @@ def test_who_reads_files_reads_kept_results_as_such(tmp_path):
     assert names == {
         "coder": ["write_file", "read_file", "list_files"],
         "researcher": [],
-        "browser": ["write_file", "read_result"],
+        "browser": ["write_file", "read_item"],
     }

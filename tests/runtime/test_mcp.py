@@ -26,7 +26,7 @@ from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
 from maniple.runtime.turn import stream_run
 from maniple.sandbox import Sandbox, Workspaces
-from maniple.tools.files import StoredResults
+from maniple.tools.items import StoredResults
 from maniple.types import Unavailable
 from tests.mcp.open_servers import misbehaving, until
 from tests.openai_server import Json, call, reply, serving

@@ -21,8 +21,8 @@ from maniple.agents.task import Agent
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.redaction import Redactor
-from maniple.tools.files import READ_RESULT, StoredResults
 from maniple.tools.interaction import ask_tools
+from maniple.tools.items import READ_ITEM, StoredResults
 from maniple.types import ProfileName, Worker
 
 BuildWorker = Callable[[Role, BaseChatModel, Offer, TeamSettings], Agent | None]
@@ -121,8 +121,8 @@ def _bound(tool: BaseTool, offer: Offer, context: WorkerContext) -> BaseTool:
 def _tool_filters(context: WorkerContext, offer: Offer) -> list[Middleware]:
     filters: list[Middleware] = []
     stored = offer.service(StoredResults)
-    if stored is not None and context.has_tool(READ_RESULT):
-        filters.append(HiddenTools({READ_RESULT}, stored.has_any))
+    if stored is not None and context.has_tool(READ_ITEM):
+        filters.append(HiddenTools({READ_ITEM}, stored.has_any))
     return [*filters, *(each for make in offer.tool_filters for each in make(context))]
 
 

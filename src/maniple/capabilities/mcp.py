@@ -26,7 +26,7 @@ from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
 from maniple.tools.code import figure_reader
-from maniple.tools.files import StoredResults
+from maniple.tools.items import StoredResults
 from maniple.types import GENERAL, Unavailable, Worker, installing
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.package_environment import list_installed_packages
 from maniple.store.configured import storage_folder
 from maniple.tools.code import CodeEnvironment, figure_reader
-from maniple.tools.files import StoredResults, build_file_check, uploaded_files
-from maniple.tools.items import ThreadItems
+from maniple.tools.files import build_file_check, uploaded_files
+from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.registry import load_tools
 
 _FOLDER = "workspaces"

@@ -1,19 +1,13 @@
 """`write_file`, `read_file`, `list_files` and `search_files` in the workspace of the thread."""
 
 import asyncio
-import hashlib
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from langchain_core.tools import BaseTool, StructuredTool
-
 from maniple.errors import FileError
-from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
-from maniple.sandbox.safe_open import split_path
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import (
@@ -286,67 +280,3 @@ def uploaded_files(workspaces: Workspaces) -> NamedFiles:
         return await asyncio.to_thread(read, thread_key())
 
     return named
-
-
-FOLDER = "tool-results"
-READ_RESULT = "read_result"
-WHOLE = "whole"
-"""The key in the artifact of a result that its tool has cut, with `where` (the text of
-`StoredResults.describe_location`) and `characters`, the length of the whole result."""
-_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredResults:
-    """Stores full tool results as files of the current thread, with secrets masked by `redactor`."""
-
-    workspaces: Workspaces
-    redactor: Redactor = field(default_factory=Redactor)
-
-    async def save(self, tool_name: str, text: str) -> str:
-        """Store a text in a file named after its tool and return the path; equal texts share a file.
-
-        Raises `FileError` if the workspace has no room for it.
-        """
-        content = await asyncio.to_thread(self._content, text)
-        digest = hashlib.blake2s(content, digest_size=4).hexdigest()
-        path = f"{FOLDER}/{_UNSAFE_CHARACTERS.sub('-', tool_name)[:60]}-{digest}.txt"
-        place = await asyncio.to_thread(self.workspaces.open, thread_key())
-        await asyncio.to_thread(place.write, path, content)
-        return path
-
-    async def describe_location(self, tool_name: str, text: str) -> str:
-        """Store a text; return a phrase that names its file, or the reason why it could not be stored."""
-        try:
-            return f"the whole is the file {await self.save(tool_name, text)}"
-        except FileError as error:
-            return f"they are not kept: {error}"
-
-    def _content(self, text: str) -> bytes:
-        return self.redactor.text(text).encode(errors="replace")
-
-    async def has_any(self) -> bool:
-        """Return whether any result is stored for the current thread."""
-        place = self.workspaces.locate(thread_key())
-        return bool(await asyncio.to_thread(place.files, 1, FOLDER))
-
-    def reader(self) -> BaseTool:
-        """Return the tool `read_result` for agents without file tools; it reads only stored results."""
-
-        async def read_result(
-            path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
-        ) -> str:
-            parts = split_path(path)
-            if len(parts) != 2 or parts[0] != FOLDER:
-                raise FileError(f"{path!r} is no kept result; name a file of {FOLDER}, as it was told.")
-            place = self.workspaces.locate(thread_key())
-            wanted = LineRange(start_line, end_line, start_character)
-            return await asyncio.to_thread(read_page, place, path, wanted)
-
-        return StructuredTool.from_function(
-            coroutine=read_result,
-            name=READ_RESULT,
-            description=f"Read a file of {FOLDER}, the whole of a result that was shortened, or lines of it "
-            "(end_line 0: to its end; start_character: where to begin in start_line).",
-            metadata={"idempotent": True},
-        )

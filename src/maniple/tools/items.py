@@ -15,17 +15,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from langchain_core.tools import BaseTool, StructuredTool
+
 from maniple.errors import FileError
 from maniple.evidence import Evidence, Source
 from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
-from maniple.tools.files import FOLDER as TOOL_RESULTS
+from maniple.sandbox.safe_open import split_path
 from maniple.tools.run_context import thread_key
-from maniple.tools.text_file import escape_unprintable
+from maniple.tools.text_file import LineRange, escape_unprintable, read_page
 
 ItemKind = Literal["upload", "source", "table", "figure", "file", "result", "report"]
 
+FOLDER = "tool-results"
+"""Where full results of tools are stored."""
 SOURCES = "sources"
 RESULTS = "results"
 REPORTS = "reports"
@@ -154,7 +158,7 @@ class ThreadItems:
         files = [
             (path, size)
             for path, size, _ in workspace.list_newest(MAX_SCANNED_FILES)
-            if not path.startswith(f"{TOOL_RESULTS}/") and "__pycache__" not in path
+            if not path.startswith(f"{FOLDER}/") and "__pycache__" not in path
         ]
         items = [_describe(workspace, path, size, uploads, titles) for path, size in files[:MAX_ITEMS]]
         stored = frozenset(path for path, _ in files if is_mirror(path))
@@ -229,3 +233,70 @@ def format_csv(rows: Sequence[Sequence[str]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+READ_ITEM = "read_item"
+WHOLE = "whole"
+"""The key in the artifact of a result that its tool has cut, with `where` (the text of
+`StoredResults.describe_location`) and `characters`, the length of the whole result."""
+_STORED_RESULT = re.compile(rf"{FOLDER}/[^/]+")
+_UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResults:
+    """Stores full tool results as files of the current thread, with secrets masked by `redactor`."""
+
+    workspaces: Workspaces
+    redactor: Redactor = field(default_factory=Redactor)
+
+    async def save(self, tool_name: str, text: str) -> str:
+        """Store a text in a file named after its tool and return the path; equal texts share a file.
+
+        Raises `FileError` if the workspace has no room for it.
+        """
+        content = await asyncio.to_thread(self._content, text)
+        digest = hashlib.blake2s(content, digest_size=4).hexdigest()
+        path = f"{FOLDER}/{_UNSAFE_CHARACTERS.sub('-', tool_name)[:60]}-{digest}.txt"
+        place = await asyncio.to_thread(self.workspaces.open, thread_key())
+        await asyncio.to_thread(place.write, path, content)
+        return path
+
+    async def describe_location(self, tool_name: str, text: str) -> str:
+        """Store a text; return a phrase that names its file, or the reason why it could not be stored."""
+        try:
+            return f"the whole is the file {await self.save(tool_name, text)}"
+        except FileError as error:
+            return f"they are not kept: {error}"
+
+    def _content(self, text: str) -> bytes:
+        return self.redactor.text(text).encode(errors="replace")
+
+    async def has_any(self) -> bool:
+        """Return whether anything is stored for the current thread that `read_item` could read."""
+        workspace = self.workspaces.locate(thread_key())
+        folders = (FOLDER, SOURCES, RESULTS, REPORTS)
+        return await asyncio.to_thread(lambda: any(workspace.files(1, folder) for folder in folders))
+
+    def reader(self) -> BaseTool:
+        """Return the tool `read_item` for agents without file tools; it reads what the team has stored."""
+
+        async def read_item(
+            path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
+        ) -> str:
+            name = "/".join(split_path(path))
+            if not (is_mirror(name) or _STORED_RESULT.fullmatch(name)):
+                raise FileError(
+                    f"{path!r} cannot be read here. Name a source, a result or a report by its path."
+                )
+            place = self.workspaces.locate(thread_key())
+            wanted = LineRange(start_line, end_line, start_character)
+            return await asyncio.to_thread(read_page, place, path, wanted)
+
+        return StructuredTool.from_function(
+            coroutine=read_item,
+            name=READ_ITEM,
+            description="Read a source, table, result or report of this conversation by its path, or lines of it "
+            "(end_line 0: to its end; start_character: where to begin in start_line).",
+            metadata={"idempotent": True},
+        )

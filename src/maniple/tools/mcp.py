@@ -12,7 +12,7 @@ from maniple.errors import FileError, McpError
 from maniple.mcp import McpServers, RemoteTool, ToolOutcome, truncate_text
 from maniple.mcp.results import MAX_RESULT_CHARACTERS
 from maniple.reading.pictures import identify_picture
-from maniple.tools.files import WHOLE, StoredResults
+from maniple.tools.items import WHOLE, StoredResults
 from maniple.tools.run_context import thread_key
 
 _NOTHING = "[no output]"

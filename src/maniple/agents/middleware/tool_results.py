@@ -26,7 +26,7 @@ from maniple.llms import capabilities_of
 from maniple.llms.context_windows import characters_within, room_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
-from maniple.tools.files import WHOLE, StoredResults
+from maniple.tools.items import WHOLE, StoredResults
 
 
 class SecretMasking(ResultMiddleware):

@@ -33,9 +33,11 @@ from maniple.graph.written_plan import is_answer, repeated_step
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
     MIN_RESULT_CHARACTERS,
+    Item,
     ItemIndex,
     MirroredText,
     ThreadItems,
+    is_mirror,
     report_path,
     result_path,
 )
@@ -179,13 +181,18 @@ def _task(
             PlanStepSummary(one.id, one.agent_name, one.title, one.status, one.id == step.id)
             for one in progress.steps
         ],
-        items=[
-            one
-            for one in index.items
-            if one.path not in shown and not (one.kind == "upload" and role.has_files)
-        ],
-        older_items=index.older,
+        items=[one for one in index.items if one.path not in shown and _can_use(role, one)],
+        older_items=index.older if role.name != "reporter" else 0,
     )
+
+
+def _can_use(role: Role, item: Item) -> bool:
+    """Return whether an item is listed for a role: it can open it, or show it in a report."""
+    if role.name == "reporter":
+        return item.kind == "figure"
+    if role.has_files:
+        return item.kind != "upload"  # `format_files` names those
+    return is_mirror(item.path)
 
 
 def _said(state: State) -> list[str]:
