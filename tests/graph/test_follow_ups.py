@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from maniple.agents.offers import Offer
 from maniple.sandbox import Workspaces
 from maniple.tools.evidence import source_line
-from maniple.tools.items import ThreadItems
+from maniple.tools.items import StoredResults, ThreadItems
 from tests.openai_server import call, reply
 from tests.team import plan, scripted_team, step
 from tests.tools.built import build_file_tools
@@ -128,3 +128,26 @@ async def test_no_member_is_told_to_execute_the_next_step():
         await it.run()
         (prompt,) = it.prompts("reporter")
     assert "execute the next step" not in prompt
+
+
+async def test_a_researcher_opens_an_earlier_source_by_its_path(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    script = {
+        "coordinator": [HANDOFF, HANDOFF],
+        "planner": [planned("researcher", "reporter")] * 2,
+        "researcher": [
+            call("crawl_tool", url=URL),
+            reply("1610 [1]."),
+            call("read_item", path="sources/1.md"),
+            reply("The page says 1610."),
+        ],
+        "reporter": [reply(FIRST), reply("# Checked\n\n1610 [1].")],
+    }
+    offer = Offer({"researcher": [crawl_tool]}, services={StoredResults: StoredResults(workspaces)})
+    async with scripted_team(script, toolbox=offer, items=ThreadItems(workspaces)) as it:
+        await it.run("When did tea come to Europe?", thread_id="t")
+        await it.run("Why is source 1 wrong?", thread_id="t")
+        prompts = it.prompts("researcher")
+    assert "sources/1.md" not in prompts[0]
+    assert "- sources/1.md (source, The history of tea, " in prompts[2]
+    assert "Tea came to Europe in 1610." in prompts[3]

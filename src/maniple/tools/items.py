@@ -296,7 +296,7 @@ class StoredResults:
         return StructuredTool.from_function(
             coroutine=read_item,
             name=READ_ITEM,
-            description="Read a source, table, result or report of this conversation by its path, or lines of it "
-            "(end_line 0: to its end; start_character: where to begin in start_line).",
+            description="Read a source, table, result or report of this conversation by its path, or lines "
+            "of it (end_line 0: to its end; start_character: where to begin in start_line).",
             metadata={"idempotent": True},
         )
