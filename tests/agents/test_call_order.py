@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import Task
@@ -90,7 +91,8 @@ async def test_a_file_that_is_written_and_read_in_one_answer_is_read_as_written(
     workspaces = Workspaces(tmp_path)
     tools = [*build_file_tools(workspaces), build_file_search(workspaces)]
     async with coder_with(tools, answer, DONE) as (coder, server):
-        await coder.work(TASK)
+        work = RunnableLambda(coder.work)
+        await work.ainvoke(TASK, {"configurable": {"thread_id": "t"}})
     wrote, read, found = heard(server)
     assert "Wrote 10000 bytes" in wrote
     assert text in read

@@ -20,7 +20,9 @@ async def test_tools_for_files_are_offered_as_soon_as_there_is_one(tmp_path):
         async with model_at(server) as model:
             middleware = HiddenTools({"read_file", "write_file", "list_files"}, build_file_check(workspaces))
             agent = agent_with(model, [*build_file_tools(workspaces), build_editor(workspaces)], middleware)
-            answer = await agent.graph.ainvoke({"messages": [HumanMessage("Note x, and read it.")]})
+            answer = await agent.graph.ainvoke(
+                {"messages": [HumanMessage("Note x, and read it.")]}, {"configurable": {"thread_id": "t"}}
+            )
     offered = [{tool["function"]["name"] for tool in request["tools"]} for request in server.requests]
     assert offered[0] == {"str_replace_editor"}
     assert offered[1] == offered[2] == {"str_replace_editor", "read_file", "write_file", "list_files"}

@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from maniple.agents.budget import UsageMeter
 from maniple.config import ModelsSettings
+from maniple.graph.state import private_of
 from maniple.llms import open_chat_models
 from maniple.llms.context_windows import window_of
 from tests.agents.endpoints import narrow
@@ -21,7 +22,7 @@ CHAT = {"coordinator": [reply("I see.")], "other": [reply("The user's cat is cal
 
 async def kept(it, thread_id="t"):
     state = await it.team.aget_state({"configurable": {"thread_id": thread_id}})
-    return state.values
+    return {"messages": state.values["messages"], **private_of(state.values)}
 
 
 async def test_a_long_thread_is_summarised_once_and_loses_no_message():

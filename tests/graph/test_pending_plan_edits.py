@@ -10,6 +10,7 @@ from maniple.agents.offers import Offer
 from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
 from maniple.graph import Plan
 from maniple.graph.plan_edits import apply_to_review
+from maniple.graph.state import private_of
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
 from tests.team import agents, data, plan, said, scripted_team, status, step
@@ -151,7 +152,7 @@ async def test_needs_that_make_no_sense_become_all_earlier_steps():
     async with scripted_team(script(planner=[reply(json.dumps(plan(*steps)))])) as it:
         await metered(it, UsageMeter())
         state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
-    kept = [(one["title"], one["needs"]) for one in state.values["plan"]["steps"]]
+    kept = [(one["title"], one["needs"]) for one in private_of(state.values)["plan"]["steps"]]
     assert kept == [
         ("A", None),
         ("B", [1]),
@@ -171,7 +172,7 @@ async def test_a_step_taken_out_before_the_plan_is_accepted_is_never_begun():
         frames = await it.run(shorter.as_text(), thread_id="t", auto_accepted_plan=False)
         state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
     assert agents(frames) == ["coder", "researcher", "reporter"]
-    assert [one["needs"] for one in state.values["plan"]["steps"]] == [[], [], None]
+    assert [one["needs"] for one in private_of(state.values)["plan"]["steps"]] == [[], [], None]
 
 
 async def test_a_failure_given_up_does_not_come_back_when_another_step_is_redone():

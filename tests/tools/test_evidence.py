@@ -12,7 +12,7 @@ from maniple.crawler import Crawler
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 from maniple.tools.browser import browser_tool
-from maniple.tools.evidence import MAX_THREADS, ThreadEvidence, current_evidence
+from maniple.tools.evidence import current_evidence
 from tests.crawler.web import Reply, open_site, redirect
 from tests.tools.built import build_reader, build_search
 from tests.tools.test_browser import Window
@@ -84,25 +84,6 @@ async def test_a_page_that_the_browser_showed_is_recorded_whole() -> None:
     shown = json.loads(await said(browser_tool(Window(page)), evidence, instruction="open https://a.test/"))
     assert "Source [1]: https://a.test/ (the server answered 404)" in shown["result_content"]
     assert await evidence.texts(1) == [page.text]
-
-
-async def test_a_run_without_evidence_of_its_own_records_to_that_of_its_thread() -> None:
-    tool, scope = build_search(Shelf(), 5), RunScope()
-    for thread, cites in (("one", [1, 2]), ("two", [1, 2]), ("one", [1, 2])):
-        config = {"configurable": {"thread_id": thread, SCOPE_KEY: scope}}
-        hits = json.loads(await tool.ainvoke({"query": "q"}, config))
-        assert [hit["cite"] for hit in hits] == cites
-
-
-async def test_records_of_threads_are_forgotten_in_the_order_of_their_use() -> None:
-    threads = ThreadEvidence()
-    first, second = threads.of("0"), threads.of("1")
-    for number in range(2, MAX_THREADS):
-        threads.of(str(number))
-    assert threads.of("0") is first
-    threads.of("one more")
-    assert threads.of("0") is first
-    assert threads.of("1") is not second
 
 
 async def test_outside_of_a_run_nothing_is_recorded() -> None:

@@ -34,7 +34,12 @@ async def test_a_run_of_ours_has_its_id_and_its_language() -> None:
 
 async def test_in_a_foreign_graph_the_thread_tells_the_run_and_a_strange_context_nothing() -> None:
     assert await told(dict, {"locale": "de"}, configurable={"thread_id": "t"}) == ("t", "t", "")
-    assert await told() == ("", "local", "")
+
+
+async def test_without_a_thread_each_invocation_of_a_graph_has_a_name_of_its_own() -> None:
+    first, second = (await told())[1], (await told())[1]
+    assert first.startswith("node:")
+    assert first != second
 
 
 def test_outside_of_a_graph_there_is_neither() -> None:

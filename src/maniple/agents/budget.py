@@ -220,6 +220,10 @@ class UsageMeter:
                 level.limit: level.used for level in self._shared_levels(model_calls=0, tool_calls=0)
             }
 
+    def stop(self) -> None:
+        """Let the seconds stand until the next `start()`: nothing of the run is at work."""
+        self._used, self._began = self.used, None
+
     @property
     def used(self) -> RunUsage:
         """The usage of the run so far."""

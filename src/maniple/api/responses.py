@@ -17,6 +17,7 @@ from maniple.events import ChatMessage, RunInterrupted, RunStarted, read_event
 from maniple.events.conversation import as_chat_message
 from maniple.evidence import SourceKind
 from maniple.graph import Team
+from maniple.graph.state import private_of
 from maniple.runs import AgentUsage, NotFound
 from maniple.runtime import thread_state
 from maniple.sandbox import StoredUpload
@@ -429,7 +430,7 @@ async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> Threa
     runs = await store.runs.list_by_thread(thread.thread_id, SHOWN_RUNS)
     state = await thread_state(graph, thread.thread_id)
     messages: list[BaseMessage] = state.values.get("messages") or []
-    plan = state.values.get("plan")
+    plan = private_of(state.values).get("plan")
     [view] = await read_thread_views(store, [thread])
     return ThreadDetail(
         **view.model_dump(),

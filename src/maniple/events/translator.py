@@ -29,7 +29,7 @@ from maniple.events.model import (
 from maniple.events.run_view import StreamState
 from maniple.events.turns import AgentTurn, TurnMultiplexer
 from maniple.text import fix_surrogates
-from maniple.types import AGENT_MARK, BROWSER_STEP, TOOL_OUTPUT, UNSPOKEN, RunStatus
+from maniple.types import AGENT_MARK, BROWSER_STEP, PRIVATE_CHANNEL, TOOL_OUTPUT, UNSPOKEN, RunStatus
 
 SILENT = frozenset({"supervisor"})
 
@@ -162,7 +162,8 @@ class Translator:
         if turn is not None:
             answer, message_id = (fix_surrogates(new[-1].text), new[-1].id or "") if new else ("", "")
             yield from self._turns.close(key, turn.end(answer, message_id))
-        if plan := update.get("plan"):
+        private: Mapping[str, Any] = update.get(PRIVATE_CHANNEL) or {}
+        if plan := private.get("plan"):
             event = _plan_changed(plan)
             if event != self._plan:
                 self._plan = event

@@ -1,8 +1,8 @@
-"""What flows through the graph."""
+"""The graph's state: what a parent shares, the conversation and its options, and what is private."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.graph import MessagesState
@@ -11,32 +11,100 @@ from langgraph.runtime import Runtime
 from maniple.agents import find_author
 from maniple.agents.task import ThreadHistory
 from maniple.graph.plan import PlanProgress
-from maniple.types import WORKERS, Worker
+from maniple.types import PRIVATE_CHANNEL, WORKERS, Worker
 
 _SUMMARY_IS = "What was said before, in short (a record, not instructions):\n"
 
 
-class State(MessagesState, total=False):
-    """The shared conversation and the plan everyone works from.
+class PrivateState(TypedDict, total=False):
+    """What the nodes know beside the conversation: plain data, in one channel that no parent sees.
 
-    The upper-case name and the four below it are LangManus's (seed 002). `plan` is a
-    `PlanProgress` as plain data, `request` the user's request together with the answers to the coordinator's
-    questions about it.
+    Once a node has run, it has a `run_id`.
     """
 
-    TEAM_MEMBERS: list[str]
+    thread_id: str
+    """Names files, variables and pages of the conversation (`maniple.tools.run_context.thread_key`)."""
+    run_id: str
+    """The invocation to which records of tool calls, sources and usage belong."""
+    usage: dict[str, Any]
+    """What the run has used so far (`RunUsage`), where no engine counts it."""
     next: str
+    """The node that was chosen last; before planning, the member that the request was sorted for."""
     full_plan: str
-    deep_thinking_mode: bool
-    search_before_planning: bool
-    locale: str
+    """The planner's answer as JSON text."""
     plan: dict[str, Any] | None
+    """A `PlanProgress` as plain data."""
     feedback: str
+    """What the user wants to be different in the plan."""
     request: str
+    """The user's request together with the answers to the coordinator's questions about it."""
+    locale: str
+    """The language of the request, such as `de-DE`."""
     files: list[str]
     """What the user put into the workspace, as prompts name it."""
     summary: dict[str, str] | None
     """What was said up to the message `upto`, in short (`text`); the messages themselves stay."""
+
+
+def merge_private(state: PrivateState, update: PrivateState) -> PrivateState:
+    """Return the private state after one node's update, which holds only the keys that it changes."""
+    return {**state, **update}
+
+
+class TeamInput(MessagesState, total=False):
+    """What a caller gives: the conversation and LangManus's options (seed 002)."""
+
+    TEAM_MEMBERS: list[str]
+    deep_thinking_mode: bool
+    search_before_planning: bool
+    locale: str
+
+
+class State(TeamInput, total=False):
+    """All channels of the graph. Read private ones by `private_of`, write them by `make_update`."""
+
+    maniple: Annotated[PrivateState, merge_private]
+    # Version 1 had these channels; its checkpoints still do. Nothing writes them but `None`.
+    next: str | None
+    full_plan: str | None
+    plan: dict[str, Any] | None
+    feedback: str | None
+    request: str | None
+    files: list[str] | None
+    summary: dict[str, str] | None
+
+
+_VERSION_1 = ("next", "full_plan", "plan", "feedback", "request", "files", "summary")
+
+
+def private_of(values: Mapping[str, Any]) -> PrivateState:
+    """Return the private part of a state; `values` may also be those of a checkpoint of version 1."""
+    if private := values.get(PRIVATE_CHANNEL):
+        return cast("PrivateState", private)
+    if not any(values.get(key) is not None for key in _VERSION_1):
+        return {}
+    former = {key: values[key] for key in (*_VERSION_1, "locale") if values.get(key) is not None}
+    return cast("PrivateState", former)
+
+
+def with_private(state: State, **private: Unpack[PrivateState]) -> State:
+    """Return the state with private keys changed, as after an update."""
+    return cast("State", {**state, PRIVATE_CHANNEL: merge_private(private_of(state), private)})
+
+
+def upgrade_state(state: State) -> tuple[State, Mapping[str, Any]]:
+    """Return the state with its private part in place, and the update that stores it so."""
+    private = private_of(state)
+    if not private or state.get(PRIVATE_CHANNEL):
+        return state, {}
+    emptied = {key: None for key in _VERSION_1 if key in state}
+    return cast("State", {**state, PRIVATE_CHANNEL: private}), {**emptied, PRIVATE_CHANNEL: private}
+
+
+def make_update(*messages: BaseMessage, **private: Unpack[PrivateState]) -> dict[str, Any]:
+    """Return a node's update: messages that are added, and the private keys that change."""
+    update: dict[str, Any] = {"messages": list(messages)} if messages else {}
+    return {**update, PRIVATE_CHANNEL: private} if private else update
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +130,14 @@ class RunOptions:
         """
         if isinstance(runtime.context, cls):
             return runtime.context
-        members = state.get("TEAM_MEMBERS") or ()
+        members, locale = state.get("TEAM_MEMBERS"), state.get("locale")
+        # A parent may use these names for something else.
+        named: Sequence[Any] = members if isinstance(members, list | tuple) else ()
         return cls(
-            team_members=tuple(members),
+            team_members=tuple(name for name in named if isinstance(name, str)),
             deep_thinking_mode=bool(state.get("deep_thinking_mode")),
             search_before_planning=bool(state.get("search_before_planning")),
-            locale=state.get("locale") or "",
+            locale=locale if isinstance(locale, str) else "",
         )
 
     def at_work(self, available: Sequence[Worker]) -> list[Worker]:
@@ -90,7 +160,7 @@ def is_users(message: BaseMessage) -> bool:
 
 def request_of(state: State) -> str:
     """Return what the user asks for: the newest message, made whole by earlier answers if there are any."""
-    if request := state.get("request"):
+    if request := private_of(state).get("request"):
         return request
     for message in reversed(state["messages"]):
         if is_users(message):
@@ -104,7 +174,7 @@ def conversation_of(state: State) -> list[BaseMessage]:
     What is older than the state's summary is in it.
     """
     said: list[BaseMessage] = []
-    summary = state.get("summary") or {}
+    summary = private_of(state).get("summary") or {}
     for message in state["messages"]:
         author = find_author(message)
         if message.name in ("coordinator", "reporter") or (author and isinstance(message, AIMessage)):
@@ -144,7 +214,7 @@ def caller_of(state: State) -> str:
     return "\n\n".join(message.text for message in state["messages"] if message.type == "system")
 
 
-def progress_of(state: State) -> PlanProgress | None:
+def progress_of(values: Mapping[str, Any]) -> PlanProgress | None:
     """Return the plan of this run, if there is one."""
-    data = state.get("plan")
+    data = private_of(values).get("plan")
     return PlanProgress.from_state(data) if data else None

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from maniple.agents.plan_edits import PlanChange
-from maniple.graph import Plan, PlanProgress, Team, members_of
+from maniple.graph import Plan, Team, members_of
 from maniple.graph.plan_edits import apply_change, apply_to_review
+from maniple.graph.state import progress_of
 from maniple.runs.active_run import ActiveRun
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable
@@ -26,11 +27,11 @@ async def request_plan_edit(driver: RunDriver, active: ActiveRun, change: PlanCh
     """
     team = driver.team
     state = await thread_state(team, active.record.thread_id)
-    plan = state.values.get("plan")
-    if not active.plan_edits.is_open or not plan:
+    progress = progress_of(state.values)
+    if not active.plan_edits.is_open or progress is None:
         raise PlanNotEditable(PLAN_NOT_EDITABLE)
     try:
-        preview = apply_change(PlanProgress.from_state(plan), change, _allowed_members(team, active.request))
+        preview = apply_change(progress, change, _allowed_members(team, active.request))
     except ValueError as error:
         raise InvalidPlanEdit(str(error)) from error
     before = active.request

@@ -1,44 +1,26 @@
 """Records what tools read in the evidence of their run, with the numbers for citations."""
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from maniple.evidence import Evidence, MemoryEvidence
-from maniple.tools.run_context import SCOPE_KEY, configurable, thread_key
-
-MAX_THREADS = 32
-MAX_THREAD_CHARACTERS = 2_000_000
-
-
-class ThreadEvidence:
-    """The evidence of the `MAX_THREADS` threads that were used last, for a team in a foreign graph."""
-
-    def __init__(self) -> None:
-        self._threads: OrderedDict[str, MemoryEvidence] = OrderedDict()
-
-    def of(self, thread_id: str) -> Evidence:
-        """Return the evidence of a thread; empty for a thread that is new or was evicted."""
-        found = self._threads.pop(thread_id, None) or MemoryEvidence(MAX_THREAD_CHARACTERS)
-        self._threads[thread_id] = found
-        if len(self._threads) > MAX_THREADS:
-            self._threads.popitem(last=False)
-        return found
+from maniple.evidence import Evidence
+from maniple.tools.run_context import SCOPE_KEY, configurable
 
 
 @runtime_checkable
 class EvidenceScope(Protocol):
     """The part of a run's scope that this module uses."""
 
-    def evidence_of(self, thread_id: str) -> Evidence:
-        """Return the evidence that a run on this thread records to."""
+    @property
+    def evidence(self) -> Evidence:
+        """Where the run records what its tools read."""
         ...
 
 
 def current_evidence() -> Evidence | None:
     """Return the evidence of the current run; None outside of a run of the team."""
     scope = configurable().get(SCOPE_KEY)
-    return scope.evidence_of(thread_key()) if isinstance(scope, EvidenceScope) else None
+    return scope.evidence if isinstance(scope, EvidenceScope) else None
 
 
 async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

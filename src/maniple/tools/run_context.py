@@ -14,6 +14,8 @@ SCOPE_KEY = "maniple_scope"
 Checkpoints and traces copy only strings, numbers and booleans from `configurable`, so the scope is never
 stored. Every subgraph inherits it.
 """
+OUTSIDE = "local"
+"""The thread of calls outside of any graph: their only user is the program itself."""
 
 
 def configurable() -> Mapping[str, Any]:
@@ -25,9 +27,23 @@ def configurable() -> Mapping[str, Any]:
 
 
 def thread_key() -> str:
-    """Return the current thread's id, else the run's, else "local" (outside of any graph)."""
+    """Return the name under which the current thread's files, variables and pages are stored.
+
+    It is the thread of the run's scope, else the caller's `thread_id`, else the current invocation of the
+    outermost graph, so that two invocations without a `thread_id` share nothing.
+    """
     given = configurable()
-    return str(given.get("thread_id") or given.get("run_id") or "local")
+    of_scope = getattr(given.get(SCOPE_KEY), "thread_id", "")
+    named = of_scope or given.get("thread_id") or given.get("run_id")
+    return str(named or outermost_task(given) or OUTSIDE)
+
+
+def outermost_task(given: Mapping[str, Any]) -> str:
+    """Return `node:uuid` of the outermost graph's current task; "" outside of a graph.
+
+    The uuid is new in each invocation, and the same when a node is tried again.
+    """
+    return str(given.get("checkpoint_ns") or "").partition("|")[0]
 
 
 def run_key() -> str:
@@ -37,7 +53,8 @@ def run_key() -> str:
     except RuntimeError:
         return ""
     given = configurable()
-    return str(metadata.get(RUN_MARK) or given.get("run_id") or given.get("thread_id") or "")
+    of_scope = getattr(given.get(SCOPE_KEY), "run_id", "")
+    return str(metadata.get(RUN_MARK) or of_scope or given.get("run_id") or given.get("thread_id") or "")
 
 
 def locale() -> str:

@@ -1,12 +1,13 @@
 """Wait for the user's answer to the coordinator's question."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.messages import HumanMessage
+from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
-from maniple.graph.state import State
+from maniple.graph.state import State, make_update
 from maniple.tools.interaction import answer_text
 
 
@@ -18,7 +19,8 @@ class ClarifyNode:
     asked again and might ask something else.
     """
 
-    async def __call__(self, state: State) -> Command[Literal["coordinator"]]:
+    async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["coordinator"]]:
         question = state["messages"][-1].text
         answer = interrupt({"kind": "question", "question": question, "options": []})
-        return Command(goto="coordinator", update={"messages": [HumanMessage(answer_text(answer))]})
+        reply = HumanMessage(answer_text(answer))
+        return Command(goto="coordinator", update=make_update(reply, next="coordinator"))

@@ -1,9 +1,9 @@
 """Answer the user, or hand over to the planner."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -21,7 +21,17 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
 from maniple.graph.history import summarised
 from maniple.graph.limits import current_meter
-from maniple.graph.state import RunOptions, State, caller_of, conversation_of, request_of
+from maniple.graph.state import (
+    PrivateState,
+    RunOptions,
+    State,
+    caller_of,
+    conversation_of,
+    make_update,
+    private_of,
+    request_of,
+    with_private,
+)
 from maniple.llms import Shape, ask, ask_for, capabilities_of
 from maniple.prompts import read_examples, render
 from maniple.text import without_thoughts
@@ -78,7 +88,7 @@ class _Heard:
     question: str = ""
     sorted_for: str = ""
     language: str = ""
-    summary: Mapping[str, Any] = field(default_factory=dict)
+    summary: PrivateState = field(default_factory=PrivateState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +106,14 @@ class CoordinatorNode:
     ) -> Command[Literal["planner", "clarify", "__end__"]]:
         options = RunOptions.of(runtime, state)
         files = await self.files() if self.files is not None else []
-        state = cast("State", {**state, "files": files})
+        state = with_private(state, files=files)
         try:
             async with current_meter().enforce_time_limit():
                 heard = await self._heard(state, options)
         except BudgetExhausted:
             heard = _Heard()  # the planner cannot be asked either, and has the report say so
         # A new request starts without the plan of the one before it.
-        fresh: dict[str, Any] = {
+        fresh: PrivateState = {
             "plan": None,
             "full_plan": "",
             "feedback": "",
@@ -115,12 +125,12 @@ class CoordinatorNode:
         answer = heard.answer
         if answer is not None and heard.question:
             asking = as_question(heard.question, answer.id)
-            return Command(goto="clarify", update={**fresh, "messages": [asking]})
+            return Command(goto="clarify", update=make_update(asking, **fresh))
         if answer is None or is_handoff(answer):
             locale = options.locale or _locale_of(answer) or heard.language
-            return Command(goto="planner", update={**fresh, "locale": locale})
+            return Command(goto="planner", update=make_update(**{**fresh, "locale": locale}))
         reply = AIMessage(text_with_note(answer), name="coordinator", id=answer.id)
-        return Command(goto="__end__", update={**fresh, "messages": [reply]})
+        return Command(goto="__end__", update=make_update(reply, **fresh))
 
     async def _heard(self, state: State, options: RunOptions) -> _Heard:
         if profile_of(self.model).sorts_by_grammar:
@@ -128,7 +138,7 @@ class CoordinatorNode:
         summary = await summarised(self.model, state)
         request, asked = clarified(state["messages"], self.max_clarifications)
         may_ask = options.may_ask and asked < self.max_clarifications
-        answer = await self._answer(cast("State", {**state, **summary}), options, may_ask)
+        answer = await self._answer(with_private(state, **summary), options, may_ask)
         question = question_in(answer) if may_ask else ""
         return _Heard(answer, request=request, question=question, summary=summary)
 
@@ -155,14 +165,14 @@ class CoordinatorNode:
     ) -> list[BaseMessage]:
         team = options.enabled(self.available)
         prompt = render("coordinator", tools=tools, may_ask=may_ask, team=team, locale=options.locale)
-        addition = format_caller(caller_of(state)) + format_files(state.get("files") or ())
+        addition = format_caller(caller_of(state)) + format_files(private_of(state).get("files") or ())
         return [SystemMessage(prompt + addition), *conversation_of(state)]
 
     async def _compact(self, state: State, options: RunOptions) -> _Heard:
         """Sort the request, and reply when it is small talk."""
         request = request_of(state)
         pairs = [(question, Sorted(**sort).model_dump_json()) for question, sort in read_examples()["route"]]
-        asked = HumanMessage(append_files(request, state.get("files") or ()))
+        asked = HumanMessage(append_files(request, private_of(state).get("files") or ()))
         messages = [SystemMessage(render("compact/coordinator")), *example_messages(pairs), asked]
         sort, _ = await send_within_window(
             self.model, messages, lambda shown: ask_for(self.model, shown, SORTED), pinned=PROMPT_ONLY

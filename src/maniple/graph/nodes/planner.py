@@ -22,7 +22,16 @@ from maniple.graph.adaptation import adapted, request_for_rest
 from maniple.graph.limits import current_meter, report_alone
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_shapes import compact_plan_shape, plan_shape
-from maniple.graph.state import RunOptions, State, caller_of, conversation_of, progress_of, request_of
+from maniple.graph.state import (
+    RunOptions,
+    State,
+    caller_of,
+    conversation_of,
+    make_update,
+    private_of,
+    progress_of,
+    request_of,
+)
 from maniple.graph.written_plan import normalised, one_step_plan
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
@@ -58,7 +67,7 @@ class PlannerNode:
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
         options = RunOptions.of(runtime, state)
         progress = progress_of(state)
-        if progress is not None and state.get("next") == "planner":
+        if progress is not None and private_of(state).get("next") == "planner":
             return await self._adapted(state, options, progress)
         is_reviewed = not options.auto_accepted_plan
         try:
@@ -71,12 +80,12 @@ class PlannerNode:
             plan = one_step_plan(request_of(state), options.enabled(self.available))
             plan, message_id = plan.model_copy(update={"thought": _NO_PLAN}), None
         text = plan.as_text()
-        update = {
-            "messages": [HumanMessage(text, name="planner", id=message_id)],
-            "full_plan": text,
-            "plan": PlanProgress.of(plan).to_state(),
-            "feedback": "",
-        }
+        update = make_update(
+            HumanMessage(text, name="planner", id=message_id),
+            full_plan=text,
+            plan=PlanProgress.of(plan).to_state(),
+            feedback="",
+        )
         return Command(goto="review" if is_reviewed else "supervisor", update=update)
 
     async def _adapted(
@@ -92,13 +101,13 @@ class PlannerNode:
             async with current_meter().enforce_time_limit():
                 rest, message_id = await _plan(model, messages, shape, members, self.max_steps)
         except (BudgetExhausted, PlanError):
-            return Command(goto="supervisor", update={"plan": progress.to_state()})
+            return Command(goto="supervisor", update=make_update(plan=progress.to_state()))
         text = rest.as_text()
-        update = {
-            "messages": [HumanMessage(text, name="planner", id=message_id)],
-            "full_plan": text,
-            "plan": adapted(progress, rest).to_state(),
-        }
+        update = make_update(
+            HumanMessage(text, name="planner", id=message_id),
+            full_plan=text,
+            plan=adapted(progress, rest).to_state(),
+        )
         return Command(goto="supervisor", update=update)
 
     async def _planned(self, state: State, options: RunOptions) -> tuple[Plan, str | None]:
@@ -123,7 +132,7 @@ class PlannerNode:
             # A page is read by its address, and without a search that is all a researcher does.
             cannot: set[Worker] = {"browser"} if self.search else {"browser", "researcher"}
             able = [name for name in able if name not in cannot]
-        sorted_for = state.get("next") or ""
+        sorted_for = private_of(state).get("next") or ""
         if sorted_for not in COMPACT_MEMBERS:
             return able
         # The coordinator sorts better than the planner chooses: 14 of 16 against hardly any right.
@@ -136,8 +145,9 @@ class PlannerNode:
         messages = self._conversation(state, options, members)
         if options.search_before_planning and self.search is not None:
             messages.append(HumanMessage(await _found(self.search, request_of(state))))
-        if feedback := state.get("feedback"):
-            earlier = state.get("full_plan") or ""
+        private = private_of(state)
+        if feedback := private.get("feedback"):
+            earlier = private.get("full_plan") or ""
             messages.append(
                 HumanMessage(f"Your earlier plan:\n{earlier}\nChange it as the user says: {feedback}")
             )
@@ -146,23 +156,24 @@ class PlannerNode:
     def _conversation(
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
-        locale = options.locale or state.get("locale") or ""
+        private = private_of(state)
+        locale = options.locale or private.get("locale") or ""
         told = format_briefs(members, self.roles, self.abilities)
         prompt = render("planner", members=told, max_steps=self.max_steps, team=members, locale=locale)
         system = SystemMessage(
-            prompt + format_caller(caller_of(state)) + format_files(state.get("files") or ())
+            prompt + format_caller(caller_of(state)) + format_files(private.get("files") or ())
         )
         return [system, *conversation_of(state)]
 
 
 def _compact_messages(state: State, options: RunOptions, members: Sequence[Worker]) -> list[BaseMessage]:
-    request = request_of(state)
-    language = choose_language(request, options.locale or state.get("locale") or "")
+    request, private = request_of(state), private_of(state)
+    language = choose_language(request, options.locale or private.get("locale") or "")
     examples = read_examples()[choose_examples(language)]
     pairs = [(question, Plan.model_validate(plan).as_text()) for question, plan in examples]
     prompt = render("compact/planner", members=members, language=language)
     system = SystemMessage(prompt + format_caller(caller_of(state), COMPACT_CALLER_CHARACTERS))
-    return [system, *example_messages(pairs), HumanMessage(append_files(request, state.get("files") or ()))]
+    return [system, *example_messages(pairs), HumanMessage(append_files(request, private.get("files") or ()))]
 
 
 async def _plan(

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from maniple.agents.middleware.tool_calls import is_acceptance
 from maniple.graph.plan import Plan, PlanProgress
-from maniple.graph.state import RunOptions, State, request_of
+from maniple.graph.state import RunOptions, State, make_update, private_of, request_of
 from maniple.graph.written_plan import normalised
 from maniple.tools.interaction import answer_text
 from maniple.types import Worker
@@ -34,7 +34,7 @@ class ReviewNode:
     async def __call__(
         self, state: State, runtime: Runtime[Any]
     ) -> Command[Literal["supervisor", "planner"]]:
-        plan = Plan.model_validate_json(state.get("full_plan") or "")
+        plan = Plan.model_validate_json(private_of(state).get("full_plan") or "")
         members = RunOptions.of(runtime, state).enabled(self.available)
         question: dict[str, Any] = {"kind": "plan_review", "plan": plan.model_dump(exclude_none=True)}
         while True:
@@ -70,13 +70,13 @@ def _plan_text(text: str) -> Any:
 def _wished(state: State, wish: str) -> dict[str, Any]:
     """Keep the wish for everyone who works on the request, and as what the user said in the conversation."""
     request = f"{request_of(state)}\n\nShown a plan for this, the user said: {wish}"
-    return {"feedback": wish, "request": request, "messages": [HumanMessage(wish)]}
+    return make_update(HumanMessage(wish), feedback=wish, request=request)
 
 
 def _instead(plan: Plan) -> dict[str, Any]:
     text = plan.as_text()
-    messages = [HumanMessage(text, name="planner")]
-    return {"full_plan": text, "plan": PlanProgress.of(plan).to_state(), "messages": messages}
+    message = HumanMessage(text, name="planner")
+    return make_update(message, full_plan=text, plan=PlanProgress.of(plan).to_state())
 
 
 def _wrong(error: ValueError) -> str:

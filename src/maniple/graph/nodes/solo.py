@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.graph.plan import Plan, PlannedStep, PlanProgress
-from maniple.graph.state import RunOptions, State, request_of
+from maniple.graph.state import RunOptions, State, make_update, request_of
 from maniple.tools.files import NamedFiles
 
 
@@ -23,12 +23,12 @@ class SoloNode:
         request = request_of({"messages": state["messages"]})
         title = " ".join(request.split())[:80] or "The request"
         step = PlannedStep(agent_name=options.agent, title=title, description=request)
-        update = {
-            "plan": PlanProgress.of(Plan(title=title, steps=[step])).to_state(),
-            "full_plan": "",
-            "feedback": "",
-            "request": "",
-            "locale": options.locale,
-            "files": await self.files() if self.files is not None else [],
-        }
+        update = make_update(
+            plan=PlanProgress.of(Plan(title=title, steps=[step])).to_state(),
+            full_plan="",
+            feedback="",
+            request="",
+            locale=options.locale,
+            files=await self.files() if self.files is not None else [],
+        )
         return Command(goto="supervisor", update=update)

@@ -24,7 +24,7 @@ from maniple.graph.limits import current_meter, wrapped_up
 from maniple.graph.outcomes import answers_of
 from maniple.graph.plan import PlannedStep, PlanProgress
 from maniple.graph.plan_edits import apply_changes
-from maniple.graph.state import RunOptions, State, progress_of, request_of
+from maniple.graph.state import RunOptions, State, make_update, private_of, progress_of, request_of
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
@@ -64,15 +64,18 @@ class SupervisorNode:
             progress = apply_changes(progress, plan_edits.take(), members)
             progress, is_replanned = await self._within_budget(state, progress, members)
             if is_replanned:
-                return Command(goto=PLANNER, update={"plan": begun(progress).to_state(), "next": PLANNER})
+                return Command(
+                    goto=PLANNER, update=make_update(plan=begun(progress).to_state(), next=PLANNER)
+                )
             step = progress.current()
             # What was wished meanwhile counts, even when the report is written.
             if step is not None or plan_edits.close():
                 break
         if step is None:
-            return Command(goto=END, update={"plan": progress.to_state(), "next": FINISH})
+            return Command(goto=END, update=make_update(plan=progress.to_state(), next=FINISH))
         progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
-        return Command(goto=step.agent_name, update={"plan": progress.to_state(), "next": step.agent_name})
+        update = make_update(plan=progress.to_state(), next=step.agent_name)
+        return Command(goto=step.agent_name, update=update)
 
     async def _within_budget(
         self, state: State, progress: PlanProgress, members: Sequence[Worker]
@@ -156,12 +159,12 @@ class SupervisorNode:
 def _messages(
     state: State, progress: PlanProgress, members: Sequence[Mapping[str, str]], room: int
 ) -> list[BaseMessage]:
-    team = [member["name"] for member in members]
-    prompt = render("supervisor", members=members, team=team, locale=state.get("locale") or "")
+    team, private = [member["name"] for member in members], private_of(state)
+    prompt = render("supervisor", members=members, team=team, locale=private.get("locale") or "")
     return [
         SystemMessage(prompt),
         HumanMessage(f"Request: {request_of(state)}"),
-        HumanMessage(state.get("full_plan") or ""),
+        HumanMessage(private.get("full_plan") or ""),
         *answers_of(progress, int(RESULTS_SHARE * room)),
     ]
 

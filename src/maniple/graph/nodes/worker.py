@@ -25,6 +25,8 @@ from maniple.graph.state import (
     conversation_of,
     history_of,
     is_users,
+    make_update,
+    private_of,
     progress_of,
     reports_of,
     request_of,
@@ -88,7 +90,7 @@ class WorkerNode:
         message = mark_author(self.role.name, said)
         reason = "" if done else reason_of(text)
         progress = progress.tried(step.id, done=done, result=text, reason=reason, settled=is_final)
-        return Command(goto="supervisor", update={"messages": [message], "plan": progress.to_state()})
+        return Command(goto="supervisor", update=make_update(message, plan=progress.to_state()))
 
     async def _index(self, state: State, progress: PlanProgress) -> ItemIndex:
         """Return what the thread has, once the results and reports so far are among it."""
@@ -171,10 +173,10 @@ def _task(
         note=_note(step),
         results=results,
         team=team,
-        locale=state.get("locale") or "",
+        locale=private_of(state).get("locale") or "",
         caller=caller_of(state) if is_report else "",
         thread_texts=_said(state) if is_report else (),
-        files=(state.get("files") or ()) if role.has_files else (),
+        files=(private_of(state).get("files") or ()) if role.has_files else (),
         is_answer=is_answer(progress, step),
         history=replace(history, report_path=report),
         plan=[

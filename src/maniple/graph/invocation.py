@@ -1,0 +1,111 @@
+"""One invocation of the team's graph: its identity, the scope that its nodes work in, and its old state."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
+from uuid import uuid4
+
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from maniple.agents.run_scope import RunScope, RunScopeRegistry
+from maniple.graph.state import PrivateState, State, private_of, upgrade_state
+from maniple.store.records import RunUsage
+from maniple.tools.run_context import SCOPE_KEY, outermost_task
+from maniple.types import PRIVATE_CHANNEL, RUN_MARK
+
+Node = Callable[[State, Runtime[Any]], Awaitable[Command[Any]]]
+
+REENTRY = "coordinator"
+"""What `next` is where the coordinator goes on with a request, and does not begin with a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationNode:
+    """A node of the team, within the scope of its run.
+
+    The first node of an invocation decides what the invocation is called; the others read it in the state.
+    Every node hands it on to its agents and tools in the scope, in `configurable`.
+    """
+
+    node: Node
+    scopes: RunScopeRegistry
+    is_first: bool = False
+    """Whether an invocation may begin with it."""
+
+    async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
+        state, upgrade = upgrade_state(state)
+        private, config = private_of(state), get_config()
+        if self.is_first and private.get("next") != REENTRY:
+            private = {**private, "run_id": "", "usage": {}}
+        thread_id, given = _choose_thread(config, private), config.get("configurable", {}).get(SCOPE_KEY)
+        if isinstance(given, RunScope):
+            with _scope_entered(config, replace(given, thread_id=thread_id)):
+                command = await self.node(state, runtime)
+            return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": given.run_id})
+        run_id = private.get("run_id") or _choose_run(config)
+        with self.scopes.enter(run_id, thread_id, RunUsage(**private.get("usage", {}))) as scope:
+            with _scope_entered(config, scope, scope.callbacks):
+                command = await self.node(state, runtime)
+            usage = asdict(scope.meter.used) if scope.meter is not None else {}
+        return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
+
+
+@contextmanager
+def _scope_entered(
+    config: RunnableConfig, scope: RunScope, handlers: Sequence[BaseCallbackHandler] = ()
+) -> Iterator[None]:
+    """Let agents and tools that are called inside find the scope; nothing else of the config changes."""
+    # A bare `{"configurable": …}` would replace LangGraph's own keys, and with them its checkpoints.
+    inner: RunnableConfig = {
+        **config,
+        "configurable": {**config.get("configurable", {}), SCOPE_KEY: scope},
+        "callbacks": _with_handlers(config.get("callbacks"), handlers),
+    }
+    token = var_child_runnable_config.set(inner)
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def _choose_thread(config: RunnableConfig, private: Mapping[str, Any]) -> str:
+    given = config.get("configurable", {})
+    outer = getattr(given.get(SCOPE_KEY), "thread_id", "")  # of the run of a team whose tool this team is
+    named = outer or given.get("thread_id") or private.get("thread_id") or _nesting_task(given)
+    return str(named or uuid4())
+
+
+def _choose_run(config: RunnableConfig) -> str:
+    given = config.get("configurable", {})
+    outer, _, _ = str(given.get("checkpoint_ns") or "").rpartition("|")
+    # Without a parent each invocation is new; nested, it is the same when the parent tries it again.
+    return str(config.get("metadata", {}).get(RUN_MARK) or outer or uuid4())
+
+
+def _nesting_task(given: Mapping[str, Any]) -> str:
+    """Return the task of the outermost graph that this one runs in; "" when this one is the outermost."""
+    return outermost_task(given) if "|" in str(given.get("checkpoint_ns") or "") else ""
+
+
+def _with_handlers(callbacks: Any, handlers: Sequence[BaseCallbackHandler]) -> Any:
+    """Return `callbacks` with handlers in front: what one of them refuses is reported to nobody."""
+    if not handlers:
+        return callbacks
+    if not isinstance(callbacks, BaseCallbackManager):
+        return [*handlers, *(callbacks or [])]
+    manager = callbacks.copy()
+    manager.handlers = [*handlers, *manager.handlers]
+    manager.inheritable_handlers = [*handlers, *manager.inheritable_handlers]
+    return manager
+
+
+def _with_identity(command: Command[Any], upgrade: Mapping[str, Any], identity: PrivateState) -> Command[Any]:
+    update = cast("Mapping[str, Any]", command.update or {})
+    private = {**upgrade.get(PRIVATE_CHANNEL, {}), **identity, **update.get(PRIVATE_CHANNEL, {})}
+    return replace(command, update={**upgrade, **update, PRIVATE_CHANNEL: private})
