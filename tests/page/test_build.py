@@ -81,7 +81,7 @@ def test_a_build_is_due_after_any_of_its_sources_changed(copied: Path, name: str
 def test_a_build_is_due_in_a_new_clone_and_not_after_a_test_of_the_page_changed(copied: Path):
     (copied / "web/tests/another.test.ts").write_text("", encoding="utf-8")
     assert is_current(copied)
-    shutil.rmtree(copied / "src/maniple/api/page")
+    shutil.rmtree(copied / "src/maniple/replay/assets")
     assert not is_current(copied)
 
 
