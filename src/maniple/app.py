@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import Agent, Roles, build_roles
+from maniple.agents.budget import Budget, load_prices
 from maniple.agents.offers import Offer
 from maniple.agents.profiles import build_workers, reads_pages_only
 from maniple.browser import Browser
@@ -259,6 +260,9 @@ def _compile(
         abilities_of(settings.mcp, workers),
         roles,
         on_call=workers.keys() - set(team.enabled),
+        approval=frozenset(settings.runs.approval),
+        budget=Budget(**settings.runs.budget.model_dump()),
+        prices=load_prices(settings.models),
     )
     search, files = offer.service(TeamSearch), offer.service(UploadedFiles)
     return build_graph(

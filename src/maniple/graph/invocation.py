@@ -9,18 +9,22 @@ from uuid import uuid4
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
-from maniple.graph.state import PrivateState, State, private_of, upgrade_state
+from maniple.errors import ConfigError
+from maniple.graph.state import PrivateState, RunOptions, State, private_of, upgrade_state
 from maniple.store.records import RunUsage
 from maniple.tools.run_context import SCOPE_KEY, outermost_task
 from maniple.types import PRIVATE_CHANNEL, RUN_MARK
 
 Node = Callable[[State, Runtime[Any]], Awaitable[Command[Any]]]
 
+_CHECKPOINTER = "__pregel_checkpointer"
+"""LangGraph's key of the checkpointer in `configurable`, the graph's own or the inherited one."""
 REENTRY = "coordinator"
 """What `next` is where the coordinator goes on with a request, and does not begin with a new one."""
 
@@ -44,12 +48,17 @@ class InvocationNode:
         if self.is_first and private.get("next") != REENTRY:
             private = {**private, "run_id": "", "usage": {}}
         thread_id, given = _choose_thread(config, private), config.get("configurable", {}).get(SCOPE_KEY)
+        can_pause, options = _can_pause(config), RunOptions.of(runtime, state)
         if isinstance(given, RunScope):
-            with _scope_entered(config, replace(given, thread_id=thread_id)):
+            scope = replace(given, thread_id=thread_id, can_pause=can_pause and given.can_pause)
+            _check_answerable(scope, options)
+            with _scope_entered(config, scope):
                 command = await self.node(state, runtime)
             return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": given.run_id})
         run_id = private.get("run_id") or _choose_run(config)
-        with self.scopes.enter(run_id, thread_id, RunUsage(**private.get("usage", {}))) as scope:
+        with self.scopes.enter(run_id, thread_id, RunUsage(**private.get("usage", {}))) as own:
+            scope = replace(own, can_pause=can_pause)
+            _check_answerable(scope, options)
             with _scope_entered(config, scope, scope.callbacks):
                 command = await self.node(state, runtime)
             usage = asdict(scope.meter.used) if scope.meter is not None else {}
@@ -72,6 +81,27 @@ def _scope_entered(
         yield
     finally:
         var_child_runnable_config.reset(token)
+
+
+def _can_pause(config: RunnableConfig) -> bool:
+    """Say whether the graph, or one that it is in, has a checkpointer: only then a run can be resumed."""
+    return isinstance(config.get("configurable", {}).get(_CHECKPOINTER), BaseCheckpointSaver)
+
+
+def _check_answerable(scope: RunScope, options: RunOptions) -> None:
+    """Raise `ConfigError` where the run would have to wait for an answer that can never come.
+
+    When the graph is compiled nobody knows: a parent's checkpointer is inherited at the first invocation.
+    """
+    if scope.can_pause or not (scope.approval or not options.auto_accepted_plan):
+        return
+    what = (
+        "runs.approval is set" if scope.approval else "The plan is to be reviewed (auto_accepted_plan=False)"
+    )
+    raise ConfigError(
+        f"{what}, but without a checkpointer no run can wait for an answer. Pass one to "
+        "open_team(checkpointer=…), or compile the graph that contains the team with one."
+    )
 
 
 def _choose_thread(config: RunnableConfig, private: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
 from maniple.graph import RECURSION_LIMIT, RunOptions, Team, members_of
+from maniple.graph.state import private_of
 from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
 RECALL_SECONDS = 5.0
@@ -79,7 +80,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
         failure, cancelled = _why_it_ended(error)
     if not translator.knows_conversation:
         cancelled = await _recall(thread, translator) or cancelled
-    for event in translator.close(_status(turn, failure, cancelled), failure):
+    for event in translator.close(_status(thread, failure, cancelled), failure):
         yield event
     if cancelled is not None:
         raise cancelled
@@ -91,21 +92,31 @@ def _why_it_ended(error: Exception) -> tuple[Exception | None, asyncio.Cancelled
     return (None, asyncio.CancelledError()) if task is not None and task.cancelling() else (error, None)
 
 
-def _status(turn: Turn, failure: Exception | None, cancelled: asyncio.CancelledError | None) -> RunStatus:
+def _status(
+    thread: "_Thread", failure: Exception | None, cancelled: asyncio.CancelledError | None
+) -> RunStatus:
     if cancelled is not None:
         return "cancelled"
     if failure is not None:
         return "failed"
-    meter = turn.scope.meter if turn.scope else None
-    return "budget_exhausted" if meter is not None and meter.exhausted else "completed"
+    return "budget_exhausted" if thread.exhausted else "completed"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Thread:
     """A conversation with the team, and what this turn gives to it."""
 
     team: Team
     turn: Turn
+    resumed_run: str = ""
+    """The run that the turn goes on with, as the graph's state names it."""
+
+    @property
+    def exhausted(self) -> str | None:
+        """Which limit of the budget took something from the run, if one did."""
+        if (scope := self.turn.scope) is not None:
+            return scope.meter.exhausted if scope.meter is not None else None
+        return self.team.scopes.exhausted(self.resumed_run or self.turn.run_id)
 
     @property
     def keeps(self) -> bool:
@@ -161,11 +172,15 @@ class _Thread:
             return {"messages": list(turn.messages)}
         state = await self.team.aget_state(self.config)
         answers = {pause.id: turn.answers[pause.id] for pause in state.interrupts if pause.id in turn.answers}
+        resumed_run = private_of(state.values).get("run_id", "")
         if turn.start == "message" and state.interrupts:
+            self.resumed_run = resumed_run
             return Command(resume=turn.messages[-1].text)
         if turn.start == "answer" or (turn.start == "continue" and answers):
+            self.resumed_run = resumed_run
             return Command(resume=answers)
         if turn.start == "continue" and run_of(state) == turn.run_id:
+            self.resumed_run = resumed_run
             return None
         return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
 

@@ -9,6 +9,7 @@ from langgraph.types import interrupt
 from pydantic import AliasChoices, BaseModel, Field
 
 from maniple.tools.registry import tool_factory
+from maniple.tools.run_context import SCOPE_KEY, configurable
 
 _ENOUGH = (
     "The user has been asked often enough in this run and was not asked this. Decide for yourself, "
@@ -88,7 +89,9 @@ def _tools(
 
 
 def _may_ask() -> bool:
-    """Return `may_ask` of the run's options; True in a foreign graph, which has no such options."""
+    """Return whether a question can be answered, by the options and the scope of the run if it has these."""
+    if not getattr(configurable().get(SCOPE_KEY), "can_pause", True):
+        return False
     try:
         context = get_runtime().context
     except RuntimeError:  # LangGraph raises this outside of a run

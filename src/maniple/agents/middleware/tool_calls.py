@@ -23,6 +23,7 @@ from maniple.tools.registry import redact_arguments
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
 Turn = Callable[[bool], Awaitable[None]]
+_NOT_APPROVABLE = "{name} was not run: it needs the user's approval, and nobody can be asked in this run."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ async def call_once(
         await records.begin(1, redact_arguments(tool, arguments))
         return await call.record_substitute(records, 1, refusal, arguments)
     needs_approval = bool(tool.name in scope.approval or call.metadata_value("approval"))
+    if needs_approval and not scope.can_pause:
+        return CompletedCall(call.message(_NOT_APPROVABLE.format(name=tool.name), error=True), arguments)
     if needs_approval:
         await call.check_budget(records, 1)
         allowed = await call.request_approval(records, arguments)

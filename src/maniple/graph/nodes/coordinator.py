@@ -16,6 +16,7 @@ from maniple.agents.compact import PROMPT_ONLY, choose_language, detect_language
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.text_tools import text_with_note
 from maniple.agents.profiles import profile_of
+from maniple.agents.run_scope import run_scope
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
@@ -137,7 +138,7 @@ class CoordinatorNode:
             return await self._compact(state, options)
         summary = await summarised(self.model, state)
         request, asked = clarified(state["messages"], self.max_clarifications)
-        may_ask = options.may_ask and asked < self.max_clarifications
+        may_ask = options.may_ask and run_scope().can_pause and asked < self.max_clarifications
         answer = await self._answer(with_private(state, **summary), options, may_ask)
         question = question_in(answer) if may_ask else ""
         return _Heard(answer, request=request, question=question, summary=summary)
