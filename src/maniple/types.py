@@ -1,7 +1,8 @@
 """Names shared by every layer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 LLMType = Literal["basic", "reasoning", "vision"]
 LLM_TYPES: tuple[LLMType, ...] = get_args(LLMType)
@@ -59,6 +60,24 @@ class Unavailable:
 
     def __str__(self) -> str:
         return f"{self.reason} To fix it: {self.remedy}"
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value of unknown type, such as JSON data, is a mapping.
+
+    With `isinstance` alone, type checkers know nothing of its keys and values. The keys are not checked.
+    """
+    return isinstance(value, Mapping)
+
+
+def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value of unknown type is a `dict`; like `is_mapping`."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Return whether a value of unknown type is a `list`; like `is_mapping`."""
+    return isinstance(value, list)
 
 
 def installing(extra: str) -> str:

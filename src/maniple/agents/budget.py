@@ -5,7 +5,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
@@ -273,7 +273,7 @@ class UsageMeter:
         self._exhausted = self._exhausted or reason
 
     @asynccontextmanager
-    async def enforce_time_limit(self, *, reporting: bool = False) -> AsyncIterator[None]:
+    async def enforce_time_limit(self, *, reporting: bool = False) -> AsyncGenerator[None]:
         """Cancel the body when the run's time is used up, and raise `BudgetExhausted`.
 
         A report (`reporting`) gets at least `REPORT_SECONDS`.

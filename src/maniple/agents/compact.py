@@ -164,7 +164,7 @@ async def _search_web(tool: BaseTool, task: Task) -> str:
     """Return the hits of a search, each with its number on two lines."""
     found, _ = await call_tool(tool, 0, query=task.request)
     try:
-        hits = [hit for hit in json.loads(found) if isinstance(hit, dict)]
+        hits: list[dict[str, Any]] = [hit for hit in json.loads(found) if isinstance(hit, dict)]
     except (TypeError, ValueError):
         hits = []
     if not hits:

@@ -45,25 +45,27 @@ BindTool = Callable[[BaseTool, WorkerContext], BaseTool]
 class Offer:
     """What one capability, or all of them together, provide to the team. Every field may be empty."""
 
-    tools_by_role: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
+    tools_by_role: Mapping[Worker, Sequence[BaseTool]] = field(
+        default_factory=dict[Worker, Sequence[BaseTool]]
+    )
     """The main tools of a built-in worker. The prompt of a coder without tools states that no code runs."""
-    unavailable: Mapping[Worker, str] = field(default_factory=dict)
+    unavailable: Mapping[Worker, str] = field(default_factory=dict[Worker, str])
     """Why a worker's main tools are unavailable, and what to do about it."""
-    extra_tools: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict)
+    extra_tools: Mapping[Worker, Sequence[BaseTool]] = field(default_factory=dict[Worker, Sequence[BaseTool]])
     """Additional tools. Workers of a small model (profile: compact) do not get them."""
-    dynamic_tools: Mapping[Worker, DynamicTools] = field(default_factory=dict)
+    dynamic_tools: Mapping[Worker, DynamicTools] = field(default_factory=dict[Worker, "DynamicTools"])
     """Tools that change while the program runs, such as those of MCP servers."""
     middleware: Sequence[WorkerMiddleware] = ()
     """Middleware around the worker's tool calls and model calls, from the outside in."""
     tool_filters: Sequence[WorkerMiddleware] = ()
     """Outermost middleware that hides tools while they are useless."""
-    bind_tools: Mapping[str, BindTool] = field(default_factory=dict)
+    bind_tools: Mapping[str, BindTool] = field(default_factory=dict[str, BindTool])
     """By tool name: binds the tool to one worker."""
     direct_workers: Collection[Worker] = ()
     """Workers whose step is one call of their only tool, without a model call."""
-    instructions: Mapping[Worker, str] = field(default_factory=dict)
+    instructions: Mapping[Worker, str] = field(default_factory=dict[Worker, str])
     """Text that is appended to a worker's system prompt."""
-    services: Mapping[type[Any], Any] = field(default_factory=dict)
+    services: Mapping[type[Any], Any] = field(default_factory=dict[type[Any], Any])
     """Objects for later capabilities and for the application, by type."""
     notices: tuple[str, ...] = ()
     """One sentence for the operator about each thing that is unavailable or unsafe."""

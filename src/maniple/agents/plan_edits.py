@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 from uuid import uuid4
 
 ChangeAction = Literal["skip", "redo", "edit", "add", "move"]
@@ -49,7 +49,7 @@ class PlanChange:
             if text is not None and not isinstance(text, str):
                 raise ValueError(f"{name} must be text")
         change_id = str(data.get("change_id") or uuid4())
-        return cls(cast("ChangeAction", action), step_id, **texts, after=after, change_id=change_id)
+        return cls(action, step_id, **texts, after=after, change_id=change_id)
 
 
 class PendingPlanEdits:

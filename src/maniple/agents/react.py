@@ -1,16 +1,16 @@
 """A worker as a ReAct agent: LangChain's `create_agent` with our middleware."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from langchain.agents import create_agent
+# LangChain leaves out type arguments of parameters that are not used here.
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
 from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
-from langgraph.graph.state import CompiledStateGraph
 
 from maniple.agents.briefing import build_messages, format_items
 from maniple.agents.middleware.base import chain_middleware
@@ -47,10 +47,18 @@ CONVERSATION_SHARE = 0.25
 
 
 @contextmanager
-def step_context(task: Task) -> Iterator[None]:
+def step_context(task: Task) -> Generator[None]:
     """Run the body as one step of one agent, which works on `task`."""
     with set_current_task(task), limit_concurrency(), preserve_call_order(), watch_step():
         yield
+
+
+class AgentGraph(Protocol):
+    """The part of LangGraph's compiled graphs that is used here, without its open type arguments."""
+
+    async def ainvoke(self, input: Any, /) -> dict[str, Any]:
+        """Run the graph on an input of its own type, and return the keys of the state at its end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class ReactAgent:
 
     role: Role
     has_tools: bool
-    graph: CompiledStateGraph[Any, Any, Any, Any]
+    graph: AgentGraph
     room: int
     """The number of tokens that a prompt of its model may have."""
 
@@ -130,7 +138,7 @@ def build_react_graph(
     limits: StepLimits,
     additions: ExtraMiddleware,
     offered: Sequence[AgentMiddleware[Any, Any]] = (),
-) -> CompiledStateGraph[Any, Any, Any, Any]:
+) -> AgentGraph:
     """Build the loop of thinking, acting and observing; it must run within `step_context`.
 
     `offered` middleware decides which tools a request has. It is outermost, so that all other middleware sees

@@ -160,7 +160,8 @@ async def is_repair(passage: str, findings: Iterable[Finding], reply: str, check
 
 def _block_kinds(text: str) -> set[str]:
     """Return the kinds of blocks in `text` beside paragraphs; an open code block is a kind of its own."""
-    fences, prose = MarkdownScanner(), []
+    fences = MarkdownScanner()
+    prose: list[str] = []
     for line in text.splitlines():
         if not fences.take(line).is_code:
             prose.append(line)

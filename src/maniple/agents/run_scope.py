@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -135,7 +135,7 @@ class RunScopeRegistry:
         self._runs: OrderedDict[str, _OpenRun] = OrderedDict()
 
     @contextmanager
-    def enter(self, run_id: str, thread_id: str, used: RunUsage | None = None) -> Iterator[RunScope]:
+    def enter(self, run_id: str, thread_id: str, used: RunUsage | None = None) -> Generator[RunScope]:
         """Yield the scope of a run to one of its nodes; the seconds of its budget pass meanwhile.
 
         `used` is what a run that is not known here, as after a restart, has used before.

@@ -12,7 +12,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
-from maniple.agents.middleware.base import ModelHandler
+from maniple.agents.middleware.base import ModelHandler, artifact_fields
 from maniple.agents.middleware.context_window import group_messages
 from maniple.agents.task import StepFailed, set_in_context
 from maniple.agents.tool_observations import ObservedCall
@@ -265,5 +265,5 @@ def _readers(request: ModelRequest) -> frozenset[str]:
 def _result_text(result: ToolMessage) -> str:
     # Includes the data of pictures and other parts, and the page of a browser action.
     text = result.content if isinstance(result.content, str) else str(result.content)
-    page = result.artifact.get("page") if isinstance(result.artifact, dict) else None
+    page = artifact_fields(result).get("page")
     return f"{text}\n[page {page}]" if page else text

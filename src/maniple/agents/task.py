@@ -1,7 +1,7 @@
 """The task of a worker, its result, and their formats in prompts."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -166,7 +166,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def set_in_context(variable: ContextVar[T], value: T) -> Iterator[None]:
+def set_in_context(variable: ContextVar[T], value: T) -> Generator[None]:
     """Set `variable` to `value` in the body."""
     token = variable.set(value)
     try:

@@ -3,9 +3,11 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+from maniple.types import is_dict, is_mapping
 
 _SENTENCE_CHARACTERS = 10
 _ECHO_MARGIN_CHARACTERS = 10
@@ -130,11 +132,11 @@ def _normalize(value: Any) -> Any:
 
     These are: blanks, case, empty values, int or float, comments in programs, and the fragments of URLs.
     """
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         normalized = {str(name): _normalize(_without_comments(str(name), one)) for name, one in value.items()}
         return {name: one for name, one in normalized.items() if one not in ("", None, [], {})}
     if isinstance(value, list | tuple):
-        return [_normalize(one) for one in value]
+        return [_normalize(one) for one in cast("Sequence[Any]", value)]
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int | float):
@@ -153,7 +155,7 @@ def _addresses(text: str) -> set[str]:
         hits, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return set()
-    if not all(isinstance(hit, dict) and isinstance(hit.get("url"), str) for hit in hits):
+    if not all(is_dict(hit) and isinstance(hit.get("url"), str) for hit in hits):
         return set()
     return {hit["url"] for hit in hits}
 
@@ -309,5 +311,5 @@ def extract_gist(text: str, arguments: Mapping[str, Any]) -> str:
     if not is_refusal(text):
         return mask_volatile(text)
     joined = " ".join(map(str, arguments.values())) if arguments else ""
-    given = set(_WORD.findall(joined.casefold())) if len(joined) <= _NAMED_CHARACTERS else set()
+    given: set[str] = set(_WORD.findall(joined.casefold())) if len(joined) <= _NAMED_CHARACTERS else set()
     return _WORD.sub(lambda word: "·" if word[0].casefold() in given else word[0], mask_volatile(text))

@@ -19,8 +19,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
-from langgraph.graph import END, START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
@@ -31,7 +30,7 @@ from maniple.agents.browsing.trace import CURRENT_TRACE, BrowserTrace
 from maniple.agents.browsing.view import policy_of
 from maniple.agents.compact import call_tool
 from maniple.agents.middleware.fencing import fence_untrusted, remove_fences
-from maniple.agents.react import extract_answer, step_context
+from maniple.agents.react import AgentGraph, extract_answer, step_context
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import (
     StepFailed,
@@ -90,7 +89,7 @@ class _Goal(BaseModel):
 
 
 class _Plan(BaseModel):
-    phases: list[_Goal] = Field(default_factory=list)
+    phases: list[_Goal] = Field(default_factory=list[_Goal])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,6 @@ def _format_phase(number: int, phase: Phase) -> str:
 
 RECURSION_LIMIT = 10_000
 """LangGraph's limit; the loop has limits of its own."""
-Graph = CompiledStateGraph[Any, Any, Any, Any]
 _CURRENT_PHASES: ContextVar[list[Phase]] = ContextVar("maniple_browser_phases")
 """The phases of the running call, which `browse` reports if the call times out."""
 
@@ -215,19 +213,21 @@ class BrowsingLoop:
     """
 
     def __init__(
-        self, agent: Graph, planner: PhasePlanner, settings: BrowsingSettings, *, asks: bool
+        self, agent: AgentGraph, planner: PhasePlanner, settings: BrowsingSettings, *, asks: bool
     ) -> None:
         self._agent = agent
         self._planner = planner
         self._settings = settings
         self._asks = asks
         graph = StateGraph(_State)
-        graph.add_node("plan", self._plan)
-        graph.add_node("work", self._work, destinations=("work", "adapt", END))
-        graph.add_node("adapt", self._adapt, destinations=("work", END))
+        # LangGraph leaves out type arguments of parameters that are not used here, such as `cache_policy`.
+        graph.add_node("plan", self._plan)  # pyright: ignore[reportUnknownMemberType]
+        graph.add_node("work", self._work, destinations=("work", "adapt", END))  # pyright: ignore[reportUnknownMemberType]
+        graph.add_node("adapt", self._adapt, destinations=("work", END))  # pyright: ignore[reportUnknownMemberType]
         graph.add_edge(START, "plan")
         graph.add_edge("plan", "work")
-        self._graph: Graph = graph.compile(name="browsing").with_config(recursion_limit=RECURSION_LIMIT)
+        compiled = graph.compile(name="browsing")  # pyright: ignore[reportUnknownMemberType]
+        self._graph: AgentGraph = compiled.with_config(recursion_limit=RECURSION_LIMIT)
 
     async def browse(self, instruction: str) -> BrowsingResult:
         """Carry out an instruction; the text reports a failure.

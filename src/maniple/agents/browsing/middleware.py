@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from maniple.agents.browsing.trace import CURRENT_TRACE
-from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
+from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler, artifact_fields
 from maniple.agents.middleware.call_order import preceding_calls
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.fencing import fence_untrusted
@@ -32,6 +32,7 @@ from maniple.llms.context_windows import characters_within, room_of
 from maniple.text import without_thoughts
 from maniple.tools.browser import BROWSER_USE
 from maniple.tools.thread_browser import PAGE_MODEL
+from maniple.types import is_dict
 
 FAILED = "STEP FAILED:"
 """The prefix of the answer of a failed call."""
@@ -157,8 +158,7 @@ def _reason_to_stop(result: ToolMessage) -> str:
     """Return why the later actions of the answer must not run; "" if they may."""
     if result.status == "error":
         return _FAILED
-    artifact = result.artifact
-    return _CHANGED if not isinstance(artifact, dict) or artifact.get("changed", True) else ""
+    return _CHANGED if artifact_fields(result).get("changed", True) else ""
 
 
 def _answer_id_of(request: ToolCallRequest) -> str:
@@ -185,7 +185,7 @@ _SCORES_SCHEMA: dict[str, Any] = {
 
 class _Scores(BaseModel):
     scores: list[Annotated[float, BeforeValidator(lambda given: given if given is not None else 0)]] = Field(
-        default_factory=list
+        default_factory=list[float]
     )
 
 
@@ -305,7 +305,7 @@ class _Response(BaseModel):
     @classmethod
     def _plain_thought(cls, given: Any) -> Any:
         """Accept a thought that is plain text."""
-        if isinstance(given, dict) and isinstance(given.get("thought"), str):
+        if is_dict(given) and isinstance(given.get("thought"), str):
             return {**given, "thought": {"content": given["thought"]}}
         return given
 

@@ -70,7 +70,7 @@ class ObservedPage:
 class Recording:
     """The frames of a call so far."""
 
-    frames: list[RecordingFrame] = field(default_factory=list)
+    frames: list[RecordingFrame] = field(default_factory=list[RecordingFrame])
     page: ObservedPage = ObservedPage()
 
     def add(self, number: int, name: str, parameters: Mapping[str, Any]) -> None:
@@ -138,7 +138,7 @@ async def render_gif(frames: Sequence[RecordingFrame]) -> bytes | None:
 
 def _render(frames: Sequence[RecordingFrame], is_cancelled: Callable[[], bool]) -> bytes | None:
     for width, most in SIZES:
-        pictures = []
+        pictures: list[Image] = []
         for picture in _draw_frames(_sample(frames, most), width):
             if is_cancelled():
                 return None

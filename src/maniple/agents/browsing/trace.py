@@ -77,14 +77,14 @@ class BrowserTrace:
     """The number of answers in earlier phases."""
     steps_before: int = 0
     """The number of steps in earlier phases."""
-    extracted_before: list[str] = field(default_factory=list)
+    extracted_before: list[str] = field(default_factory=list[str])
     """The extracted contents of earlier phases."""
     answers: int = 0
     """The number of answers in this phase, including those before a pause."""
     step: ReActStep | None = None
     """The newest step."""
     recording: Recording = field(default_factory=Recording)
-    extracted: list[str] = field(default_factory=list)
+    extracted: list[str] = field(default_factory=list[str])
     """The extracted contents, oldest first."""
 
     @property

@@ -2,7 +2,7 @@
 
 import types
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -11,6 +11,8 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, 
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
+
+from maniple.types import is_dict
 
 ToolAnswer = ToolMessage | Command[Any]
 ModelHandler = Callable[[ModelRequest], Awaitable[ModelResponse]]
@@ -27,6 +29,12 @@ class ResultMiddleware(AgentMiddleware[Any, Any]):
     @abstractmethod
     async def transform(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
         """Return the replacement of a call's result, or the result itself."""
+
+
+def artifact_fields(result: ToolMessage) -> Mapping[str, Any]:
+    """Return the artifact of a result, which tools choose freely; empty if it is not a `dict`."""
+    artifact: Any = result.artifact
+    return artifact if is_dict(artifact) else {}
 
 
 _NODES = ("before_agent", "before_model", "after_model", "after_agent")

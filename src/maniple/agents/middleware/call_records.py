@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict, messages_from_dict
 from langgraph.errors import GraphInterrupt
@@ -17,6 +17,7 @@ from langgraph.types import Command, Send, interrupt
 from maniple.agents.middleware.base import ToolAnswer
 from maniple.agents.run_scope import task_key
 from maniple.store.protocols import ToolCallLedger
+from maniple.types import is_dict, is_list, is_mapping
 
 Answer = ToolAnswer | list[ToolAnswer]
 """The result types that LangGraph accepts from a tool."""
@@ -63,9 +64,9 @@ def decode_answer(record: Mapping[str, Any], name: str, tool_call_id: str) -> An
 
 def _find_message(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:
     for one in answer if isinstance(answer, list) else [answer]:
-        update = one.update if isinstance(one, Command) else None
-        messages = update.get("messages") if isinstance(update, Mapping) else [one]
-        for message in messages if isinstance(messages, list) else [messages]:
+        update: Any = one.update if isinstance(one, Command) else None
+        messages: Any = update.get("messages") if is_mapping(update) else [one]
+        for message in messages if is_list(messages) else [messages]:
             if isinstance(message, ToolMessage) and message.tool_call_id == tool_call_id:
                 return message
     return ToolMessage(_NO_WORDS.format(name=name), tool_call_id=tool_call_id, name=name)
@@ -75,18 +76,21 @@ def _encode(value: Any) -> Any:
     """Return JSON data in which each object is tagged with its kind: `{KIND: …}`."""
     match value:
         case Command():
-            parts = (value.graph, value.update, value.resume, value.goto)
+            command = cast("Command[Any]", value)
+            parts = (command.graph, command.update, command.resume, command.goto)
             return {"command": [_encode(part) for part in parts]}
         case Send():
             return {"send": [value.node, _encode(value.arg)]}
         case BaseMessage():
             return {"message": message_to_dict(value)}
         case dict():
-            return {"dict": [[_encode(key), _encode(one)] for key, one in value.items()]}
+            return {
+                "dict": [[_encode(key), _encode(one)] for key, one in cast("dict[Any, Any]", value).items()]
+            }
         case tuple():
-            return {"tuple": [_encode(one) for one in value]}
+            return {"tuple": [_encode(one) for one in cast("tuple[Any, ...]", value)]}
         case list():
-            return [_encode(one) for one in value]
+            return [_encode(one) for one in cast("list[Any]", value)]
         case str() | int() | float() | None:
             return value
         case _:
@@ -94,9 +98,9 @@ def _encode(value: Any) -> Any:
 
 
 def _decode(tree: Any) -> Any:
-    if isinstance(tree, list):
+    if is_list(tree):
         return [_decode(one) for one in tree]
-    if not isinstance(tree, dict):
+    if not is_dict(tree):
         return tree
     ((kind, value),) = tree.items()
     match kind:
@@ -151,7 +155,7 @@ class CallRecords:
     run_id: str
     tool_name: str
     tool_call_id: str
-    _asked: Counter[str] = field(default_factory=Counter)
+    _asked: Counter[str] = field(default_factory=Counter[str])
     _is_aligned: bool = False
 
     @property

@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired
@@ -151,7 +151,7 @@ def _with_time_limit(tool: StructuredTool, seconds: float) -> StructuredTool:
 
 
 @asynccontextmanager
-async def _time_limit(seconds: float) -> AsyncIterator[None]:
+async def _time_limit(seconds: float) -> AsyncGenerator[None]:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -195,7 +195,7 @@ def collect_partial_work(messages: Sequence[BaseMessage]) -> str:
     """
     reportable = [message for message in messages if message.text and _is_reportable(message)]
     each = PARTIAL_WORK_CHARACTERS // max(len(reportable), 1)
-    lines = []
+    lines: list[str] = []
     for message in reportable:
         text = truncate_middle(message.text, each)
         lines.append(f"{message.name}: {fence_untrusted(text)}" if message.type == "tool" else text)

@@ -30,6 +30,7 @@ from maniple.agents.middleware.tool_errors import make_storable
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 from maniple.text import without_thoughts
+from maniple.types import is_dict
 
 _OPENING = re.compile(r"\A(?:```(?:json|tool_call)?|<tool_call>)\s*")
 _CUT_CALL = (
@@ -146,7 +147,7 @@ def parse_text_call(message: AIMessage, names: set[str]) -> AIMessage:
         value = read_json(text)
     except ValueError:
         return message
-    if not isinstance(value, dict):
+    if not is_dict(value):
         return message
     name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), None)
     arguments = next((value[key] for key in _ARGUMENT_KEYS if isinstance(value.get(key), dict)), None)

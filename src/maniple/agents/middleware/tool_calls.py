@@ -19,6 +19,7 @@ from maniple.agents.middleware.tool_errors import check_arguments, describe_argu
 from maniple.agents.run_scope import run_scope
 from maniple.errors import ToolFailure
 from maniple.tools.registry import redact_arguments
+from maniple.types import is_mapping
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
@@ -270,9 +271,9 @@ def parse_verdict(answer: object) -> CallApproval | CallEdit | CallRejection:
     """Parse the answer to an approval question; anything but an approval or an edit rejects the call."""
     if _normalize_answer(answer) in APPROVAL:
         return CallApproval()
-    if isinstance(answer, Mapping):
+    if is_mapping(answer):
         arguments = answer.get("args")
-        if answer.get("type") == "edit" and isinstance(arguments, Mapping):
+        if answer.get("type") == "edit" and is_mapping(arguments):
             return CallEdit(arguments)
         return CallRejection(str(answer.get("message") or "").strip())
     return CallRejection(str(answer).strip())
@@ -285,13 +286,13 @@ def is_rerun_request(answer: object) -> bool:
 
 def parse_substitute(answer: object) -> str:
     """Return the text that replaces an unknown result."""
-    if isinstance(answer, Mapping):
+    if is_mapping(answer):
         answer = answer.get("message") or answer.get("type") or ""
     text = str(answer).strip()
     return SKIPPED if text.casefold() in ("", "skip", "跳过") else text
 
 
 def _normalize_answer(answer: object) -> str:
-    if isinstance(answer, Mapping):
+    if is_mapping(answer):
         answer = str(answer.get("type") or "").replace("_", " ")
     return answer.replace("_", " ").strip().casefold() if isinstance(answer, str) else ""

@@ -18,6 +18,7 @@ from maniple.agents.middleware.base import ToolAnswer, ToolHandler
 from maniple.agents.task import truncate_middle
 from maniple.errors import BrowserError, ManipleError, ToolFailure, describe_error
 from maniple.tools.registry import redact_arguments
+from maniple.types import is_dict, is_list, is_mapping
 
 
 def build_failure_middleware() -> ToolErrorMiddleware:
@@ -106,9 +107,9 @@ def _abbreviate(value: Any) -> Any:
     """Return arguments with long texts cut in their middles."""
     if isinstance(value, str):
         return truncate_middle(value, ARGUMENT_CHARACTERS)
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return {name: _abbreviate(one) for name, one in value.items()}
-    return [_abbreviate(one) for one in value] if isinstance(value, list) else value
+    return [_abbreviate(one) for one in value] if is_list(value) else value
 
 
 _MOST_LEVELS = 100
@@ -125,13 +126,13 @@ def make_storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
     """
     if isinstance(arguments, int) and arguments not in _LONGEST_INTEGERS:
         return str(arguments)
-    if not isinstance(arguments, dict | list):
-        return arguments
-    if levels == 0:
+    if levels == 0 and isinstance(arguments, dict | list):
         return _TOO_DEEP
-    if isinstance(arguments, list):
+    if is_list(arguments):
         return [make_storable(one, levels - 1) for one in arguments]
-    return {name: make_storable(one, levels - 1) for name, one in arguments.items()}
+    if is_dict(arguments):
+        return {name: make_storable(one, levels - 1) for name, one in arguments.items()}
+    return arguments
 
 
 def check_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
@@ -207,7 +208,7 @@ _KINDS: Mapping[Any, Callable[[Any], bool]] = {
 
 def find_schema_errors(schema: Any, value: Any, at: str = "") -> Iterator[str]:
     """Yield errors such as `items.0.count: should be integer`; for alternatives, those of the best match."""
-    if not isinstance(schema, Mapping):
+    if not is_mapping(schema):
         return
     kinds = _as_list(schema.get("type"))
     if kinds and not any(_is_of_type(value, kind) for kind in kinds):
@@ -216,9 +217,9 @@ def find_schema_errors(schema: Any, value: Any, at: str = "") -> Iterator[str]:
     if (known := _as_list(schema.get("enum"))) and value not in known:
         yield f"{_path_prefix(at)}should be one of {json.dumps(known, ensure_ascii=False, default=str)}"
     yield from _in_alternatives(schema, value, at)
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         yield from _in_object(schema, value, at)
-    elif isinstance(value, list):
+    elif is_list(value):
         for number, one in enumerate(value):
             yield from find_schema_errors(schema.get("items"), one, _join_path(at, number))
 
@@ -231,8 +232,8 @@ def _in_alternatives(schema: Mapping[str, Any], value: Any, at: str) -> Iterator
 
 
 def _in_object(schema: Mapping[str, Any], value: Mapping[str, Any], at: str) -> Iterator[str]:
-    known = schema.get("properties")
-    known = known if isinstance(known, Mapping) else {}
+    properties = schema.get("properties")
+    known: Mapping[str, Any] = properties if is_mapping(properties) else {}
     required = [name for name in _as_list(schema.get("required")) if isinstance(name, str)]
     if missing := [name for name in required if name not in value]:
         yield f"{_path_prefix(at)}missing: {', '.join(missing)}"
@@ -252,7 +253,7 @@ def _join_path(at: str, name: object) -> str:
 
 
 def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return value if is_list(value) else [value] if isinstance(value, str) else []
 
 
 def _is_of_type(value: Any, kind: Any) -> bool:

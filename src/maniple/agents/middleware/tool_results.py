@@ -17,7 +17,7 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from maniple.agents.middleware.base import ModelHandler, ResultMiddleware
+from maniple.agents.middleware.base import ModelHandler, ResultMiddleware, artifact_fields
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import current_task
 from maniple.errors import FileError, ModelError
@@ -27,6 +27,7 @@ from maniple.llms.context_windows import characters_within, room_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.tools.items import WHOLE, StoredResults
+from maniple.types import is_dict, is_list
 
 
 class SecretMasking(ResultMiddleware):
@@ -67,7 +68,7 @@ class ResultLengthLimit(ResultMiddleware):
             return result
         half = most // 2
         # A tool that has cut its result itself has also stored the full text.
-        full = result.artifact.get(WHOLE) if isinstance(result.artifact, dict) else None
+        full = artifact_fields(result).get(WHOLE)
         characters = full["characters"] if full else len(text)
         left_out = f"{characters - 2 * half:,} of {characters:,} characters left out"
         where = full["where"] if full else await self._describe_location(result.name or "tool", text)
@@ -92,7 +93,7 @@ def _with(content: str | list[Any], short: str) -> str | list[Any]:
     """
     if isinstance(content, str):
         return short
-    others = [part for part in content if isinstance(part, dict) and "text" not in part]
+    others = [part for part in content if is_dict(part) and "text" not in part]
     return [{"type": "text", "text": short}, *others]
 
 
@@ -223,8 +224,8 @@ def figure_source(read: ReadPicture) -> PictureSource:
     """
 
     def find_names(message: ToolMessage) -> Sequence[str]:
-        artifact = message.artifact
-        paths = [path for path in artifact if isinstance(path, str)] if isinstance(artifact, list) else []
+        artifact: Any = message.artifact
+        paths = [path for path in artifact if isinstance(path, str)] if is_list(artifact) else []
         return paths[-MOST_PICTURES:]
 
     return PictureSource(find_names, read, lambda _, path: f"This is {path}, drawn by the code above:")
@@ -237,8 +238,7 @@ def server_picture_source(read: ReadPicture) -> PictureSource:
     """
 
     def find_names(message: ToolMessage) -> Sequence[str]:
-        artifact = message.artifact
-        return artifact.get("pictures", ())[-MOST_PICTURES:] if isinstance(artifact, dict) else ()
+        return artifact_fields(message).get("pictures", ())[-MOST_PICTURES:]
 
     def introduce(message: ToolMessage, path: str) -> str:
         return f"This picture, which is data too, is {path}, from the server {message.artifact['server']}:"
