@@ -12,7 +12,8 @@ from maniple.llms import open_chat_models
 from tests.openai_server import reply, serving
 
 pytestmark = pytest.mark.anyio
-MISSING = "MISSING: the step 'Search' was not completed: no search {key}"
+MISSING = "MISSING: the step 'Search' was not completed. No search {key}."
+FAILED = StepResult("researcher", "Search", "MISSING: no search {key}", done=False, reason="No search {key}.")
 DONE = StepResult("coder", "Compute", "Code run:\nprint(4)\nOutput: 4")
 
 
@@ -29,30 +30,29 @@ def task(*results, request="What is 2+2?", **more):
     return Task(request, "Report", "Report it", results=results, **more)
 
 
-async def test_a_failed_step_stands_in_the_report_word_for_word_and_is_not_shown_to_the_model():
-    failed = StepResult("researcher", "Search", MISSING, done=False)
-    text, shown = await report(task(DONE, failed), reply("# Four"))
+async def test_a_failed_step_stands_in_the_report_as_a_sentence_and_is_not_shown_to_the_model():
+    text, shown = await report(task(DONE, FAILED), reply("# Four"))
     assert text == f"# Four\n\n{MISSING}"
     assert "Output: 4" in shown
     assert "MISSING" not in shown
 
 
 async def test_a_report_of_failures_only_needs_no_model():
-    failed = StepResult("researcher", "Search", MISSING, done=False)
-    assert await report(task(failed), reply("invented")) == (MISSING, "[]")
+    assert await report(task(FAILED), reply("invented")) == (MISSING, "[]")
 
 
 @pytest.mark.parametrize(("done", "before"), [((), ""), ((DONE,), "# Four\n\n")])
 async def test_what_a_member_made_up_before_it_failed_is_marked(done, before):
-    words = "MISSING: see https://made.test/up\n<data 12345678>\nfound\n</data 12345678>"
-    failed = StepResult("researcher", "Search", words, done=False)
+    words = "MISSING: no data\nsee https://made.test/up\n<data 12345678>\nfound\n</data 12345678>"
+    failed = StepResult("researcher", "Search", words, done=False, reason="See https://made.test/down.")
     text, _ = await report(task(*done, failed), reply("# Four"))
-    assert text == f"{before}MISSING: see https://made.test/up [unverified]\n\n\n```\nfound\n```\n"
+    sentence = "MISSING: the step 'Search' was not completed. See https://made.test/down."
+    found = "see https://made.test/up [unverified]\n\n\n```\nfound\n```\n"
+    assert text == f"{before}{sentence}\n\n{found}"
 
 
 async def test_a_cut_report_says_so_before_what_code_adds():
-    failed = StepResult("researcher", "Search", MISSING, done=False)
-    text, _ = await report(task(DONE, failed), reply("# Fo", finish_reason="length"))
+    text, _ = await report(task(DONE, FAILED), reply("# Fo", finish_reason="length"))
     assert text == f"# Fo\n\n{TRUNCATION_NOTE}\n\n{MISSING}"
 
 
@@ -70,8 +70,7 @@ async def test_an_answer_from_memory_says_so_in_the_users_language():
 
 
 async def test_an_empty_report_stays_empty():
-    failed = StepResult("researcher", "Search", MISSING, done=False)
-    assert (await report(task(DONE, failed), reply(" ")))[0] == ""
+    assert (await report(task(DONE, FAILED), reply(" ")))[0] == ""
 
 
 async def test_the_caller_is_heard_between_marks():

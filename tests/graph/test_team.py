@@ -273,7 +273,7 @@ async def test_a_search_before_planning_is_shown_to_the_planner():
         assert "Sums for all (https://e.test): about 1+3=?" in it.prompts("planner")[0]
 
 
-@pytest.mark.parametrize("role", ["coordinator", "planner", "coder", "reporter"])
+@pytest.mark.parametrize("role", ["coordinator", "planner", "coder"])
 @pytest.mark.parametrize("fault", [{"status": 500}, {"status": 401}, {"text": "a b c", "cut_after": 1}])
 async def test_a_model_that_fails_in_any_node_ends_the_run_with_an_error(role, fault):
     async with scripted_team({**WORK, role: [fault]}) as it:
@@ -283,6 +283,26 @@ async def test_a_model_that_fails_in_any_node_ends_the_run_with_an_error(role, f
     assert "Model 'm' at http://127.0.0.1" in error["message"]
     assert [name for name, _ in frames[-3:]] == ["run_status", "end_of_workflow", "final_session_state"]
     assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
+
+
+@pytest.mark.parametrize("fault", [{"status": 500}, {"status": 401}, {"text": "a b c", "cut_after": 1}])
+async def test_a_reporter_whose_model_fails_leaves_the_results_and_a_gap(fault):
+    async with scripted_team({**WORK, "reporter": [fault]}) as it:
+        frames = await it.run()
+    assert data(frames, "error") == []
+    ended = data(frames, "run_status")[0]
+    assert ended["status"] == "completed"
+    assert [gap["step"] for gap in ended["gaps"]] == ["reporter's step"]
+    assert "127.0.0.1" not in json.dumps(ended["gaps"]) + said(frames)
+    assert "It is 4." in said(frames)
+
+
+async def test_a_reporter_whose_model_fails_without_any_result_ends_the_run_with_an_error():
+    alone = {**WORK, "planner": [reply(json.dumps(plan(step("reporter"))))], "reporter": [{"status": 500}]}
+    async with scripted_team(alone) as it:
+        frames = await it.run()
+    assert data(frames, "error")[0]["agent_name"] == "reporter"
+    assert data(frames, "run_status") == [{"status": "failed"}]
 
 
 async def test_an_answer_that_breaks_off_once_is_mended():

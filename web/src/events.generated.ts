@@ -125,6 +125,12 @@ export interface PlanStepView {
   reason?: string;
 }
 
+/** A step whose result the answer lacks: its title, and in one line why it was not done. */
+export interface RunGap {
+  step: string;
+  reason: string;
+}
+
 /** The run waits for an answer of the user. */
 export interface RunInterrupted {
   type: "interrupt";
@@ -141,10 +147,13 @@ export interface RunStarted {
   thread_id: string;
 }
 
-/** The status with which a segment ends. */
+/** The status with which a segment ends.
+ *
+ * `gaps` are the steps whose results the answer lacks. Without any, the wire has no such key. */
 export interface RunStatusChanged {
   type: "run_status";
   status: "completed" | "failed" | "cancelled" | "interrupted" | "budget_exhausted";
+  gaps?: RunGap[];
 }
 
 /** The last event of each segment. `messages` are the whole conversation. */

@@ -1,4 +1,4 @@
-import type { ArtifactLink, ChatMessage, Interrupt, RunEvent, Step } from "./events";
+import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step } from "./events";
 import { type Said, type Turn, Turns } from "./turns";
 import { Film } from "./film";
 
@@ -25,6 +25,8 @@ export class RunModel {
   plan: { title: string; steps: Step[] } | null = null;
   waiting: Interrupt | null = null;
   problems: Problem[] = [];
+  /** The steps whose results the answer lacks. */
+  gaps: Gap[] = [];
   artifacts: ArtifactLink[] = [];
   tokens = 0;
   readonly film = new Film();
@@ -38,6 +40,8 @@ export class RunModel {
   /** When the stretch that is told began, and how long the earlier ones took, in seconds. */
   #since: number | null = null;
   #worked = 0;
+  /** Whether the stream has told an end; a further `run` then begins a retry. */
+  #wasEnded = false;
 
   constructor(
     readonly runId: string,
@@ -118,7 +122,12 @@ export class RunModel {
     switch (event.type) {
       case "run":
         // Also a run that waits for another one has begun to tell.
-        if (this.status === "interrupted") this.status = "queued";
+        if (this.status === "interrupted" || this.#wasEnded) this.status = "queued";
+        if (this.#wasEnded) {
+          this.problems = [];
+          this.gaps = [];
+          this.#wasEnded = false;
+        }
         this.#goOn();
         this.#since = event.at ?? null;
         break;
@@ -144,6 +153,8 @@ export class RunModel {
         break;
       case "run_status":
         this.status = event.status;
+        this.gaps = event.gaps ?? [];
+        this.#wasEnded = this.isOver;
         if (this.isOver) this.#end();
         this.#worked = this.worked(event.at ?? 0) ?? 0;
         this.#since = null;

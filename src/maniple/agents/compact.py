@@ -27,6 +27,7 @@ from maniple.agents.task import (
     StepResult,
     Task,
     append_files,
+    find_partial_work,
     format_caller,
     truncate_middle,
 )
@@ -263,14 +264,17 @@ class CompactReporter:
 
     async def work(self, task: Task) -> str:
         done = [result for result in task.results if result.done]
-        failed = [fences_to_code(result.text) for result in task.results if not result.done]
+        failed = [result for result in task.results if not result.done]
+        # Sentences written by code are not checked; what the members found until they failed is.
+        missing = [result.describe_missing() for result in failed]
+        found = "\n\n".join(filter(None, (fences_to_code(find_partial_work(one.text)) for one in failed)))
         if failed and not done:
-            return await check_report(task, "\n\n".join(failed))
+            return "\n\n".join([*missing, *([await check_report(task, found)] if found else [])])
         language = choose_language(task.request, task.locale)
         text = await self._written(task, done, language)
         if not text:
             return ""
-        missing = [await check_addition(task, one) for one in failed]
+        missing += [await check_addition(task, found)] if found else []
         return "\n\n".join([text, *self._additions(done, text, language), *missing])
 
     async def _written(self, task: Task, done: list[StepResult], language: str) -> str:

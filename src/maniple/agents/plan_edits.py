@@ -7,6 +7,8 @@ from uuid import uuid4
 
 ChangeAction = Literal["skip", "redo", "edit", "add", "move"]
 ACTIONS: tuple[ChangeAction, ...] = get_args(ChangeAction)
+SKIPPED = "the user skipped it"
+"""The reason of a step that the user skipped."""
 _TEXTS = ("title", "description", "agent_name")
 
 

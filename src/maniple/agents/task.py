@@ -30,6 +30,12 @@ class StepResult:
     """The step's id in the plan; 0 outside of a plan."""
     path: str = ""
     """The workspace file that holds the whole text; "" for none."""
+    reason: str = ""
+    """Of a step that is not done: why, in a plain sentence for the user."""
+
+    def describe_missing(self) -> str:
+        """Return the sentence for the user about a step that is not done."""
+        return f"MISSING: the step {self.title!r} was not completed. {self.reason}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,51 @@ class StepFailed(Exception):
     def __init__(self, reason: str, *, is_final: bool = False) -> None:
         super().__init__(reason)
         self.is_final = is_final
+
+
+_TOOL_FAILED = re.compile(r"(\w{1,60}) failed: ")
+_EXCEPTION = re.compile(r"\b[A-Za-z_.]{0,60}(?:Error|Exception|Timeout)\b\s?[(:]|\bTraceback \(most recent")
+_FENCE = re.compile(r"</?data\b[^>]{0,40}>")
+_PARTIAL_WORK = "\nUntil then:\n"
+_LONGEST_REASON = 300
+_SEARCH = "The web search did not answer. Check the network, or set another provider in search.providers."
+_PAGE = "The page could not be read. Check that its address is right and can be reached from here."
+_CODE = "The program did not run without an error. Try again, or describe the step in more detail."
+_TOOL_REASONS = {
+    "tavily_search": _SEARCH,
+    "crawl_tool": _PAGE,
+    "browser": _PAGE,
+    "python_repl_tool": _CODE,
+    "bash_tool": _CODE,
+}
+
+
+def explain_failure(failure: str) -> str:
+    """Return why a step failed in a plain sentence with its remedy, without the text of an exception.
+
+    `failure` is a step's result or its reason.
+    """
+    lines = (line.strip() for line in _FENCE.sub("", failure).splitlines())
+    first = next(filter(None, lines), "")
+    if found := _TOOL_FAILED.match(first):
+        tool = found[1]
+        return _TOOL_REASONS.get(tool, f"The tool {tool} failed. Its error is in the log; try again.")
+    if found := _EXCEPTION.search(first):
+        sentence = first[: found.start()].rstrip(" :;,-(")
+        cause = f"{sentence[:1].upper()}{sentence[1:]}." if sentence else "Something failed inside the step."
+        return f"{cause} The error is in the log; try again."
+    first = first if len(first) <= _LONGEST_REASON else f"{first[: _LONGEST_REASON - 1]}…"
+    text = first[:1].upper() + first[1:]
+    return text if not text or text[-1] in ".!?…" else f"{text}."
+
+
+def find_partial_work(failure: str) -> str:
+    """Return what a step that failed had found until then; "" for nothing, and for the rest of an error."""
+    first, _, rest = failure.lstrip().partition("\n")
+    found = failure.partition(_PARTIAL_WORK)[2]
+    if not found and not _TOOL_FAILED.search(first) and not _EXCEPTION.search(first):
+        found = rest
+    return found.strip()
 
 
 def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from pydantic.json_schema import SkipJsonSchema
 
 from maniple.agents import find_author
-from maniple.events import ChatMessage, RunInterrupted, RunStarted, read_event
+from maniple.events import ChatMessage, RunInterrupted, RunStarted, RunStatusChanged, read_event
 from maniple.events.conversation import as_chat_message
 from maniple.evidence import SourceKind
 from maniple.graph import Team
@@ -195,8 +195,17 @@ class RunSummary(RunAccepted):
         )
 
 
+class GapView(BaseModel):
+    """A step whose result the answer lacks: its title, and in one line why it was not done."""
+
+    step: str
+    reason: str
+
+
 class RunDetail(RunSummary):
-    """The status of a run, what it waits for, and the usage of each agent so far."""
+    """The status of a run, what it waits for, what its answer lacks, and the usage of each agent so far."""
+
+    gaps: list[GapView] = []
 
     interrupts: list[InterruptView]
     by_agent: list[AgentUsageView]
@@ -448,6 +457,21 @@ def _message_view(message: BaseMessage) -> MessageView:
 
 
 PAGE_EVENTS = 200
+
+
+async def read_gaps(store: Store, run: RunRecord) -> list[GapView]:
+    """Return what the answer of a run lacks; an empty list while there is no answer."""
+    if run.status not in ("completed", "budget_exhausted"):
+        return []
+    newest = await store.events.last(run.run_id)
+    end = newest.number if newest else 0
+    # The status is among the last events.
+    for record in reversed(await store.events.read(run.run_id, max(0, end - PAGE_EVENTS), PAGE_EVENTS)):
+        if record.type == RunStatusChanged.type:
+            event = read_event(record.type, record.data)
+            gaps = event.gaps if isinstance(event, RunStatusChanged) else None
+            return [GapView(**gap.model_dump()) for gap in gaps or ()]
+    return []
 
 
 async def read_interrupts(store: Store, run: RunRecord) -> list[InterruptView]:

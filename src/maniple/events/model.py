@@ -42,6 +42,13 @@ class PlanStepView(EventPart):
         return data if self.reason else {key: value for key, value in data.items() if key != "reason"}
 
 
+class RunGap(EventPart):
+    """A step whose result the answer lacks: its title, and in one line why it was not done."""
+
+    step: str
+    reason: str
+
+
 class MessageDelta(EventPart):
     """A piece of a message: text or reasoning, never both."""
 
@@ -227,9 +234,18 @@ class ErrorOccurred(Event, wire_name="error"):
 
 
 class RunStatusChanged(Event, wire_name="run_status"):
-    """The status with which a segment ends."""
+    """The status with which a segment ends.
+
+    `gaps` are the steps whose results the answer lacks. Without any, the wire has no such key.
+    """
 
     status: Annotated[RunStatus, Verbatim()]
+    gaps: Annotated[list[RunGap] | None, _typescript("RunGap[]")] = None
+
+    @model_serializer(mode="wrap")
+    def _without_empty_gaps(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialize(self)
+        return data if self.gaps else {key: value for key, value in data.items() if key != "gaps"}
 
 
 class WorkflowEnded(Event, wire_name="end_of_workflow", scope="conversation"):

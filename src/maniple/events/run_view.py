@@ -18,6 +18,7 @@ from maniple.events.model import (
     ModelStarted,
     PlanChanged,
     PlanStepView,
+    RunGap,
     RunInterrupted,
     RunStarted,
     RunStatusChanged,
@@ -55,6 +56,7 @@ class StreamState:
     has_ended: bool = False
     status: RunStatus | None = None
     failure: ErrorOccurred | None = None
+    gaps: list[RunGap] = field(default_factory=list[RunGap])
     plan: PlanChanged | None = None
     turn_counts: Counter[str] = field(default_factory=Counter[str])
     _turn: AgentStarted | None = None
@@ -122,7 +124,7 @@ class StreamState:
             case ErrorOccurred():
                 self.failure = event
             case RunStatusChanged():
-                self.status = event.status
+                self.status, self.gaps = event.status, list(event.gaps or ())
                 # An error whose status was cut off is not the reason for another outcome.
                 self.failure = self.failure if event.status == "failed" else None
             case WorkflowEnded():
@@ -274,6 +276,11 @@ class RunView:
     def failure(self) -> ErrorOccurred | None:
         """The error that ended the run."""
         return self.stream.failure
+
+    @property
+    def gaps(self) -> list[RunGap]:
+        """The steps whose results the answer of the newest segment lacks."""
+        return self.stream.gaps
 
     @property
     def plan(self) -> PlanChanged | None:

@@ -11,6 +11,8 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
+from maniple.agents.plan_edits import SKIPPED
+from maniple.agents.task import explain_failure
 from maniple.errors import ManipleError, describe_error
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
@@ -18,6 +20,7 @@ from maniple.events.model import (
     ErrorOccurred,
     PlanChanged,
     PlanStepView,
+    RunGap,
     RunInterrupted,
     RunStarted,
     RunStatusChanged,
@@ -55,6 +58,7 @@ class Translator:
         self._turns = TurnMultiplexer()
         self._workflow_started = stream.has_workflow_started
         self._plan: PlanChanged | None = stream.plan
+        self._gaps = _find_gaps(stream.plan.data()) if stream.plan else []
         self._running: dict[str, str] = {}
         self._agent_ids: Counter[str] = Counter(stream.turn_counts)
         self._clock: dict[str, float] = {}
@@ -111,7 +115,8 @@ class Translator:
                 yield interrupt_event(interrupt_id, value)
         if error is not None:
             yield _failed(error, agent)
-        yield RunStatusChanged(status=status)
+        has_answer = status in ("completed", "budget_exhausted")
+        yield RunStatusChanged(status=status, gaps=self._gaps if has_answer and self._gaps else None)
 
     def recall(self, messages: Sequence[BaseMessage]) -> None:
         """Set the conversation so far to `messages`, from the graph's state."""
@@ -164,6 +169,7 @@ class Translator:
             yield from self._turns.close(key, turn.end(answer, message_id))
         private: Mapping[str, Any] = update.get(PRIVATE_CHANNEL) or {}
         if plan := private.get("plan"):
+            self._gaps = _find_gaps(plan)
             event = _plan_changed(plan)
             if event != self._plan:
                 self._plan = event
@@ -270,6 +276,17 @@ def _text_events(turn: AgentTurn, call: str, chunk: Any) -> Iterator[Event]:
 
 def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
     return PlanChanged(title=plan["title"], steps=[_step_view(step) for step in plan["steps"]])
+
+
+def _find_gaps(plan: Mapping[str, Any]) -> list[RunGap]:
+    """Return the steps of a plan that were not done; what the user skipped, or others replaced, is none."""
+    return [
+        RunGap(step=step["title"], reason=explain_failure(fix_surrogates(step.get("reason") or "")))
+        for step in plan["steps"]
+        if step["status"] in ("failed", "skipped")
+        and step.get("reason") != SKIPPED
+        and not step.get("is_replaced")
+    ]
 
 
 def _step_view(step: Mapping[str, Any]) -> PlanStepView:

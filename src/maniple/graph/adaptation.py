@@ -33,7 +33,13 @@ def request_for_rest(progress: PlanProgress, tokens: int) -> list[BaseMessage]:
 
 def adapted(progress: PlanProgress, rest: Plan) -> PlanProgress:
     """Return the plan whose open steps are those of `rest`; each is given all the results before it."""
-    over = [step for step in progress.steps if step.status not in OPEN]
+    # A rest that is only the report replaces nothing: the report says what is missing.
+    is_replaced = any(step.agent_name != "reporter" for step in rest.steps)
+    over = [
+        step.model_copy(update={"is_replaced": is_replaced}) if step.status == "failed" else step
+        for step in progress.steps
+        if step.status not in OPEN
+    ]
     first = max(step.id for step in progress.steps) + 1
     new = (
         TrackedStep(id=number, **step.model_dump(exclude={"needs"}))

@@ -5,6 +5,7 @@ from maniple.agents.budget import UsageMeter
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
+from maniple.agents.task import find_partial_work
 from maniple.errors import BudgetExhausted
 from maniple.graph.plan import OPEN, Plan, PlannedStep, PlanProgress
 
@@ -38,7 +39,15 @@ def report_alone(request: str, error: BudgetExhausted) -> Plan:
 
 
 async def bare_report(task: Task, why: str) -> str:
-    """Return the report that no model could be asked for: the results, checked as any report is."""
-    results = [f"## {result.title}\n\n{fences_to_code(result.text)}" for result in task.results]
-    report = "\n\n".join([f"# {task.title}", f"*No report could be written: {why}*", *results])
-    return await check_report(task, report)
+    """Return the report that no model wrote: what is missing, and the results, checked as in any report."""
+    missing = [result.describe_missing() for result in task.results if not result.done]
+    found = [
+        (result.title, result.text if result.done else find_partial_work(result.text))
+        for result in task.results
+    ]
+    results = [f"## {title}\n\n{fences_to_code(text)}" for title, text in found if text]
+    notice = f"*No report could be written: {why}*"
+    # The sentences about what is missing are written by code, and therefore not checked.
+    report = await check_report(task, "\n\n".join([f"# {task.title}", notice, *results]))
+    before, _, after = report.partition(notice)
+    return "\n\n".join([f"{before}{notice}", *missing]) + after

@@ -100,6 +100,8 @@ class TrackedStep(PlannedStep):
     reason: str = ""
     settled: bool = False
     """The run has gone on without this step, which failed, and is not to come back to it by itself."""
+    is_replaced: bool = False
+    """Of a failed step: the rest of the plan was written again to reach its result another way."""
     by_code: bool = False
     """Of a report: it is put together from the results, because no model could write it."""
 

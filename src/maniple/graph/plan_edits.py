@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from maniple.agents.plan_edits import PlanChange
+from maniple.agents.plan_edits import SKIPPED, PlanChange
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, PlanProgress, TrackedStep
 
 S = TypeVar("S", bound=PlannedStep)
 
-SKIPPED = "the user skipped it"
 MOST_STEPS = 100
 """As many steps as a plan may have by the user's additions."""
 
@@ -207,7 +206,7 @@ def _settled(progress: PlanProgress) -> PlanProgress:
 
 def _blank() -> dict[str, Any]:
     """Return what makes a step one that was never begun."""
-    names = ("status", "attempts", "result", "reason", "settled", "by_code")
+    names = ("status", "attempts", "result", "reason", "settled", "by_code", "is_replaced")
     return {name: TrackedStep.model_fields[name].default for name in names}
 
 

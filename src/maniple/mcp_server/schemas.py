@@ -16,7 +16,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from maniple.api.downloads import ReportMissing, RunNotFinished, read_report_view
 from maniple.api.requests import ThreadId
-from maniple.api.responses import ErrorView, InterruptView, PlanStatus, UsageView, read_interrupts
+from maniple.api.responses import (
+    ErrorView,
+    GapView,
+    InterruptView,
+    PlanStatus,
+    UsageView,
+    read_gaps,
+    read_interrupts,
+)
 from maniple.api.state import Service
 from maniple.errors import ManipleError
 from maniple.events import PlanChanged, load_run_view
@@ -133,6 +141,7 @@ class RunResult(BaseModel):
     status: RunState
     answer: str = Field(description="Markdown; empty while there is none.")
     plan: PlanStatus | None = Field(description="With the status of each step; null without a plan.")
+    gaps: list[GapView] = Field(description="The steps whose results the answer lacks, and why.")
     waits_for: list[InterruptView] = Field(description="What an interrupted run waits for.")
     error: ErrorView | None
     usage: UsageView
@@ -155,6 +164,7 @@ class RunResult(BaseModel):
             yield f"plan: {self.plan.title}"
             for step in self.plan.steps:
                 yield f"  {step.id}. {step.agent_name}: {step.title} ({step.status})"
+        yield from (f"not done: {gap.step} ({gap.reason})" for gap in self.gaps)
         used = self.usage
         yield (
             f"used: {used.model_calls} model calls, {used.tool_calls} tool calls, "
@@ -173,6 +183,7 @@ async def read_run_result(service: Service, run: RunRecord) -> RunResult:
         status=run.status,
         answer=await _answer(store, run),
         plan=await _newest_plan(store, run.run_id),
+        gaps=await read_gaps(store, run),
         waits_for=await read_interrupts(store, run),
         error=failed,
         usage=UsageView.model_validate(run.usage),

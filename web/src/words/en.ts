@@ -187,6 +187,7 @@ export const en = {
   cancelRun: "Cancel",
   whyNot: "Why not? (optional)",
   answeredElsewhere: "It was answered elsewhere.",
+  gaps: "The answer lacks the results of these steps:",
   budgetUsed: "The run reached its budget; what was done is kept. Ask again with a higher `runs.budget`, or ask for less.",
   status: {
     queued: "Waiting for its turn",

@@ -31,6 +31,7 @@ from maniple.api.responses import (
     Sources,
     SourceView,
     next_before,
+    read_gaps,
     read_interrupts,
 )
 from maniple.api.sse import STREAM_RESPONSES, event_stream
@@ -207,6 +208,7 @@ async def _view(service: Service, run: RunRecord) -> RunDetail:
     usage = await service.spending.of_run(run.run_id)
     return RunDetail.of(
         run,
+        gaps=await read_gaps(service.store, run),
         interrupts=await read_interrupts(service.store, run),
         by_agent=[AgentUsageView.of(one) for one in usage],
     )

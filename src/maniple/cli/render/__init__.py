@@ -25,6 +25,7 @@ from maniple.cli.render.run_text import (
     RUN_MARKS,
     describe_question,
     final_status,
+    gap_lines,
     has_answer,
     plan_line,
     summary_line,
@@ -166,6 +167,8 @@ class PlainDisplay:
         """Write the answer, if there is one, and the outcome of the run."""
         if has_answer(run):
             self._write_answer(clean(run.answer).strip("\n"))
+        for line in gap_lines(run):
+            self.note(f"! {line}")
         self.note(f"{RUN_MARKS[final_status(run)]} {summary_line(run, seconds)}")
 
     def _write_answer(self, answer: str) -> None:

@@ -78,11 +78,18 @@ def summary_line(run: RunView, seconds: float) -> str:
     """Return status, time and usage in one line; `seconds` is how long the run was shown."""
     status, usage = final_status(run), run.usage
     parts = [_STATUS_TEXTS.get(status, status), duration(seconds)]
+    if run.gaps:
+        parts.insert(1, f"{counted(len(run.gaps), 'step')} not done")
     if usage.model_calls:
         parts.append(counted(usage.model_calls, "model call"))
     if tokens := usage.input_tokens + usage.output_tokens:
         parts.append(f"{counted(tokens, 'token')} ({usage.input_tokens:,} in, {usage.output_tokens:,} out)")
     return " · ".join(parts)
+
+
+def gap_lines(run: RunView) -> list[str]:
+    """Return a line for each step whose result the answer lacks, safe to print."""
+    return [f"Not done: {one_line(clean(gap.step))} ({one_line(clean(gap.reason))})" for gap in run.gaps]
 
 
 def has_open_work(steps: Sequence[PlanStepView]) -> bool:

@@ -29,6 +29,7 @@ from maniple.cli.render.run_text import (
     SHOWN_ANSWER_RESTARTED,
     describe_question,
     final_status,
+    gap_lines,
     has_answer,
     has_open_work,
     plan_line,
@@ -141,6 +142,8 @@ class TerminalDisplay:
             self._console.print()
             self._console.print(SafeMarkdown(clean(run.answer)))
         self._console.print()
+        for line in gap_lines(run):
+            self._console.print(Text(f"! {line}", style="yellow"))
         status = final_status(run)
         mark = (f"{RUN_MARKS[status]} ", _STATUS_STYLES.get(status, "red"))
         self._console.print(Text.assemble(mark, (summary_line(run, seconds), "dim")))

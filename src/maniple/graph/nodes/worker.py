@@ -1,5 +1,6 @@
 """One node for every worker."""
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +14,8 @@ from maniple.agents import Agent, Role, StepFailed, StepResult, Task, mark_autho
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import PlanStepSummary
-from maniple.errors import BudgetExhausted
+from maniple.agents.task import PlanStepSummary, explain_failure
+from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.lead import NEEDS
 from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
@@ -48,6 +49,9 @@ from maniple.types import Worker
 _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
 REASON_CHARACTERS = 300
 NO_REPORT = "The reporter gave none."
+NO_MODEL = "The model did not answer. Check its endpoint, then retry the run."
+NO_REASON = "the member gave no reason"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +74,42 @@ class WorkerNode:
         task = _task(state, progress, step, self.role, options.enabled(self.available), index)
         if is_alone:
             task = replace(task, conversation=conversation_of(state), caller=caller_of(state))
-        is_final = False
-        try:
-            async with current_meter().enforce_time_limit(reporting=self.role.name == "reporter"):
-                repeated = repeated_step(progress, step)
-                if step.by_code:
-                    answer = await bare_report(task, NO_REPORT)
-                elif repeated:
-                    answer = await check_report(task, repeated.result)
-                else:
-                    answer = await self.agent.work(task)
-            text, done = _report_of(answer) if self.role.name == "reporter" else outcome_of(answer)
-        except StepFailed as failure:
-            text, done, is_final = str(failure), False, failure.is_final
-        except BudgetExhausted as error:
-            done = self.role.name == "reporter"
-            text = await bare_report(task, str(error)) if done else error.with_what_was_done()
+        text, reason, is_final = await self._try(progress, step, task)
+        done = not reason
         said = AIMessage(fences_to_code(text)) if is_alone else HumanMessage(text)
         message = mark_author(self.role.name, said)
-        reason = "" if done else reason_of(text)
         progress = progress.tried(step.id, done=done, result=text, reason=reason, settled=is_final)
         return Command(goto="supervisor", update=make_update(message, plan=progress.to_state()))
+
+    async def _try(self, progress: PlanProgress, step: TrackedStep, task: Task) -> tuple[str, str, bool]:
+        """Return the result of a step, why it is not done ("" if it is), and whether no other try helps."""
+        is_reporter = self.role.name == "reporter"
+        try:
+            async with current_meter().enforce_time_limit(reporting=is_reporter):
+                answer = await self._answer(progress, step, task)
+            text, done = _report_of(answer) if is_reporter else outcome_of(answer)
+        except StepFailed as failure:
+            return str(failure), reason_of(str(failure)) or NO_REASON, failure.is_final
+        except BudgetExhausted as error:
+            if is_reporter:
+                return await bare_report(task, str(error)), "", False
+            text = error.with_what_was_done()
+            return text, reason_of(text), False
+        except ModelError as error:
+            if not is_reporter or not any(result.done for result in task.results):
+                raise
+            _log.warning("The reporter's model failed: %s", error)
+            return await bare_report(task, NO_MODEL), NO_MODEL, True
+        if step.by_code:  # there is an answer, but no report, which is a gap
+            return text, NO_REPORT, True
+        return text, "" if done else reason_of(text) or NO_REASON, False
+
+    async def _answer(self, progress: PlanProgress, step: TrackedStep, task: Task) -> str:
+        if step.by_code:
+            return await bare_report(task, NO_REPORT)
+        if repeated := repeated_step(progress, step):
+            return await check_report(task, repeated.result)
+        return await self.agent.work(task)
 
     async def _index(self, state: State, progress: PlanProgress) -> ItemIndex:
         """Return what the thread has, once the results and reports so far are among it."""
@@ -159,6 +178,7 @@ def _task(
             one.status == "completed",
             step=one.id,
             path=stored(result_path(request, one.id, one.agent_name)),
+            reason="" if one.status == "completed" else explain_failure(one.reason or one.result),
         )
         for one in progress.given_to(step)
         if one.status not in TO_BEGIN

@@ -1,4 +1,5 @@
 import { memo } from "preact/compat";
+import type { Gap } from "../../events";
 import type { RunModel } from "../../run";
 import { words } from "../../words";
 import { Files } from "../work/Files";
@@ -35,6 +36,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
         </p>
       ))}
       {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{words.budgetUsed}</p>}
+      {run.gaps.length > 0 && <Gaps gaps={run.gaps} />}
       {run.waiting && run.status === "interrupted" && (
         <InterruptForm key={run.waiting.interrupt_id} run={run} waiting={run.waiting} />
       )}
@@ -47,6 +49,19 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
 /** Whether a text is the question that the run waits with: its form says it. */
 function isAsked({ waiting, status }: RunModel, text: string): boolean {
   return status === "interrupted" && waiting?.kind === "question" && waiting.payload["question"] === text.trim();
+}
+
+function Gaps({ gaps }: { gaps: Gap[] }) {
+  return (
+    <div class="notice">
+      <p>{words.gaps}</p>
+      <ul>
+        {gaps.map(({ step, reason }) => (
+          <li key={step}>{reason ? `${step}: ${reason}` : step}</li>
+        ))}
+      </ul>
+    </div>
+  );
 }
 
 function Thoughts({ text }: { text: string }) {
