@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import unescape
 
 from maniple.reading.markdown import MarkdownLine, MarkdownScanner
+from maniple.reading.pictures import FIGURE
 
 Span = tuple[int, int]
 
@@ -48,7 +49,7 @@ class Unescaped:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """One block. Every text has the offsets of the block: what is left out is spaces there."""
+    """One block. Every text has the offsets of the block: figures, and what is left out, are spaces."""
 
     shown: str
     """Without fenced code."""
@@ -65,6 +66,8 @@ class Prose:
     def of(cls, block: str) -> "Prose":
         """Read `block`; takes linear time."""
         block = block.replace("\r\n", " \n").replace("\r", "\n")
+        # A mark within a figure's caption or path would break it.
+        block = FIGURE.sub(lambda found: " " * len(found[0]), block)
         fences = MarkdownScanner(strict=True)
         lines = [(fences.take(line), line) for line in block.split("\n")]
         shown = "\n".join(" " * len(line) if read.is_code else line for read, line in lines)

@@ -1,5 +1,6 @@
 """Formats and sizes of pictures, from their first bytes without decoding."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
@@ -29,6 +30,26 @@ def identify_picture(body: bytes) -> PictureInfo | None:
         if size is not None and min(size) > 0:
             return PictureInfo(media_type, *size)
     return None
+
+
+FIGURE = re.compile(
+    r"(?<![\\!])!\[(?P<caption>(?:\\.|\[[^\[\]\n]{0,80}+\]|[^\[\]\\\n]){0,500}+)\]\([ \t]{0,9}+"
+    r"(?!<?(?:[A-Za-z][A-Za-z0-9+.-]{0,30}+:|//|\#))(?P<target><[^<>\n]{1,500}+>|[^\s()<>]{1,500}+)"
+    r"(?:[ \t]{1,9}+\"[^\"\n]{0,200}+\")?[ \t]{0,9}+\)"
+)
+"""A Markdown image whose target is a file of the conversation, not an address. Takes linear time."""
+_ADDRESS_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
+_WORKSPACE = "/workspace/"
+
+
+def figure_path(target: str) -> str:
+    """Return the workspace path that an image's target names; "" if it names an address or nothing valid."""
+    name = unquote(target.strip().removeprefix("<").removesuffix(">"))
+    if _ADDRESS_START.match(name) or not name.isprintable():
+        return ""
+    name = name.removeprefix(_WORKSPACE)
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    return "" if ".." in parts or name.startswith("/") else "/".join(parts)
 
 
 def read_picture(body: bytes, url: str) -> MarkdownDocument:

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import nh3
@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
+from maniple.reading.pictures import FIGURE, figure_path
 from maniple.run_page.bounds import is_readable, is_table, with_tables
 
 _TAGS = {
@@ -21,6 +22,9 @@ _SCHEMES = {"http", "https", "mailto"}
 _CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^|]+?(?<!`)\1(?!`)")
 _TAG = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>)(?=[A-Za-z/!?])")
 _IMAGE = re.compile(r"(?<!!)!++(?=\[)")
+
+FigureText = Callable[[str, str], str]
+"""Returns the Markdown of a figure, from its caption (Markdown) and its workspace path, which may be ""."""
 
 
 def as_html(markdown: str) -> str:
@@ -39,16 +43,36 @@ def as_html(markdown: str) -> str:
     )
 
 
-def harmless(markdown: str) -> str:
+def image_targets(markdown: str) -> list[str]:
+    """Return the targets of the images in a report. Blocks: some seconds for the longest of reports."""
+    if "![" not in markdown or not is_readable(markdown):
+        return []
+    children = (one for token in _parser().parse(markdown) for one in token.children or ())
+    return [str(one.attrGet("src") or "") for one in children if one.type == "image"]
+
+
+def harmless(
+    markdown: str, figure: FigureText = lambda caption, _: caption, allowed: Collection[str] = ()
+) -> str:
     """Return a report as Markdown whose images are links and whose HTML is text; code stays as it is.
+
+    An image whose target is no address becomes what `figure` returns; `allowed` are the targets of the images
+    that it may write.
 
     Where what looks like code within a line may be none, it is treated as text, too, and so is all of what is
     not readable (`bounds.is_readable`). Blocks: some seconds for the longest of reports.
     """
     if not is_readable(markdown):
-        return _escaped(markdown)
-    gentle = _changed(markdown, _escaped_beside_code)
-    return gentle if _is_harmless(gentle) else _changed(markdown, _escaped)
+        return _plain(markdown)
+
+    def escaped(line: str) -> str:
+        return _escaped(line, figure)
+
+    gentle = _changed(markdown, lambda line: _escaped_beside_code(line, escaped))
+    if _is_harmless(gentle, allowed):
+        return gentle
+    strict = _changed(markdown, escaped)
+    return strict if _is_harmless(strict, allowed) else _changed(markdown, _plain)
 
 
 def _changed(markdown: str, change: Callable[[str], str]) -> str:
@@ -60,22 +84,36 @@ def _changed(markdown: str, change: Callable[[str], str]) -> str:
     return "\n".join(line if number in code else change(line) for number, line in enumerate(lines))
 
 
-def _escaped(line: str) -> str:
+def _plain(line: str) -> str:
     return _TAG.sub("&lt;", _IMAGE.sub("", line))
 
 
-def _escaped_beside_code(line: str) -> str:
+def _escaped(line: str, figure: FigureText) -> str:
+    done, end = [], 0
+    for found in FIGURE.finditer(line):
+        shown = figure(_plain(found["caption"]), figure_path(found["target"]))
+        done += [_plain(line[end : found.start()]), shown]
+        end = found.end()
+    return "".join([*done, _plain(line[end:])])
+
+
+def _escaped_beside_code(line: str, escaped: Callable[[str], str]) -> str:
     done, end = [], 0
     for span in _CODE_SPAN.finditer(line):
-        done += [_escaped(line[end : span.start()]), span.group()]
+        done += [escaped(line[end : span.start()]), span.group()]
         end = span.end()
-    return "".join([*done, _escaped(line[end:])])
+    return "".join([*done, escaped(line[end:])])
 
 
-def _is_harmless(markdown: str) -> bool:
+def _is_harmless(markdown: str, allowed: Collection[str]) -> bool:
     tokens = _parser(html=True).parse(markdown)
     every = (one for token in tokens for one in (token, *(token.children or ())))
-    return not any(one.type in ("image", "html_inline", "html_block") or is_table(one) for one in every)
+    return not any(
+        (one.type == "image" and one.attrGet("src") not in allowed)
+        or one.type in ("html_inline", "html_block")
+        or is_table(one)
+        for one in every
+    )
 
 
 def _parser(*, html: bool = False) -> MarkdownIt:

@@ -1,12 +1,16 @@
-"""The pictures of a run, as they can stand within its page."""
+"""The pictures of a run, as they can stand within its page, and the figures of its report."""
 
 import asyncio
 import base64
-from collections.abc import Collection, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from maniple.errors import FileError
-from maniple.store import Artifact, Store
+from maniple.reading.pictures import PictureInfo, figure_path, identify_picture
+from maniple.sandbox import Workspaces
+from maniple.store import Artifact, RunRecord, Store
 
 MOST_BYTES = 16_000_000
 """Of all of them together; those that come first have their place first."""
@@ -65,3 +69,98 @@ async def picture_of(store: Store, artifact: Artifact) -> str | None:
     if not content.startswith(beginning):
         return None
     return f"data:{artifact.media_type};base64,{base64.b64encode(content).decode()}"
+
+
+MAX_FIGURES = 40
+MAX_FIGURE_BYTES = 5_000_000
+MAX_FIGURES_BYTES = 20_000_000
+"""Of all figures of a report together."""
+MAX_FIGURE_PIXELS = 50_000_000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture of the thread that a report shows; `path` is its path in the workspace."""
+
+    path: str
+    content: bytes
+    info: PictureInfo
+
+    @cached_property
+    def data_url(self) -> str:
+        """The picture as a `data:` address."""
+        return f"data:{self.info.media_type};base64,{base64.b64encode(self.content).decode()}"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureFinder:
+    """Finds the figures of one run's report among the pictures of its thread, and nowhere else.
+
+    A figure is an artifact of the run, else of an earlier run, or a file of the workspace, which may have
+    changed since the run. Its content decides whether it is a picture.
+    """
+
+    store: Store
+    workspaces: Workspaces
+    run: RunRecord
+
+    async def find_all(self, targets: Iterable[str]) -> dict[str, Figure]:
+        """Return the figures that images' `targets` name, by path, as many as a report may have.
+
+        Raises:
+            StoreError: the artifacts cannot be listed.
+        """
+        found: dict[str, Figure] = {}
+        left = MAX_FIGURES_BYTES
+        paths = list(dict.fromkeys(filter(None, map(figure_path, targets))))[:MAX_FIGURES]
+        artifacts = await self._artifacts() if paths else []
+        for path in paths:
+            figure = await self._find(path, artifacts)
+            if figure is not None and len(figure.content) <= left:
+                left -= len(figure.content)
+                found[path] = figure
+        return found
+
+    async def _artifacts(self) -> list[Artifact]:
+        """Return the thread's pictures that the run can have known, newest first and its own before others."""
+        until = self.run.ended_at
+        known = [
+            one
+            for one in await self.store.artifacts.list_by_thread(self.run.thread_id)
+            if one.size <= MAX_FIGURE_BYTES
+            and (one.run_id == self.run.run_id or until is None or one.created_at <= until)
+        ]
+        known.sort(key=lambda one: (one.run_id == self.run.run_id, one.created_at), reverse=True)
+        return known
+
+    async def _find(self, path: str, artifacts: Collection[Artifact]) -> Figure | None:
+        file = await asyncio.to_thread(self._read_file, path)
+        digest = hashlib.sha256(file).hexdigest()
+        named = [one for one in artifacts if one.name == path.rpartition("/")[2]]
+        # Files of one name may stand in several folders: the content tells them apart.
+        same = [one for one in artifacts if one.sha256 == digest] if file else []
+        own = [one for one in named if one.run_id == self.run.run_id]
+        for one in [*(same or own or named), *named]:
+            if figure := _figure(path, await self._read_artifact(one)):
+                return figure
+        return _figure(path, file)
+
+    async def _read_artifact(self, artifact: Artifact) -> bytes:
+        try:
+            return await asyncio.to_thread((await self.store.artifacts.open(artifact)).read_bytes)
+        except (FileError, OSError):
+            return b""
+
+    def _read_file(self, path: str) -> bytes:
+        try:
+            head = self.workspaces.locate(self.run.thread_id).read(path, MAX_FIGURE_BYTES)
+        except FileError:
+            return b""
+        return head.content if head.size == len(head.content) else b""
+
+
+def _figure(path: str, content: bytes) -> Figure | None:
+    picture = identify_picture(content)
+    if picture is None or picture.width * picture.height > MAX_FIGURE_PIXELS:
+        return None
+    return Figure(path, content, picture)
