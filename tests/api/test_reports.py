@@ -17,6 +17,7 @@ from maniple.api.downloads import (
     render_report,
 )
 from maniple.run_page.markup import as_html, harmless
+from maniple.run_page.pictures import FigureFinder
 from tests.api.inside import Inside
 from tests.openai_server import SIMPLE, reply
 from tests.report_files.samples import EVIL, page
@@ -248,6 +249,7 @@ async def test_no_title_makes_a_bad_name(it: Inside, model):
     path = await finished(it, model, "It is 4.")
     run = await it.service.engine.status(path.split("/")[3], None)
     view = await read_report_view(it.service.store, run)
+    finder = FigureFinder(it.service.store, it.service.workspaces, run)
     for title, name in (
         ("../../etc/passwd\r\nX-Evil: 1", "etc passwd X-Evil 1"),
         ("", "report"),
@@ -257,7 +259,7 @@ async def test_no_title_makes_a_bad_name(it: Inside, model):
     ):
         named = view.model_copy(update={"title": title})
         response = await render_report(
-            it.service.store, it.service.report_renderer, named, "markdown", as_file=True
+            it.service.store, it.service.report_renderer, named, "markdown", finder, as_file=True
         )
         assert unquote(response.headers["content-disposition"]) == f"attachment; filename*=utf-8''{name}.md"
 
@@ -269,7 +271,10 @@ async def test_a_page_lists_the_sources_that_the_run_has_read(it: Inside, model)
     await evidence.add("https://e.test/", "Arithmetic", "page", "1 + 3 = 4")
     run = await it.service.engine.status(path.split("/")[3], None)
     view = (await read_report_view(it.service.store, run)).model_copy(update={"markdown": "It is 4 [1]."})
-    response = await render_report(it.service.store, it.service.report_renderer, view, "html", as_file=False)
+    finder = FigureFinder(it.service.store, it.service.workspaces, run)
+    response = await render_report(
+        it.service.store, it.service.report_renderer, view, "html", finder, as_file=False
+    )
     assert '<li id="source-1" class="source">' in bytes(response.body).decode()
 
 

@@ -6,12 +6,15 @@ import re
 from collections.abc import AsyncIterator
 from html.parser import HTMLParser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from maniple.replay import enclosures, replay_of, telling
 from maniple.replay.player import player
+from maniple.run_page.pictures import FigureFinder
+from maniple.sandbox import Workspaces
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
 from tests.run_page.telling import BROWSED, events, run_record
 from tests.run_page.test_malformed import EVIL
@@ -70,8 +73,12 @@ async def file_of(store: Store, *told: tuple[str, Any], run: RunRecord | None = 
     """Return the file of the run after it told this."""
     if told:
         await store.events.append([("r1", events(*told))])
-    replay = await replay_of(store, run or run_record(), {"by_agent": []})
-    return Document(b"".join([piece async for piece in replay.pieces]).decode())
+    record = run or run_record()
+    with TemporaryDirectory() as folder:
+        replay = await replay_of(
+            store, record, {"by_agent": []}, FigureFinder(store, Workspaces(Path(folder)), record)
+        )
+        return Document(b"".join([piece async for piece in replay.pieces]).decode())
 
 
 async def test_it_holds_the_question_and_every_event_in_order(store: Store) -> None:

@@ -104,7 +104,7 @@ def test_the_page_allows_its_own_style_and_nothing_else():
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
     assert policy() == (
-        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     assert BeautifulSoup(text, "lxml").select_one("meta[http-equiv]")["content"] == policy()  # type: ignore[index]
     assert "style=" not in text.partition("<body>")[2]

@@ -1,6 +1,7 @@
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 import { withEvidence } from "./evidence";
+import { figurePath } from "./figures";
 import { withMath } from "./math";
 
 /** A longer text is shown as it is: no browser lays it out as Markdown in good time. */
@@ -17,6 +18,8 @@ markdown.renderer.rules.image = (tokens, index) => {
   const { escapeHtml } = markdown.utils;
   const token = tokens[index]!;
   const url = String(token.attrGet("src") ?? "");
+  const path = figurePath(url);
+  if (path) return `<span class="figure" data-path="${escapeHtml(path)}">${escapeHtml(token.content)}</span>`;
   return `<a href="${escapeHtml(url)}">${escapeHtml(token.content || url)}</a>`;
 };
 // Columns are aligned by classes: the page's policy takes no styles from a text.
@@ -81,7 +84,7 @@ function linesOf(text: string, count: number): string {
 export function harmless(html: string): DocumentFragment {
   const fragment = DOMPurify.sanitize(html, {
     ALLOWED_TAGS: TAGS,
-    ALLOWED_ATTR: ["href", "title", "class", "start"],
+    ALLOWED_ATTR: ["href", "title", "class", "start", "data-path"],
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
     RETURN_DOM_FRAGMENT: true,
   });

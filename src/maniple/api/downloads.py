@@ -15,8 +15,11 @@ from maniple.api.responses import ArtifactView, ErrorResponse, ReportView, Usage
 from maniple.errors import ManipleError
 from maniple.events import SessionState, read_event
 from maniple.media_types import media_type_of
+from maniple.reading.pictures import figure_path
 from maniple.report_files import MEDIA_TYPES as FILE_TYPES
 from maniple.report_files import Report, ReportRenderer, policy
+from maniple.run_page.markup import image_targets
+from maniple.run_page.pictures import FigureFinder
 from maniple.runs import NotFound
 from maniple.store import RunRecord, Store
 
@@ -63,11 +66,11 @@ async def _pieces(file: BinaryIO, left: int) -> AsyncIterator[bytes]:
         yield piece
 
 
-ReportForm = Literal["markdown", "html", "json", "pdf", "docx"]
+ReportForm = Literal["markdown", "html", "json", "pdf", "docx", "zip"]
 MEDIA_TYPES: dict[ReportForm, str] = {
     **{form: FILE_TYPES[form] for form in ("markdown", "html")},
     "json": "application/json",
-    **{form: FILE_TYPES[form] for form in ("pdf", "docx")},
+    **{form: FILE_TYPES[form] for form in ("pdf", "docx", "zip")},
 }
 """In the order that counts among those that a client wants equally."""
 _SUFFIXES = {"markdown": "md"}
@@ -80,7 +83,7 @@ REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {
             **{MEDIA_TYPES[form]: {"schema": _TEXT} for form in ("markdown", "html")},
             MEDIA_TYPES["json"]: {"schema": {"$ref": f"#/components/schemas/{ReportView.__name__}"}},
-            **{MEDIA_TYPES[form]: {"schema": _FILE} for form in ("pdf", "docx")},
+            **{MEDIA_TYPES[form]: {"schema": _FILE} for form in ("pdf", "docx", "zip")},
         },
     },
     503: {
@@ -109,6 +112,15 @@ class FormNotAcceptable(ManipleError):
     code = "not_acceptable"
 
 
+async def read_figure(finder: FigureFinder, path: str) -> Response:
+    """Return a picture of the run's thread; raises `NotFound` if there is none at `path`."""
+    figure = (await finder.find_all([quote(path)])).get(figure_path(quote(path)))
+    if figure is None:
+        raise NotFound("There is no such picture.")
+    headers = {**FILE_HEADERS, "content-disposition": content_disposition(path.rpartition("/")[2])}
+    return Response(figure.content, media_type=figure.info.media_type, headers=headers)
+
+
 async def read_report_view(store: Store, run: RunRecord) -> ReportView:
     """Return the answer that a run came to; raises `NotFinished` or `NoReport`."""
     if run.status in ("queued", "running", "interrupted"):
@@ -134,9 +146,15 @@ async def read_report_view(store: Store, run: RunRecord) -> ReportView:
 
 
 async def render_report(
-    store: Store, renderer: ReportRenderer, view: ReportView, form: ReportForm, *, as_file: bool
+    store: Store,
+    renderer: ReportRenderer,
+    view: ReportView,
+    form: ReportForm,
+    finder: FigureFinder,
+    *,
+    as_file: bool,
 ) -> Response:
-    """Return the report in a form, `as_file` to be saved.
+    """Return the report in a form, with the figures that `finder` finds; `as_file` to be saved.
 
     Raises:
         NoBrowser: it is to be a PDF, and there is no browser.
@@ -152,12 +170,14 @@ async def render_report(
     }
     if as_file:
         headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(_name(view, form), safe='')}"
+    figures = await finder.find_all(await asyncio.to_thread(image_targets, view.markdown))
     if form == "json":
-        markdown = (await renderer.render(Report(view.title, view.markdown), "markdown")).decode()
+        plain = Report(view.title, view.markdown, figures=figures)
+        markdown = (await renderer.render(plain, "markdown")).decode()
         return JSONResponse(view.model_copy(update={"markdown": markdown}).model_dump(), headers=headers)
     sources = await store.evidence(view.run_id).sources()
     is_partial = view.status == "budget_exhausted"
-    report = Report(view.title, view.markdown, sources, view.ended_at, is_partial=is_partial)
+    report = Report(view.title, view.markdown, sources, view.ended_at, is_partial, figures)
     return Response(await renderer.render(report, form), media_type=MEDIA_TYPES[form], headers=headers)
 
 

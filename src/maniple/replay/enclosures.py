@@ -3,12 +3,13 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import quote
 
 from maniple.replay.telling import embedded
-from maniple.run_page.pictures import picture_of
+from maniple.run_page.pictures import Figure, picture_of
 from maniple.store import Artifact, RunRecord, Store
 
 LARGEST_PICTURE = 1_000_000
@@ -24,11 +25,14 @@ class Enclosures:
     `left_out` counts the pictures for which there was no room.
     """
 
-    def __init__(self, store: Store, run: RunRecord, known: Mapping[str, Any]) -> None:
+    def __init__(
+        self, store: Store, run: RunRecord, known: Mapping[str, Any], figures: Collection[Figure] = ()
+    ) -> None:
         self.left_out = 0
         self._store = store
         self._run = run
         self._known = known
+        self._figures = figures
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield a line of JSON for each: its `path` at the service, and its content as a `data:` address."""
@@ -37,6 +41,12 @@ class Enclosures:
         sources = await self._store.evidence(self._run.run_id).sources()
         yield _line(f"{path}/sources", _json({"sources": [asdict(source) for source in sources]}))
         left = MOST_PICTURES
+        for figure in self._figures:
+            if len(figure.content) > left:
+                self.left_out += 1
+                continue
+            left -= len(figure.content)
+            yield await asyncio.to_thread(_line, f"{path}/figures/{_quoted(figure.path)}", figure.data_url)
         for one in _by_weight(await self._store.artifacts.list_by_run(self._run.run_id)):
             if one.size > min(left, LARGEST_PICTURE):
                 self.left_out += 1
@@ -49,6 +59,11 @@ def _by_weight(artifacts: Sequence[Artifact]) -> list[Artifact]:
     """Return the pictures: those that the team made before what the browser showed, each newest first."""
     pictures = [one for one in reversed(artifacts) if one.media_type.startswith("image/")]
     return sorted(pictures, key=lambda one: one.name == _SCREENSHOT)
+
+
+def _quoted(path: str) -> str:
+    """Return a path as the page asks for it: as `encodeURIComponent` writes each of its parts."""
+    return quote(path, safe="/!'()*")
 
 
 def _json(value: Mapping[str, Any]) -> str:

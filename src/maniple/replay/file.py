@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ from maniple.replay.enclosures import Enclosures
 from maniple.replay.player import player
 from maniple.replay.telling import LONGEST_TEXT, Telling, embedded
 from maniple.run_page.lenient import mapping, parsed
+from maniple.run_page.markup import image_targets
+from maniple.run_page.pictures import Figure, FigureFinder
 from maniple.run_page.story import last_words
 from maniple.store import EventRecord, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
@@ -25,7 +27,7 @@ class Replay:
     pieces: AsyncIterator[bytes]
 
 
-async def replay_of(store: Store, run: RunRecord, known: Mapping[str, Any]) -> Replay:
+async def replay_of(store: Store, run: RunRecord, known: Mapping[str, Any], finder: FigureFinder) -> Replay:
     """Return the file that plays a run, however it ended; of one under way, what there is of it so far.
 
     It holds this run alone, whatever else was said on its thread; `known` is what the service says of how it
@@ -39,11 +41,16 @@ async def replay_of(store: Store, run: RunRecord, known: Mapping[str, Any]) -> R
     question = await _question(store, run, first)
     title = (question.strip().splitlines() or [""])[0][:_LONGEST_TITLE].strip() or "maniple"
     await asyncio.to_thread(player)
-    return Replay(title, _pieces(store, run, title, question, known))
+    return Replay(title, _pieces(store, run, title, question, known, finder))
 
 
 async def _pieces(
-    store: Store, run: RunRecord, title: str, question: str, known: Mapping[str, Any]
+    store: Store,
+    run: RunRecord,
+    title: str,
+    question: str,
+    known: Mapping[str, Any],
+    finder: FigureFinder,
 ) -> AsyncIterator[bytes]:
     yield player().begin(title)
     stands = {"run_id": run.run_id, "question": question, "status": run.status, "created_at": run.created_at}
@@ -53,7 +60,7 @@ async def _pieces(
     async for events in read_event_pages(store.events, run.run_id):
         yield await asyncio.to_thread(telling.lines, events)
     yield b'</script>\n<script type="application/x-ndjson" id="enclosures">\n'
-    enclosures = Enclosures(store, run, known)
+    enclosures = Enclosures(store, run, known, await _figures(store, run, finder))
     async for line in enclosures.lines():
         yield line
     yield b"</script>\n"
@@ -64,6 +71,15 @@ async def _pieces(
 def _block(name: str, value: dict[str, Any]) -> bytes:
     content = embedded(json.dumps(value))
     return b'<script type="application/json" id="%s">%s</script>\n' % (name.encode(), content)
+
+
+async def _figures(store: Store, run: RunRecord, finder: FigureFinder) -> Collection[Figure]:
+    """Return the figures of the run's report; none while it has no report."""
+    newest = await store.events.last(run.run_id)
+    if newest is None or newest.type != "final_session_state":
+        return ()
+    report = last_words(mapping(parsed(newest.data)).get("messages"), "", LONGEST_TEXT)
+    return (await finder.find_all(await asyncio.to_thread(image_targets, report))).values()
 
 
 async def _question(store: Store, run: RunRecord, first: Sequence[EventRecord]) -> str:

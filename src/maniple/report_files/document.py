@@ -1,8 +1,8 @@
 """A report as a document: title, contents, text and sources, for whatever form it is to have."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from markdown_it.token import Token
 
@@ -10,9 +10,10 @@ from maniple.evidence.check import MARK
 from maniple.evidence.record import Source
 from maniple.evidence.source_list import language_of
 from maniple.report_files.citations import mark
-from maniple.report_files.markdown import said, tokens_of
+from maniple.report_files.markdown import FigureNames, said, tokens_of
 from maniple.report_files.sources import anchored, with_list
 from maniple.report_files.wording import Wording, wording_of
+from maniple.run_page.pictures import Figure
 from maniple.text import fix_surrogates
 
 LEAST_HEADINGS = 3
@@ -24,13 +25,17 @@ _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufdd0-
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run came to. `ended_at` is Unix time in seconds, `is_partial` whether its budget ran out."""
+    """What a run came to. `ended_at` is Unix time in seconds, `is_partial` whether its budget ran out.
+
+    `figures` are the thread's pictures that it shows, by path.
+    """
 
     title: str
     markdown: str
     sources: Sequence[Source] = ()
     ended_at: float | None = None
     is_partial: bool = False
+    figures: Mapping[str, Figure] = field(default_factory=dict[str, Figure])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Document:
     marks: int
     ended_at: float | None
     is_partial: bool
+    figures: Mapping[str, Figure]
 
     @property
     def date(self) -> str:
@@ -70,13 +76,16 @@ def document_of(report: Report) -> Document:
     markdown = clean(report.markdown)
     language = language_of(markdown)
     wording = wording_of(language)
+    shown = FigureNames(report.figures, wording.missing)
     labels = [MARK.strip("[]"), *(str(source.number) for source in report.sources)]
-    title, body = _titled(clean(report.title), tokens_of(markdown, labels))
+    title, body = _titled(clean(report.title), tokens_of(markdown, labels, shown))
     body = with_list(body, markdown, report.sources)
     marks = mark(body, anchored(body, report.sources, wording), wording.unverified)
     headings = _headings(body)
     contents = headings if len(headings) >= LEAST_HEADINGS else ()
-    return Document(title, language, wording, body, contents, marks, report.ended_at, report.is_partial)
+    return Document(
+        title, language, wording, body, contents, marks, report.ended_at, report.is_partial, report.figures
+    )
 
 
 def clean(text: str) -> str:

@@ -1,12 +1,22 @@
 """Where reports become files."""
 
 import asyncio
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from urllib.parse import quote
 
 from maniple.browser import Browser
 from maniple.errors import BrowserError, ManipleError
+from maniple.evidence.source_list import language_of
 from maniple.report_files.document import Report, clean, document_of
 from maniple.report_files.forms import Form
+from maniple.report_files.markdown import FigureNames
 from maniple.report_files.web import as_page
+from maniple.report_files.wording import wording_of
 from maniple.run_page.markup import harmless
 
 _AT_ONCE = 2
@@ -38,7 +48,7 @@ class ReportRenderer:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def render(self, report: Report, form: Form) -> bytes:
-        """Return the report as a file: UTF-8, PDF or Office Open XML.
+        """Return the report as a file: UTF-8, PDF, Office Open XML or ZIP.
 
         Raises:
             NoBrowser: it is to be a PDF, and there is no browser.
@@ -60,7 +70,51 @@ class ReportRenderer:
 
 
 def _markdown(report: Report) -> bytes:
-    return harmless(clean(report.markdown)).encode()
+    return _write_markdown(report, {path: path for path in report.figures}).encode()
+
+
+def _write_markdown(report: Report, targets: Mapping[str, str]) -> str:
+    """Return a report as Markdown that shows its figures; `targets` are where they are, by path."""
+    markdown = clean(report.markdown)
+    names = FigureNames(targets, wording_of(language_of(markdown)).missing)
+    quoted = {path: quote(target) for path, target in targets.items()}
+
+    def figure(caption: str, path: str) -> str:
+        if path in quoted:
+            return f"![{caption}]({quoted[path]})"
+        return names.describe_missing(caption, _MARKUP.sub(r"\\\g<0>", path))
+
+    return harmless(markdown, figure, frozenset(quoted.values()))
+
+
+_MARKUP = re.compile(r"[\\`*_\[\]<>&!$~|]")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+_FIGURES = "figures"
+_EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
+"""Nothing in a ZIP file is older."""
+
+
+def _zip(report: Report) -> bytes:
+    """Return a ZIP file with `report.md` and its figures, which it shows by relative paths."""
+    names = dict[str, str]()
+    for number, (path, figure) in enumerate(report.figures.items(), start=1):
+        stem = _NOT_IN_NAMES.sub("-", PurePosixPath(path).stem).strip(".-")[:80] or "figure"
+        ending = figure.info.media_type.removeprefix("image/")
+        name = f"{_FIGURES}/{stem}.{ending}"
+        names[path] = name if name not in names.values() else f"{_FIGURES}/{number}-{stem}.{ending}"
+    ended_at = max(datetime.fromtimestamp(report.ended_at or 0, UTC), _EARLIEST)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+
+        def add(name: str, data: bytes) -> None:
+            entry = zipfile.ZipInfo(name, ended_at.timetuple()[:6])
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            file.writestr(entry, data)
+
+        add("report.md", _write_markdown(report, names).encode())
+        for path, figure in report.figures.items():
+            add(names[path], figure.content)
+    return content.getvalue()
 
 
 def _html(report: Report) -> bytes:
@@ -73,4 +127,4 @@ def _docx(report: Report) -> bytes:
     return as_docx(document_of(report))
 
 
-_MAKERS = {"markdown": _markdown, "html": _html, "docx": _docx}
+_MAKERS = {"markdown": _markdown, "html": _html, "docx": _docx, "zip": _zip}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import cache
+from html import escape
 from typing import Any
 
 import nh3
@@ -14,13 +15,14 @@ from markupsafe import Markup
 
 from maniple.report_files.document import Document
 from maniple.report_files.formulas import TOKEN, Setter
-from maniple.report_files.markdown import around
+from maniple.report_files.markdown import FIGURE, around
+from maniple.run_page.markup import FIGURE_SCHEME, figure_element, figure_source
 from maniple.run_page.packaged import digest_of, style_of, templates_of
 
 _PACKAGE = __name__.rpartition(".")[0]
 _TEXT = (
-    "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr li mark ol p pre s small span strong table tbody "
-    "td th thead tr ul"
+    "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr img li mark ol p pre s small span strong table "
+    "tbody td th thead tr ul"
 )
 _FORMULAS = (
     "math menclose mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow mspace msqrt "
@@ -38,6 +40,7 @@ _ATTRIBUTES = {
     **{f"h{level}": {"id"} for level in range(1, 7)},
     "a": {"href", "class"},
     "div": {"class", "tabindex"},
+    "img": {"alt", "src"},
     "li": {"id", "class"},
     "mark": {"title"},
     "ol": {"start"},
@@ -55,8 +58,11 @@ def as_page(document: Document) -> str:
 
 
 def policy() -> str:
-    """Return the page's content security policy: its own style and nothing else."""
-    return f"default-src 'none'; style-src {digest_of(_style())}; base-uri 'none'; form-action 'none'"
+    """Return the page's content security policy: its own style, pictures within it, and nothing else."""
+    return (
+        f"default-src 'none'; style-src {digest_of(_style())}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def _body(document: Document) -> str:
@@ -67,17 +73,36 @@ def _body(document: Document) -> str:
 
     markdown = MarkdownIt("commonmark")
     markdown.add_render_rule(TOKEN, formula)
+    markdown.add_render_rule(FIGURE, _figure)
+
+    def bounded(tag: str, attribute: str, value: str) -> str | None:
+        return (
+            figure_source(value, document.figures)
+            if (tag, attribute) == ("img", "src")
+            else _bounded(attribute, value)
+        )
+
     return nh3.clean(
         markdown.renderer.render(_with_room(document.body), markdown.options, {}),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
-        attribute_filter=_bounded,
-        url_schemes={"http", "https", "mailto"},
+        attribute_filter=bounded,
+        url_schemes={"http", "https", "mailto", FIGURE_SCHEME},
         link_rel="noopener noreferrer nofollow",
     )
 
 
-def _bounded(_: str, attribute: str, value: str) -> str | None:
+def _figure(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    token = tokens[index]
+    caption = escape(token.content)
+    image = figure_element(str(token.attrGet("src")), token.content)
+    if token.info != "block":
+        return image
+    below = f'<span class="caption">{caption}</span>' if caption else ""
+    return f'<span class="figure">{image}{below}</span>'
+
+
+def _bounded(attribute: str, value: str) -> str | None:
     """Let no formula be larger than any paper."""
     return None if attribute in _LENGTHS and not _LENGTH.fullmatch(value) else value
 

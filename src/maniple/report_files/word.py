@@ -27,7 +27,7 @@ def as_docx(document: Document) -> bytes:
     body = word.element.body
     page = body[-1]
     body.remove(page)
-    body.extend(Body(word.part).of(document))
+    body.extend(Body(word.part, document.figures).of(document))
     body.append(page)
     file = io.BytesIO()
     word.save(file)

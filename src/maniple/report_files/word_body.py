@@ -1,6 +1,6 @@
 """The body of a Word document."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,12 @@ from markdown_it.token import Token
 
 from maniple.evidence.check import MARK
 from maniple.report_files.document import Document, Heading
-from maniple.report_files.markdown import around, text
+from maniple.report_files.markdown import FIGURE, around, text
 from maniple.report_files.word_lists import Lists, entry, further, item
 from maniple.report_files.word_runs import Runs, bookmarked, place
 from maniple.report_files.word_tables import table
 from maniple.report_files.word_xml import element, field, paragraph, preserved, run
+from maniple.run_page.pictures import Figure
 
 
 @dataclass(slots=True)
@@ -27,8 +28,8 @@ class _Open:
 class Body:
     """Makes the paragraphs and tables of one document."""
 
-    def __init__(self, part: Any) -> None:
-        self._runs = Runs(part)
+    def __init__(self, part: Any, figures: Mapping[str, Figure]) -> None:
+        self._runs = Runs(part, figures)
         self._lists = Lists(part.numbering_part.element)
         self._open: list[_Open] = []
         self._quotes = 0
@@ -52,6 +53,7 @@ class Body:
                     yield self._paragraph(token, tokens[index + 1], f"Heading{token.tag[1:]}")
                 case "paragraph_open":
                     yield self._paragraph(token, tokens[index + 1], "Quote" if self._quotes else "")
+                    yield from _caption(tokens[index + 1])
                 case "fence" | "code_block":
                     yield self._code(token.content)
                 case "hr":
@@ -123,6 +125,13 @@ def _contents(headings: Sequence[Heading]) -> Iterator[Any]:
         before = opening if index == 0 else []
         after = closing if index == len(headings) - 1 else []
         yield paragraph(*before, link, *after, style=f"toc{heading.level}")
+
+
+def _caption(words: Token) -> Iterator[Any]:
+    """Yield the caption below a figure that is a paragraph of its own."""
+    for one in words.children or ():
+        if one.type == FIGURE and one.info == "block" and one.content:
+            yield paragraph(run(preserved("t", one.content)), style="Caption")
 
 
 def _rule() -> Any:

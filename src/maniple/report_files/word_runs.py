@@ -1,25 +1,34 @@
 """The words of a paragraph of a Word document."""
 
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from markdown_it.token import Token
 
 from maniple.report_files.formulas import TOKEN
+from maniple.report_files.markdown import FIGURE
 from maniple.report_files.word_xml import element, preserved, run
+from maniple.run_page.pictures import Figure
 
 _MOST_LINKS = 1_000
 _LONGEST_LINK = 2_000
+_EMU = 9_525
+"""English Metric Units of a pixel, at 96 pixels an inch."""
+_PICTURE_WIDTH, _PICTURE_HEIGHT = 620, 800
+"""The largest size of a figure, in pixels: what fits within the page's margins."""
+_WORD_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif"})
 _HOST = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?")
 
 
 class Runs:
     """Makes runs for one document, which knows the addresses that its links lead to."""
 
-    def __init__(self, part: Any) -> None:
+    def __init__(self, part: Any, figures: Mapping[str, Figure]) -> None:
         self._part = part
+        self._figures = figures
         self._addresses: dict[str, str] = {}
 
     def of(self, children: Sequence[Token] | None) -> list[Any]:
@@ -37,8 +46,23 @@ class Runs:
             elif one.nesting < 0:
                 formats.remove(name)
             else:
-                (line if link is None else link).append(_run(one, formats, is_link=link is not None))
+                made = self._picture(one) if one.type == FIGURE else None
+                if made is None:
+                    made = _run(one, formats, is_link=link is not None)
+                (line if link is None else link).append(made)
         return line
+
+    def _picture(self, token: Token) -> Any:
+        """Return a run that shows a figure; None for one that Word would not show."""
+        figure = self._figures[str(token.attrGet("src"))]
+        scale = min(1, _PICTURE_WIDTH / figure.info.width, _PICTURE_HEIGHT / figure.info.height)
+        width, height = (max(round(one * scale) * _EMU, 1) for one in (figure.info.width, figure.info.height))
+        try:
+            inline = self._part.new_pic_inline(io.BytesIO(_word_picture(figure)), width, height)
+        except Exception:  # noqa: BLE001 - of a damaged picture, the libraries raise various errors
+            return None
+        inline.docPr.set("descr", token.content)
+        return run(element("drawing", inline))
 
     def _link(self, href: str) -> Any:
         if href.startswith("#"):
@@ -50,6 +74,18 @@ class Runs:
 
             self._addresses[href] = self._part.relate_to(href, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
         return element("hyperlink", r_id=self._addresses[href], history=1)
+
+
+def _word_picture(figure: Figure) -> bytes:
+    """Return a picture in a format that Word shows."""
+    if figure.info.media_type in _WORD_PICTURES:
+        return figure.content
+    from PIL import Image
+
+    converted = io.BytesIO()
+    with Image.open(io.BytesIO(figure.content)) as picture:
+        picture.save(converted, "PNG")
+    return converted.getvalue()
 
 
 def place(id_: str) -> str:

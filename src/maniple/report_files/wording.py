@@ -15,6 +15,8 @@ class Wording:
     reading: str
     unverified: str
     partial: str
+    missing: str
+    """Of a figure; with its path."""
     day: str
     months: tuple[str, ...] = ()
 
@@ -37,6 +39,7 @@ _ENGLISH = Wording(
     reading="read on {}",
     unverified="What stands before this mark was not found in what the team read.",
     partial="The budget ran out: this report is partial.",
+    missing="figure missing: {}",
     day="{day} {month} {year}",
     months=(
         *("January", "February", "March", "April", "May", "June"),
@@ -48,6 +51,7 @@ _CHINESE = Wording(
     reading="阅读于 {}",
     unverified="此标记之前的内容未能在团队阅读过的资料中找到。",
     partial="预算已用尽：本报告并不完整。",
+    missing="图片缺失：{}",
     day="{year}年{month}月{day}日",
 )
 

@@ -2,8 +2,9 @@
 
 import html
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
 import nh3
 from markdown_it import MarkdownIt
@@ -12,35 +13,58 @@ from markdown_it.token import Token
 
 from maniple.reading.pictures import FIGURE, figure_path
 from maniple.run_page.bounds import is_readable, is_table, with_tables
+from maniple.run_page.pictures import Figure
 
 _TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
-    "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol",
+    "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-_ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
-_SCHEMES = {"http", "https", "mailto"}
+_ATTRIBUTES = {"a": {"href", "title"}, "img": {"alt", "src"}, "ol": {"start"}}
+FIGURE_SCHEME = "figure"
+_SCHEMES = {"http", "https", "mailto", FIGURE_SCHEME}
 _CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^|]+?(?<!`)\1(?!`)")
 _TAG = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>)(?=[A-Za-z/!?])")
 _IMAGE = re.compile(r"(?<!!)!++(?=\[)")
 
+_MISSING = "figure missing: {}"
 FigureText = Callable[[str, str], str]
 """Returns the Markdown of a figure, from its caption (Markdown) and its workspace path, which may be ""."""
 
 
-def as_html(markdown: str) -> str:
+def as_html(markdown: str, figures: Mapping[str, Figure] | None = None) -> str:
     """Return Markdown as a piece of HTML without scripts and without anything that loads by itself.
+
+    Images of `figures`, which are by path, are within it.
 
     What is not readable (`bounds.is_readable`) is one block of code. Blocks.
     """
     if not is_readable(markdown):
         return f"<pre><code>{html.escape(markdown)}</code></pre>"
+    shown = figures or {}
+
+    def source(tag: str, attribute: str, value: str) -> str | None:
+        return figure_source(value, shown) if (tag, attribute) == ("img", "src") else value
+
     return nh3.clean(
-        _parser().render(markdown),
+        _parser().render(markdown, {"figures": shown}),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
+        attribute_filter=source,
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer nofollow",
     )
+
+
+def figure_element(path: str, caption: str) -> str:
+    """Return an `img` whose source is `figure_source`'s to resolve, when the HTML is sanitised."""
+    return f'<img src="{FIGURE_SCHEME}:{quote(path)}" alt="{html.escape(caption)}">'
+
+
+def figure_source(address: str, figures: Mapping[str, Figure]) -> str | None:
+    """Return the `data:` address that an `img` shows: one of the figures, or none."""
+    scheme, _, path = address.partition(":")
+    figure = figures.get(unquote(path)) if scheme == FIGURE_SCHEME else None
+    return figure.data_url if figure else None
 
 
 def image_targets(markdown: str) -> list[str]:
@@ -129,4 +153,8 @@ def _image_as_link(
     token = tokens[index]
     source = str(token.attrGet("src") or "")
     words = renderer.renderInlineAsText(token.children, options, env) or source
+    if (path := figure_path(source)) in env.get("figures", ()):
+        return figure_element(path, words)
+    if path:
+        return html.escape(f"{words} ({_MISSING.format(path)})")
     return f'<a href="{html.escape(source)}">{html.escape(words)}</a>'

@@ -1,7 +1,7 @@
 """The page of a run: one HTML file that holds all it shows, runs nothing and loads nothing."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from maniple.run_page.facts import as_data, by_tool
 from maniple.run_page.ledger import enter_times
-from maniple.run_page.markup import as_html
+from maniple.run_page.markup import as_html, image_targets
 from maniple.run_page.packaged import digest_of, style_of, templates_of
-from maniple.run_page.pictures import Pictures, pictures_of
+from maniple.run_page.pictures import Figure, FigureFinder, Pictures, pictures_of
 from maniple.run_page.story import Story
 from maniple.run_page.tree import tree_of
 from maniple.run_page.wording import duration, moment, size
@@ -22,7 +22,7 @@ from maniple.store.protocols import read_event_pages
 _PACKAGE = __name__.rpartition(".")[0]
 
 
-async def page_of(store: Store, run: RunRecord) -> str:
+async def page_of(store: Store, run: RunRecord, finder: FigureFinder) -> str:
     """Return the page of a run, however it ended or stands; what is malformed in its records is left out.
 
     Raises:
@@ -36,10 +36,17 @@ async def page_of(store: Store, run: RunRecord) -> str:
     shown = [step.screenshot for step in story.steps if step.screenshot]
     pictures = await pictures_of(store, artifacts, shown)
     await asyncio.to_thread(enter_times, story.calls, rows)
-    return await asyncio.to_thread(render, story, run, artifacts, pictures)
+    figures = await finder.find_all(await asyncio.to_thread(image_targets, story.result))
+    return await asyncio.to_thread(render, story, run, artifacts, pictures, figures)
 
 
-def render(story: Story, run: RunRecord, artifacts: Collection[Artifact], pictures: Pictures) -> str:
+def render(
+    story: Story,
+    run: RunRecord,
+    artifacts: Collection[Artifact],
+    pictures: Pictures,
+    figures: Mapping[str, Figure] | None = None,
+) -> str:
     """Return the page as HTML. Blocks."""
     data = as_data(story, run, artifacts)
     return _template().render(
@@ -51,7 +58,7 @@ def render(story: Story, run: RunRecord, artifacts: Collection[Artifact], pictur
         plan=story.plan,
         usage=list(story.usage.values()),
         tools=by_tool(data["tools_used"]),
-        result=Markup(as_html(story.result)) if story.result else "",
+        result=Markup(as_html(story.result, figures)) if story.result else "",
         tree=tree_of(story.result),
         pictures=pictures.by_artifact,
         recordings=pictures.recordings,

@@ -122,7 +122,7 @@ class FigureFinder:
         return found
 
     async def _artifacts(self) -> list[Artifact]:
-        """Return the thread's pictures that the run can have known, newest first and its own before others."""
+        """Return the pictures that the run can have known: its own first, each newest first."""
         until = self.run.ended_at
         known = [
             one

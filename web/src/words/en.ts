@@ -123,6 +123,8 @@ export const en = {
     terminate: "is done: {result}",
   } as Record<string, string>,
   report: "Report",
+  figureMissing: "figure missing: {}",
+  withFigures: "Markdown with figures (ZIP)",
   readReport: "Read the report",
   closeReport: "Back",
   contents: "Contents",

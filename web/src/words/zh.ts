@@ -124,6 +124,8 @@ export const zh: typeof en = {
     terminate: "完成:{result}",
   },
   report: "报告",
+  figureMissing: "图片缺失：{}",
+  withFigures: "Markdown 及图片 (ZIP)",
   readReport: "阅读报告",
   closeReport: "返回",
   contents: "目录",

@@ -8,11 +8,13 @@ from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.downloads import (
+    ATTACHMENT,
     FILE_HEADERS,
     REPORT_RESPONSES,
     ReportForm,
     content_disposition,
     negotiate_form,
+    read_figure,
     read_report_view,
     render_report,
 )
@@ -38,11 +40,13 @@ from maniple.api.sse import STREAM_RESPONSES, event_stream
 from maniple.api.state import Service, ServiceOf
 from maniple.replay import replay_of
 from maniple.run_page import page_of, policy
+from maniple.run_page.pictures import FigureFinder
 from maniple.store import RunRecord
 
 router = keyed_router("runs")
 _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
+_FigurePath = Annotated[str, Path(max_length=500, description="The figure's path in the workspace")]
 _Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
 _Form = Annotated[ReportForm | None, Query(description="The format; takes precedence over `Accept`")]
 _Download = Annotated[bool, Query(description="As a file to be saved, named by the conversation")]
@@ -149,11 +153,26 @@ async def read_report(
     form: _Form = None,
     download: _Download = False,
 ) -> Response:
-    """The answer of a run that has ended: Markdown, or by `Accept` or `form` HTML, JSON, PDF or DOCX."""
+    """The answer of a run that has ended: Markdown, or by `Accept` or `form` HTML, JSON, PDF, DOCX or ZIP."""
     run = await service.engine.status(run_id, caller.owner)
     report = await read_report_view(service.store, run)
     wanted = form or negotiate_form(request.headers.get("accept", ""))
-    return await render_report(service.store, service.report_renderer, report, wanted, as_file=download)
+    finder = FigureFinder(service.store, service.workspaces, run)
+    return await render_report(
+        service.store, service.report_renderer, report, wanted, finder, as_file=download
+    )
+
+
+@router.get(
+    "/api/runs/{run_id}/figures/{path:path}",
+    summary="Read a figure of a run's report",
+    response_class=Response,
+    responses={200: ATTACHMENT, **error_responses(404)},
+)
+async def show_figure(run_id: _RunPath, path: _FigurePath, service: ServiceOf, caller: CallerOf) -> Response:
+    """The picture of the conversation that a report shows by this path, also while the run is under way."""
+    run = await service.engine.status(run_id, caller.owner)
+    return await read_figure(FigureFinder(service.store, service.workspaces, run), path)
 
 
 @router.get(
@@ -174,7 +193,8 @@ async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HT
         "referrer-policy": "no-referrer",
         "cache-control": "private, no-store",
     }
-    return HTMLResponse(await page_of(service.store, run), headers=headers)
+    finder = FigureFinder(service.store, service.workspaces, run)
+    return HTMLResponse(await page_of(service.store, run, finder), headers=headers)
 
 
 @router.get(
@@ -191,7 +211,8 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
     """
     run = await service.engine.status(run_id, caller.owner)
     used = (await _view(service, run)).model_dump(include={"by_agent"})
-    replay = await replay_of(service.store, run, used)
+    finder = FigureFinder(service.store, service.workspaces, run)
+    replay = await replay_of(service.store, run, used, finder)
     headers = {**FILE_HEADERS, "content-disposition": content_disposition(f"{replay.title}.html")}
     return StreamingResponse(replay.pieces, media_type="text/html", headers=headers)
 

@@ -18,7 +18,7 @@ class Attachments:
     """The files in the workspaces of a session's threads."""
 
     def __init__(self, workspaces: Workspaces) -> None:
-        self._workspaces = workspaces
+        self.workspaces = workspaces
         self._listed: dict[str, set[tuple[str, int]]] = {}
         self._used: set[str] = set()
 
@@ -35,12 +35,12 @@ class Attachments:
 
     async def all_files(self, thread_id: str) -> list[str]:
         """Return lines that list the files of a thread; no line if there are none."""
-        files = await asyncio.to_thread(self._workspaces.files, thread_id, _LISTED_FILES + 1)
+        files = await asyncio.to_thread(self.workspaces.files, thread_id, _LISTED_FILES + 1)
         return list(_file_lines(files)) if files.found else []
 
     async def new_files(self, thread_id: str) -> list[str]:
         """Return lines that list the files that are new, or have another size, since the last call."""
-        files = await asyncio.to_thread(self._workspaces.files, thread_id, _LISTED_FILES + 1)
+        files = await asyncio.to_thread(self.workspaces.files, thread_id, _LISTED_FILES + 1)
         listed = self._listed.setdefault(thread_id, set())
         new = [file for file in files.found if file not in listed]
         listed.update(new)
@@ -50,15 +50,15 @@ class Attachments:
         """Remove empty workspaces, and those whose thread never had a run. Blocks on disk."""
         for thread_id in self._listed:
             if thread_id in self._used:
-                self._workspaces.discard_if_empty(thread_id)
+                self.workspaces.discard_if_empty(thread_id)
             else:
                 with suppress(FileError):
-                    self._workspaces.remove(thread_id)
+                    self.workspaces.remove(thread_id)
 
     def _copy(self, thread_id: str, path: Path) -> StoredUpload:
         with _open_regular_file(path) as source:
-            self._workspaces.open(thread_id)
-            [stored] = self._workspaces.uploads(thread_id).add([(path.name, source)])
+            self.workspaces.open(thread_id)
+            [stored] = self.workspaces.uploads(thread_id).add([(path.name, source)])
             return stored
 
 

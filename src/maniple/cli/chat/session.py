@@ -412,6 +412,8 @@ async def render_report(session: ChatSession, name: str) -> bytes:
 
 async def _load_report(session: ChatSession) -> "Report":
     from maniple.report_files import Report
+    from maniple.run_page.markup import image_targets
+    from maniple.run_page.pictures import FigureFinder
 
     store = session.conversations.store
     run = await store.runs.get(session.run_id)
@@ -421,9 +423,10 @@ async def _load_report(session: ChatSession) -> "Report":
     thread = await store.threads.get(run.thread_id, run.owner)
     sources = await store.evidence(run.run_id).sources()
     is_partial = run.status == "budget_exhausted"
-    return Report(
-        thread.title if thread else "", session.report, sources, run.ended_at, is_partial=is_partial
-    )
+    finder = FigureFinder(store, session.attachments.workspaces, run)
+    figures = await finder.find_all(await asyncio.to_thread(image_targets, session.report))
+    title = thread.title if thread else ""
+    return Report(title, session.report, sources, run.ended_at, is_partial, figures)
 
 
 async def write_page(session: ChatSession) -> Path | None:
@@ -434,6 +437,7 @@ async def write_page(session: ChatSession) -> Path | None:
         StoreError: the run cannot be read.
     """
     from maniple.run_page import page_of
+    from maniple.run_page.pictures import FigureFinder
 
     if not session.run_id:
         return None
@@ -441,7 +445,7 @@ async def write_page(session: ChatSession) -> Path | None:
     run = await store.runs.get(session.run_id)
     if run is None:
         return None
-    page = await page_of(store, run)
+    page = await page_of(store, run, FigureFinder(store, session.attachments.workspaces, run))
     path = session.pages_folder.absolute() / f"{run.run_id}.html"
     return await asyncio.to_thread(_write_privately, path, page)
 

@@ -1,7 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
+import { Figures } from "../../figures";
 import { Layout } from "../../layout";
 import { reference } from "../../references";
 import { words } from "../../words";
+import { useService } from "../service";
 
 /** How much longer a text that is being written rests than its layout took. */
 const REST = 4;
@@ -9,15 +11,24 @@ const REST = 4;
 interface Shown {
   text: string;
   isWritten: boolean;
+  /** The run whose report it is, which may show figures; none for other texts. */
+  runId?: string;
   /** Is called each time that the whole text stands in its place. */
   onWritten?: (place: HTMLElement) => void;
 }
 
 /** A text as Markdown. While it is written it is laid out again and again, but never most of the time. */
-export function Markdown({ text, isWritten, onWritten = reference }: Shown) {
+export function Markdown({ text, isWritten, runId = "", onWritten = reference }: Shown) {
   const place = useRef<HTMLDivElement>(null);
   const layout = useRef<Layout>(null);
   const restsUntil = useRef(0);
+  const service = useService();
+  const figures = useRef<Figures>(null);
+  useEffect(() => {
+    const made = runId ? new Figures(service, runId) : null;
+    figures.current = made;
+    return () => made?.close();
+  }, [runId]);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const lay = () => {
@@ -26,6 +37,7 @@ export function Markdown({ text, isWritten, onWritten = reference }: Shown) {
       const isAll = layout.current.show(text, isWritten);
       if (!isAll) timer = setTimeout(lay);
       else if (isWritten) onWritten(place.current!);
+      figures.current?.fill(place.current!, isWritten && isAll);
       const now = performance.now();
       restsUntil.current = now + REST * (now - begun);
     };

@@ -28,7 +28,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       <Timeline run={run} version={version} />
       {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
-      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isTold} />}
+      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isTold} runId={run.runId} />}
       {answer?.content && run.plan && run.isTold && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">

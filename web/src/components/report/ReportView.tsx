@@ -57,7 +57,7 @@ export function ReportView({ runId, title, text, isWritten, more = [], onClose }
         <article>
           {found && found.unverified > 0 && <Unverified count={found.unverified} view={view} />}
           {!/^#\s/m.test(text.slice(0, 2_000)) && title && <h1 class="title">{title}</h1>}
-          {known && <Markdown text={text} isWritten={isWritten} onWritten={onWritten} />}
+          {known && <Markdown text={text} isWritten={isWritten} runId={runId} onWritten={onWritten} />}
           {found && known && <AlsoRead sources={[...known.values()].filter((one) => !found.entries.has(one.number))} />}
         </article>
       </div>

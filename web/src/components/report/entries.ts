@@ -1,4 +1,5 @@
 import { save } from "../../save";
+import { words } from "../../words";
 import type { Service } from "../service";
 
 /** Something that the menu of a report offers. What goes wrong is thrown, with a message for the reader. */
@@ -14,6 +15,7 @@ const FORMS = [
   { form: "html", name: "HTML", type: "text/html", ending: "html" },
   { form: "pdf", name: "PDF", type: "application/pdf", ending: "pdf" },
   { form: "docx", name: "Word (DOCX)", type: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ending: "docx" },
+  { form: "zip", name: words.withFigures, type: "application/zip", ending: "zip" },
 ] as const;
 
 /** The report of a run as a file, in each form that the service has. */

@@ -1,0 +1,126 @@
+"""Figures of a report: found among the pictures of its conversation, and shown in every form of it."""
+
+import io
+import zipfile
+
+import pytest
+from docx import Document
+from PIL import Image
+
+from tests.api.inside import Inside
+from tests.api.test_replay import lines_in
+from tests.openai_server import SIMPLE, reply
+
+pytestmark = pytest.mark.anyio
+REPORT = """# Sales
+
+Sales grew.
+
+![Sales by [year]](figures/sales.png)
+
+![Costs](figures/costs.png)
+
+![Logo](https://evil.test/logo.png) and ![Up](../up.png) and ![Text](note.png)
+"""
+
+
+def draw(color: str = "red", size: tuple[int, int] = (640, 400)) -> bytes:
+    """Return a PNG picture of one colour."""
+    content = io.BytesIO()
+    Image.new("RGB", size, color).save(content, "PNG")
+    return content.getvalue()
+
+
+async def reported(it: Inside, model, report: str = REPORT, **files: bytes) -> str:
+    """Run a team whose code has left `figures/NAME.png`; return the address of the run."""
+    model.reset({**SIMPLE, "reporter": [reply(report)]})
+    name = await it.thread()
+    thread = await it.service.store.threads.get(name, "")
+    assert thread is not None
+    workspace = it.service.workspaces.open(thread.thread_id)
+    for stem, content in files.items():
+        workspace.write(f"figures/{stem}.png", content)
+    workspace.write("note.png", b"This is no picture.")
+    run = await it.run(thread_id=name)
+    await it.told(run["run_id"])
+    return f"/api/runs/{run['run_id']}"
+
+
+async def test_html_shows_a_figure_and_says_which_one_is_missing(it: Inside, model):
+    picture = draw()
+    path = await reported(it, model, sales=picture)
+    response = await it.client.get(f"{path}/report?form=html")
+    assert response.text.count("<img") == 1
+    assert 'src="data:image/png;base64,' in response.text
+    assert 'alt="Sales by [year]"' in response.text
+    assert "Costs (figure missing: figures/costs.png)" in response.text
+    assert "Text (figure missing: note.png)" in response.text
+    assert "img-src data:;" in response.headers["content-security-policy"]
+
+
+async def test_docx_holds_the_figure_with_its_caption(it: Inside, model):
+    picture = draw()
+    path = await reported(it, model, sales=picture)
+    word = Document(io.BytesIO((await it.client.get(f"{path}/report?form=docx")).content))
+    (shape,) = word.inline_shapes
+    assert shape._inline.docPr.get("descr") == "Sales by [year]"
+    assert word.part.related_parts[shape._inline.graphic.graphicData.pic.blipFill.blip.embed].blob == picture
+    texts = {one.text: one.style.name for one in word.paragraphs if one.style is not None}
+    assert texts["Sales by [year]"] == "Caption"
+    assert "Costs (figure missing: figures/costs.png)" in texts
+
+
+async def test_a_zip_holds_the_markdown_and_its_figures_by_relative_paths(it: Inside, model):
+    picture = draw()
+    path = await reported(it, model, sales=picture)
+    response = await it.client.get(f"{path}/report?form=zip&download=true")
+    assert response.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(response.content)) as file:
+        assert file.namelist() == ["report.md", "figures/sales.png"]
+        assert file.read("figures/sales.png") == picture
+        markdown = file.read("report.md").decode()
+    assert "![Sales by [year]](figures/sales.png)" in markdown
+    assert "\nCosts (figure missing: figures/costs.png)\n" in markdown
+    assert (
+        "[Logo](https://evil.test/logo.png) [unverified] and Up and Text (figure missing: note.png)"
+        in markdown
+    )
+    assert markdown.count("![") == 1
+
+
+async def test_the_page_and_the_replay_hold_the_figure(it: Inside, model):
+    picture = draw()
+    path = await reported(it, model, sales=picture)
+    response = await it.client.get(f"{path}/figures/figures/sales.png")
+    assert (response.status_code, response.content) == (200, picture)
+    assert response.headers["content-type"] == "image/png"
+    assert response.headers["content-security-policy"] == "sandbox"
+    for missing in ("figures/costs.png", "note.png", "%2e%2e/up.png", "%2fetc/passwd"):
+        assert (await it.client.get(f"{path}/figures/{missing}")).status_code == 404
+    enclosed = lines_in((await it.client.get(f"{path}/replay")).text, "enclosures")
+    assert [one["path"] for one in enclosed if "/figures/" in one["path"]] == [
+        f"{path}/figures/figures/sales.png"
+    ]
+    page = (await it.client.get(f"{path}/page")).text
+    assert 'alt="Sales by [year]"' in page
+    assert "Costs (figure missing: figures/costs.png)" in page
+
+
+async def test_a_report_shows_its_figure_as_it_was_when_the_run_ended(it: Inside, model):
+    picture = draw()
+    path = await reported(it, model, sales=picture)
+    run = await it.service.engine.status(path.split("/")[3], None)
+    it.service.workspaces.open(run.thread_id).write("figures/sales.png", draw("blue"))
+    assert (await it.client.get(f"{path}/figures/figures/sales.png")).content == picture
+
+
+async def test_a_figure_of_another_conversation_is_missing(it: Inside, model):
+    await reported(it, model, sales=draw())
+    path = await reported(it, model)
+    assert (await it.client.get(f"{path}/figures/figures/sales.png")).status_code == 404
+    assert "<img" not in (await it.client.get(f"{path}/report?form=html")).text
+
+
+async def test_too_many_pixels_are_no_figure(it: Inside, model):
+    path = await reported(it, model, sales=draw(size=(10_000, 6_000)))
+    assert (await it.client.get(f"{path}/figures/figures/sales.png")).status_code == 404
