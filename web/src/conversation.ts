@@ -222,6 +222,15 @@ export function cancel(run: RunModel): Promise<boolean> {
   });
 }
 
+/** Do what a run that failed, or one with gaps, has not done. */
+export function retry(run: RunModel): Promise<boolean> {
+  return attempt(async () => {
+    await send("POST", `/api/runs/${run.runId}/retry`);
+    run.retried();
+    goOn();
+  });
+}
+
 /** Change a step of a plan under way; the stream tells what the plan is then. */
 export function changePlan(run: RunModel, change: PlanChange): Promise<boolean> {
   return attempt(async () => {

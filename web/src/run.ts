@@ -100,6 +100,15 @@ export class RunModel {
     this.reopen();
   }
 
+  /** Note that the run, which was over, goes on. */
+  retried(): void {
+    this.problems = [];
+    this.gaps = [];
+    this.#wasEnded = false;
+    this.status = "queued";
+    this.reopen();
+  }
+
   /** Note how the run stands by another way than its stream. */
   heard(status: string): void {
     if (this.isOver || status === this.status) return;

@@ -48,6 +48,20 @@ class Budget:
             }
         )
 
+    def extended(self, used: RunUsage) -> "Budget":
+        """Return the budget with which a run that has used this much can use all of this budget again."""
+        amounts = {
+            "tokens": used.input_tokens + used.output_tokens,
+            "seconds": used.seconds,
+            "model_calls": used.model_calls,
+            "tool_calls": used.tool_calls,
+            "cost": used.cost,
+        }
+        limits = {name: getattr(self, name) for name in amounts}
+        return Budget(
+            **{name: None if limit is None else limit + amounts[name] for name, limit in limits.items()}
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:

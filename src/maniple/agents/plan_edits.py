@@ -6,7 +6,10 @@ from typing import Any, Literal, get_args
 from uuid import uuid4
 
 ChangeAction = Literal["skip", "redo", "edit", "add", "move"]
-ACTIONS: tuple[ChangeAction, ...] = get_args(ChangeAction)
+RETRY = "retry"
+"""Does again what failed and what was skipped. The engine makes this change itself, when a run is retried."""
+PlanAction = ChangeAction | Literal["retry"]
+ACTIONS: tuple[PlanAction, ...] = (*get_args(ChangeAction), RETRY)
 SKIPPED = "the user skipped it"
 """The reason of a step that the user skipped."""
 _TEXTS = ("title", "description", "agent_name")
@@ -20,7 +23,7 @@ class PlanChange:
     `change_id` of each applied change, so that no change is applied twice.
     """
 
-    action: ChangeAction
+    action: PlanAction
     step_id: int = 0
     title: str | None = None
     description: str | None = None
@@ -70,6 +73,10 @@ class PendingPlanEdits:
     def is_open(self) -> bool:
         """Whether the run accepts changes."""
         return self._is_open
+
+    def has_new(self, applied: Iterable[str]) -> bool:
+        """Return whether a change waits whose id is not among `applied`."""
+        return not {change.change_id for change in self._waiting} <= set(applied)
 
     def open(self) -> None:
         """Accept changes from now on."""

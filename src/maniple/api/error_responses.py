@@ -25,6 +25,7 @@ STATUS_BY_CODE = {
     "not_printed": 503,
     "thread_busy": 409,
     "not_waiting": 409,
+    "nothing_to_retry": 409,
     "not_finished": 409,
     "not_acceptable": 406,
     "not_found": 404,

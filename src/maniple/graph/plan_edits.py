@@ -46,6 +46,25 @@ def apply_change(progress: PlanProgress, change: PlanChange, members: Sequence[s
             return add(progress, change, members)
         case "move":
             return move(progress, change)
+        case "retry":
+            return retry(progress)
+
+
+def retry(progress: PlanProgress) -> PlanProgress:
+    """Return the plan in which all that was not done is to be done, and then the report; the rest stays.
+
+    What the user skipped, and what other steps replaced, is not tried again.
+    """
+    open_again = [
+        step.id
+        for step in progress.steps
+        if step.agent_name == "reporter"
+        or (step.status in ("failed", "skipped") and not _is_skipped(step) and not step.is_replaced)
+    ]
+    for step_id in open_again:
+        progress = progress.with_step(step_id, **_blank())
+    decisions = progress.decisions_left + DECISIONS_FOR_A_STEP * len(open_again)
+    return progress.model_copy(update={"decisions_left": decisions})
 
 
 def skip(progress: PlanProgress, step_id: int) -> PlanProgress:

@@ -74,6 +74,14 @@ class RunDriver:
             return {}
         return {pause.id: pause.value for pause in state.interrupts}
 
+    async def is_newest(self, record: RunRecord) -> bool:
+        """Return whether no other run has used the thread of a run after it."""
+        state = await thread_state(self.team, record.thread_id)
+        if run_of(state) == record.run_id:
+            return True
+        checkpoint = state.config.get("configurable", {}).get("checkpoint_id")
+        return record.base_checkpoint is None or record.base_checkpoint == (checkpoint or NO_CHECKPOINT)
+
     async def store_request(self, active: ActiveRun, request: RunRequest) -> None:
         """Store a changed request of an active run."""
         active.request = request

@@ -51,6 +51,14 @@ class Engine(Protocol):
         """
         ...
 
+    async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
+        """Do again what a run that failed, or whose answer has gaps, has not done; what is done stays.
+
+        The run continues with a new segment of its events and its whole budget again. Raises `NotFound`,
+        `NothingToRetry`, `ThreadBusy` and the errors of `submit`.
+        """
+        ...
+
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
         """End the runs of a thread and delete all of its data; raises `NotFound`."""
         ...
@@ -99,6 +107,12 @@ class RunNotWaiting(ManipleError):
     """The run does not wait for an answer, or waits for the answer to another interrupt."""
 
     code = "not_waiting"
+
+
+class NothingToRetry(ManipleError):
+    """The run has neither failed nor gaps, or its thread has gone on since."""
+
+    code = "nothing_to_retry"
 
 
 class PlanNotEditable(ManipleError):

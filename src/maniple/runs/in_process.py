@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any, Literal
 from uuid import uuid4
 
-from maniple.agents.plan_edits import PlanChange
+from maniple.agents.plan_edits import RETRY, PlanChange
 from maniple.errors import ManipleError, StoreError
-from maniple.events import StreamState
+from maniple.events import RunStatusChanged, StreamState, load_run_view
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, open_recorder
 from maniple.runs.artifact_collector import WorkspaceCollector
 from maniple.runs.driver import RunDriver
-from maniple.runs.engine import NotFound, RunNotWaiting, ThreadBusy
+from maniple.runs.engine import NotFound, NothingToRetry, RunNotWaiting, ThreadBusy
 from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
 from maniple.runs.plan_edits import edit_reviewed_plan, request_plan_edit
 from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_orphaned_runs
@@ -141,6 +141,49 @@ class InProcessEngine:
             if (active := self._active.get(run_id)) is not None:
                 await self._wait_for_stored_status(active)
             return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
+
+    async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
+        """Continue a run that failed or has gaps (see `Engine`)."""
+        record = await self.status(run_id, owner)
+        async with self._admission.admit(owner), self._thread_locks.acquire(record.thread_id):
+            if (active := self._active.get(run_id)) is not None:
+                await self._wait_for_stored_status(active)
+            record = await self.status(run_id, owner)
+            request = await self._retried(record)
+            await refuse_other_process(self._store, record.thread_id)
+            if self._active_runs(record.thread_id):
+                raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
+            stored = request.without_secrets(self._config.redactor)
+            changed = await self._store.runs.retry(run_id, stored, record.status)
+            if changed is None:
+                raise NothingToRetry("The run was retried by another request.")
+            newest = request.answered_after
+            await self._driver.quotas.refresh_owner(owner)
+            self._start_task(self._driver.prepare(changed, newest_number=newest), "retry", StreamState())
+            return AcceptedRun(changed, after=newest)
+
+    async def _retried(self, record: RunRecord) -> RunRequest:
+        """Return the request with which a run is retried; raises `NothingToRetry`."""
+        view = await load_run_view(self._store.events, record.run_id, [RunStatusChanged])
+        has_gaps = record.status in ("completed", "budget_exhausted") and bool(view.gaps)
+        if record.status != "failed" and not has_gaps:
+            raise NothingToRetry(
+                f"There is nothing to retry: the run is {record.status} and its answer has no gaps. "
+                "Send a new request."
+            )
+        if not await self._driver.is_newest(record):
+            raise NothingToRetry("The conversation has gone on since this run. Send the request again.")
+        request = RunRequest.of(record)
+        changes = (*request.wishes, PlanChange(RETRY)) if has_gaps else request.wishes
+        return replace(
+            request,
+            answers={},
+            answered_after=await self._newest_number(record.run_id),
+            is_retry=True,
+            wishes=changes,
+            stalls=0,
+            budget=request.budget.extended(record.usage),
+        )
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
@@ -304,7 +347,7 @@ class InProcessEngine:
             raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
         newest = await self._newest_number(record.run_id)
         answers = {interrupt_id or next(iter(pending)): answer}
-        answered = replace(RunRequest.of(record), answers=answers, answered_after=newest)
+        answered = replace(RunRequest.of(record), answers=answers, answered_after=newest, is_retry=False)
         changed = await self._store.runs.answer(
             record.run_id, answered.without_secrets(self._config.redactor)
         )

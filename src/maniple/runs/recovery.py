@@ -66,9 +66,11 @@ async def recover_run(engine: RecoveryEngine, store: Store, orphan: RunRecord) -
     view = await load_run_view(store.events, record.run_id)
     stream = view.stream
     request = RunRequest.of(record)
-    was_answered = bool(request.answers) and request.answered_after == view.event_number
+    is_unchanged = request.answered_after == view.event_number
+    was_retried = request.is_retry and is_unchanged
+    was_answered = bool(request.answers) and is_unchanged
     used = usage_of_run(view.usage, engine.config.prices)
-    if stream.has_ended and stream.status is not None and not was_answered:
+    if stream.has_ended and stream.status is not None and not (was_answered or was_retried):
         # All of its events are stored; only its row is missing the end.
         ended_at = None if stream.status == "interrupted" else time.time()
         change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
@@ -83,7 +85,9 @@ async def recover_run(engine: RecoveryEngine, store: Store, orphan: RunRecord) -
         message = f"The program stopped {stalls} times at the same point of this run. Send the request again."
         await engine.fail_run(record, stream, RecoveryAbandoned(message))
         return None
-    if was_answered:
+    if was_retried:
+        await engine.recover(record, "retry", StreamState())
+    elif was_answered:
         await engine.recover(record, "answer", StreamState())
     else:
         await engine.recover(record, "continue" if stream.has_started else "new", stream)

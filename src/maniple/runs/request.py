@@ -53,6 +53,8 @@ class RunRequest:
     """The number of the run's newest event when it was answered."""
     wishes: Sequence[StoredPlanEdit] = ()
     """The user's changes of the plan during its execution. The name is the key in stored requests."""
+    is_retry: bool = False
+    """Whether the run was retried after event `answered_after`, later than it was answered."""
     stalls: int = 0
     """How often the run was recovered without progress."""
 

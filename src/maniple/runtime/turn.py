@@ -24,7 +24,7 @@ from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
 RECALL_SECONDS = 5.0
 
-Start = Literal["message", "new", "answer", "continue"]
+Start = Literal["message", "new", "answer", "continue", "retry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Turn:
     `start`: "new" feeds it the messages, of which a thread with a history is given the newest; "message"
     does so, too, but takes that message for the answer on a thread that waits for one; "answer" gives it
     `answers`, by interrupt id; "continue" goes on from the run's last checkpoint, or from its beginning
-    when it has none. `stream` is the state of the run's stream so far. The team works
+    when it has none; "retry" does so for a run that had ended. Changes of the plan that such a run has not
+    applied yet are applied before it ends. `stream` is the state of the run's stream so far. The team works
     inside `gate`.
     """
 
@@ -179,10 +180,16 @@ class _Thread:
         if turn.start == "answer" or (turn.start == "continue" and answers):
             self.resumed_run = resumed_run
             return Command(resume=answers)
-        if turn.start == "continue" and run_of(state) == turn.run_id:
+        if turn.start in ("continue", "retry") and run_of(state) == turn.run_id:
             self.resumed_run = resumed_run
-            return None
+            return Command(goto="supervisor") if self._waits_for_edits(state) else None
         return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
+
+    def _waits_for_edits(self, state: StateSnapshot) -> bool:
+        """Return whether the graph is at its end although its plan is to be changed."""
+        edits = self.turn.scope.plan_edits if self.turn.scope is not None else None
+        plan = private_of(state.values).get("plan")
+        return bool(plan) and not state.next and edits is not None and edits.has_new(plan["changes"])
 
     async def conversation(self) -> list[BaseMessage]:
         """Return the whole conversation, including the newest message of this run."""

@@ -123,6 +123,13 @@ class RunTable(Protocol):
         """Queue an `interrupted` run in this process; return None if it is not `interrupted` any more."""
         ...
 
+    async def retry(self, run_id: str, request: str, status: RunState) -> RunRecord | None:
+        """Queue a run that has ended with `status` in this process again, without its end and its error.
+
+        Returns None if that is not its status any more.
+        """
+        ...
+
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         """Change a queued or running run of this process to `running`, with these fields.
 

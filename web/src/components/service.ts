@@ -6,6 +6,7 @@ import type { RunModel } from "../run";
 /** What a person may do to a run. Each says whether it was taken; what is refused is shown. */
 export interface Acts {
   askAgain(run: RunModel): Promise<boolean>;
+  retry(run: RunModel): Promise<boolean>;
   answer(run: RunModel, reply: unknown): Promise<boolean>;
   cancel(run: RunModel): Promise<boolean>;
   changePlan(run: RunModel, change: PlanChange): Promise<boolean>;

@@ -35,6 +35,7 @@ export const en = {
   output: "Output",
   working: "Working",
   askAgain: "Ask again",
+  retryRun: "Retry",
   copy: "Copy",
   copied: "Copied",
   offline: "The connection is lost. Trying again…",

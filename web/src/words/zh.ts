@@ -36,6 +36,7 @@ export const zh: typeof en = {
   output: "输出",
   working: "进行中",
   askAgain: "再问一次",
+  retryRun: "重试",
   copy: "复制",
   copied: "已复制",
   offline: "连接已断开,正在重试…",

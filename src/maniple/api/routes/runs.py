@@ -119,6 +119,24 @@ async def resume_run(
 
 
 @router.post(
+    "/api/runs/{run_id}/retry",
+    status_code=202,
+    summary="Retry a run",
+    responses=error_responses(404, 409, 429),
+)
+async def retry_run(
+    run_id: _RunPath, response: Response, service: ServiceOf, caller: CallerOf
+) -> RunAccepted:
+    """Do what a run that failed, or whose answer has gaps, has not done. What is done is not done again.
+
+    The run goes on, and so do the numbers of its events.
+    """
+    accepted = await service.engine.retry(run_id, caller.owner)
+    response.headers["location"] = f"/api/runs/{run_id}/events?after={accepted.after}"
+    return RunAccepted.of(accepted.run)
+
+
+@router.post(
     "/api/runs/{run_id}/plan",
     status_code=202,
     summary="Change the plan",

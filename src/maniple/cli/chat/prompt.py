@@ -200,6 +200,11 @@ async def _cancel(session: ChatSession, rest: str) -> str:
     return f'There is nothing to cancel: "{title}" is not running ({_state_text(found)}).'
 
 
+async def _retry(session: ChatSession, rest: str) -> str:
+    await session.retry()
+    return ""
+
+
 async def _team(session: ChatSession, rest: str) -> str:
     if rest:
         names = () if rest.strip().casefold() in ("all", "everyone") else rest.split()
@@ -269,6 +274,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/threads": SlashCommand("/threads", "lists the conversations, newest first", _threads),
     "/resume": SlashCommand("/resume [ID]", "continues a conversation, by its number or id", _resume),
     "/cancel": SlashCommand("/cancel [ID]", "cancels a run that waits for you or was cut off", _cancel),
+    "/retry": SlashCommand("/retry", "does what the last run has not done; what is done stays", _retry),
     "/team": SlashCommand("/team [NAME …]", "shows or chooses the agents; /team all", _team),
     "/file": SlashCommand("/file PATH", "gives the team a copy of a file", _file),
     "/files": SlashCommand("/files", "lists the files of this conversation", _files),

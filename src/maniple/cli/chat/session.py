@@ -22,7 +22,7 @@ from maniple.errors import FileError
 from maniple.events import RunInterrupted, RunView, load_run_view, read_event
 from maniple.evidence import Source
 from maniple.graph import RunOptions
-from maniple.runs import Engine, RunNotWaiting, RunRequest, ThreadBusy
+from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy
 from maniple.store import RunRecord, Store, Thread
 from maniple.types import Worker
 
@@ -221,6 +221,17 @@ class ChatSession:
             self.pending = None  # another process has answered
             raise
         return await self._show_run(run_id, accepted.after)
+
+    async def retry(self) -> RunView:
+        """Do what the conversation's newest run has not done, and show it.
+
+        Raises `NothingToRetry` if it has neither failed nor gaps.
+        """
+        runs = await self.conversations.store.runs.list_by_thread(self.thread_id, limit=1)
+        if not runs:
+            raise NothingToRetry("There is no run in this conversation yet.")
+        accepted = await self.engine.retry(runs[0].run_id)
+        return await self._show_run(accepted.run.run_id, accepted.after)
 
     async def attach(self, path: Path) -> str:
         """Copy a file of the user into the workspace and return a line about it; raises `FileError`."""

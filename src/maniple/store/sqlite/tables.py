@@ -197,6 +197,14 @@ class SqliteRuns:
         values = (self._processes.own, fix_surrogates(request), run_id)
         return make_first(_make_run, await self._database.execute(sql, values))
 
+    async def retry(self, run_id: str, request: str, status: RunState) -> RunRecord | None:
+        sql = (
+            "UPDATE runs SET status = 'queued', process = ?, request = ?, ended_at = NULL, "
+            f"error_code = NULL, error = NULL WHERE run_id = ? AND status = ? RETURNING {RUN_COLUMNS}"
+        )
+        values = (self._processes.own, fix_surrogates(request), run_id, status)
+        return make_first(_make_run, await self._database.execute(sql, values))
+
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         assignments, values = _assignments({**changes, "status": "running"})
         own = f"run_id = ? AND process = ? AND {_UNFINISHED}"

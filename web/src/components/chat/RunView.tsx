@@ -82,6 +82,9 @@ function Standing({ run }: Shown) {
       {run.calls > 0 && <span>{words.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{words.share}</button>}
       {acts && run.isAtWork && <Act act={() => acts.cancel(run)}>{words.cancelRun}</Act>}
+      {acts && run.isOver && (run.status === "failed" || run.gaps.length > 0) && (
+        <Act act={() => acts.retry(run)}>{words.retryRun}</Act>
+      )}
       {acts && run.isOver && run.status !== "completed" && run.question && (
         <Act act={() => acts.askAgain(run)}>{words.askAgain}</Act>
       )}

@@ -1,0 +1,155 @@
+"""A run that failed, or whose answer has gaps, is retried: only what was not done is done."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.agents.budget import Budget
+from maniple.graph import TeamRules
+from maniple.runs import EngineConfig, InProcessEngine, NotFound, NothingToRetry, RunRequest, open_engine
+from maniple.store import Store, open_store
+from tests.openai_server import SIMPLE, call, reply
+from tests.team import Scripted, checked, data, plan, scripted_team, step
+
+pytestmark = pytest.mark.anyio
+RULES = TeamRules(step_retries=0, max_plan_adaptations=0)
+NO_DATA = reply("STEP FAILED: no data")
+REPORTS = (reply("# Report"),)
+STEPS = plan(step("coder"), step("researcher"), step("reporter"))
+
+
+def script(*researcher, reporter=REPORTS):
+    return {
+        "coordinator": [call("handoff_to_planner")],
+        "planner": [reply(json.dumps(STEPS))],
+        "coder": [reply("It is 4.")],
+        "researcher": list(researcher),
+        "reporter": list(reporter),
+    }
+
+
+class Opened:
+    def __init__(self, it: Scripted, store: Store, engine: InProcessEngine) -> None:
+        self.it, self.store, self.engine = it, store, engine
+
+    async def ask(self, **request):
+        return (await self.engine.submit(RunRequest([HumanMessage("1+3=?")], **request))).run
+
+    async def frames(self, run_id, after=0):
+        from maniple.events import read_event
+
+        pages = [page async for page in self.engine.events(run_id, after)]
+        return checked([read_event(one.type, one.data) for page in pages for one in page])
+
+    async def retried(self, run_id):
+        accepted = await self.engine.retry(run_id)
+        return await self.frames(run_id, accepted.after)
+
+    def asked(self):
+        return [len(self.it.prompts(role)) for role in ("planner", "coder", "researcher", "reporter")]
+
+
+@pytest.fixture
+def opening(tmp_path):
+    @asynccontextmanager
+    async def opened(script):
+        async with (
+            open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
+            scripted_team(script, checkpointer=store.checkpointer, rules=RULES) as it,
+            open_engine(it.team, store, kind="server", config=EngineConfig(drain_seconds=0.1)) as engine,
+        ):
+            yield Opened(it, store, engine)
+
+    return opened
+
+
+async def test_a_gap_is_filled_and_what_was_done_is_not_done_again(opening):
+    reports = reply("# Without it"), reply("# With it")
+    async with opening(script(NO_DATA, reply("Found."), reporter=reports)) as here:
+        run = await here.ask()
+        [first] = data(await here.frames(run.run_id), "run_status")
+        assert first["status"] == "completed"
+        assert [gap["step"] for gap in first["gaps"]] == ["researcher's step"]
+        frames = await here.retried(run.run_id)
+        assert data(frames, "run_status") == [{"status": "completed"}]
+        assert frames[-1][1]["messages"][-1]["content"] == "# With it"
+        assert here.asked() == [1, 1, 2, 2]
+        assert "It is 4." in here.it.prompts("reporter")[-1]
+        with pytest.raises(NothingToRetry):
+            await here.engine.retry(run.run_id)
+
+
+async def test_a_failed_run_goes_on_at_the_step_that_failed(opening):
+    async with opening(script({"status": 500, "error": "the scripted outage"})) as here:
+        run = await here.ask()
+        assert data(await here.frames(run.run_id), "run_status") == [{"status": "failed"}]
+        here.it.server.reset(script(reply("Found.")))
+        frames = await here.retried(run.run_id)
+        ended = await here.engine.status(run.run_id)
+        assert data(frames, "run_status") == [{"status": "completed"}]
+        assert (ended.status, ended.error_code, ended.error) == ("completed", None, None)
+        assert here.asked() == [0, 0, 1, 1]
+
+
+async def test_a_retry_that_fails_again_can_be_retried(opening):
+    async with opening(script(NO_DATA, NO_DATA, reply("Found."))) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        [again] = data(await here.retried(run.run_id), "run_status")
+        assert [gap["step"] for gap in again["gaps"]] == ["researcher's step"]
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+        assert here.asked()[1] == 1
+
+
+async def test_a_retry_has_the_whole_budget_again(opening):
+    async with opening(script(NO_DATA, reply("Found."))) as here:
+        run = await here.ask(budget=Budget(model_calls=5))
+        [first] = data(await here.frames(run.run_id), "run_status")
+        assert first["gaps"]
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+
+
+async def test_a_program_that_stops_during_the_retry_continues_it(opening):
+    async with opening(script(NO_DATA, {"hang": True})) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        accepted = await here.engine.retry(run.run_id)
+        await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["active"] == 1)
+    async with opening(script(reply("Found."))) as here:
+        frames = await here.frames(run.run_id, accepted.after)
+        assert data(frames, "run_status")[-1] == {"status": "completed"}
+        assert here.asked() == [0, 0, 1, 1]
+
+
+async def test_only_the_owner_retries_and_only_what_failed_or_has_gaps(opening):
+    async with opening(SIMPLE) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        with pytest.raises(NothingToRetry):
+            await here.engine.retry(run.run_id)
+        with pytest.raises(NotFound):
+            await here.engine.retry(run.run_id, "bob")
+
+
+async def test_a_conversation_that_has_gone_on_is_not_turned_back(opening):
+    async with opening(script(NO_DATA)) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        later = await here.ask(thread_id=run.thread_id)
+        await here.frames(later.run_id)
+        with pytest.raises(NothingToRetry):
+            await here.engine.retry(run.run_id)
+
+
+async def test_a_program_that_stops_before_the_retry_begins_does_it_later(opening):
+    async with opening(script(NO_DATA)) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        accepted = await here.engine.retry(run.run_id)  # the program stops before anything came of it
+    async with opening(script(reply("Found."))) as here:
+        frames = await here.frames(run.run_id, accepted.after)
+        assert data(frames, "run_status") == [{"status": "completed"}]
+        assert here.asked()[:2] == [0, 0]
