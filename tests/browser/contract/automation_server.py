@@ -88,7 +88,7 @@ class AutomationServer:
         await self.page.go_back()
 
     async def do_click_element(self, fields: dict[str, Any]) -> None:
-        await (await self.control(fields["index"])).click(timeout=5_000)
+        await (await self.control(fields["index"])).click()
         await self.page.wait_for_load_state("networkidle")
 
     async def do_input_text(self, fields: dict[str, Any]) -> None:
@@ -113,7 +113,10 @@ class AutomationServer:
         return json.dumps(await (await self.control(index)).evaluate(_OPTIONS))
 
     async def do_select_dropdown_option(self, fields: dict[str, Any]) -> None:
-        await (await self.control(fields["index"])).select_option(label=fields["option_text"], timeout=2_000)
+        control = await self.control(fields["index"])
+        if all(option["text"] != fields["option_text"] for option in await control.evaluate(_OPTIONS)):
+            raise LookupError(f"Option '{fields['option_text']}' not found")
+        await control.select_option(label=fields["option_text"])
 
     async def do_extract_content(self, _: str) -> str:
         return await self.page.inner_text("body")

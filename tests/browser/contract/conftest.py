@@ -47,5 +47,7 @@ async def browser(
         elif request.param == "sandbox":
             server = await stack.enter_async_context(open_automation_server(chromium))
             address["sandbox_url"] = server.url
-        settings = BrowserSettings(backend=request.param, timeout_seconds=20, max_wait_seconds=0.2, **address)
+        # Nothing here waits for an action to time out: a busy machine has time for each of them.
+        limits = {"timeout_seconds": 60, "action_seconds": 60, "max_wait_seconds": 0.2}
+        settings = BrowserSettings(backend=request.param, **limits, **address)
         yield await stack.enter_async_context(open_browser(settings, guard.resolve))

@@ -131,7 +131,7 @@ async def _clicked(site: Site, look: PageObservation, index: int) -> list[str]:
     """What a click on `index` hit, as the page says at that moment."""
     await site.tab.evaluate("window.clicked = []")
     try:
-        await (await find_element(look, index)).click(timeout=2_000)
+        await (await find_element(look, index)).click()
     except BrowserError as error:
         assert str(error).startswith(f"Element with index {index} not found")
     return await site.tab.evaluate("clicked")

@@ -23,6 +23,11 @@ def has_crashed(error: Exception) -> bool:
     return "crashed" in str(error)
 
 
+def is_navigated(error: Exception) -> bool:
+    """Return whether the page went to another document while a script ran in it."""
+    return "Execution context was destroyed" in str(error)
+
+
 def network_error_code(error: Exception | str) -> str:
     """Return Chromium's code of a network error, such as `ERR_CONNECTION_REFUSED`; "" for other errors."""
     # The code comes before the address, which may contain any text.

@@ -18,6 +18,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
+from maniple.browser.drivers.failures import is_navigated
 from maniple.browser.listing import ListingRow, render_rows, sanitize_text, select_rows
 from maniple.browser.page import Element, Link, PageText, ScrollInfo
 from maniple.errors import BrowserError
@@ -583,7 +584,7 @@ async def evaluate_when_settled(page: "Page", script: str, argument: Any) -> Any
             return await page.evaluate(script, argument)
         except Error as error:
             # The page navigated by itself (a script, a refresh): evaluate in the new one.
-            if attempt == _EVALUATE_ATTEMPTS or "Execution context was destroyed" not in str(error):
+            if attempt == _EVALUATE_ATTEMPTS or not is_navigated(error):
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
 

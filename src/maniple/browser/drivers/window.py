@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from maniple.browser.actions import ActionFunction, ActionName, ActionResult
 from maniple.browser.drivers.chromium import ContextSource
-from maniple.browser.drivers.failures import explain_unopened
+from maniple.browser.drivers.failures import explain_unopened, is_navigated
 from maniple.browser.drivers.observation import PageObservation, PageObserver
 from maniple.browser.drivers.page_events import PageDialogs, PageDownloads, PageNotices, PageTraffic
 from maniple.browser.drivers.tabs import OpenTab, OpenTabs
@@ -23,7 +23,7 @@ from maniple.errors import BrowserError
 from maniple.reading.fork_server import ForkServer
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, ElementHandle
+    from playwright.async_api import BrowserContext, ElementHandle, Page
 
 _CLOSE_SECONDS = 5.0
 _RESPONSE_SECONDS = 5.0
@@ -107,7 +107,8 @@ class BrowserWindow:
 
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(_RESPONSE_SECONDS):
-                await tab.page.evaluate("0")
+                while not await has_evaluated(tab.page):
+                    pass
                 return True
         tab.is_broken = True
         return False
@@ -233,3 +234,20 @@ async def page_script(name: str) -> str:
 @cache
 def _read_script(name: str) -> str:
     return (files("maniple.browser.drivers") / "scripts" / f"{name}.js").read_text(encoding="utf-8")
+
+
+async def has_evaluated(page: "Page") -> bool:
+    """Return whether the page ran a script; false when it went to another document meanwhile.
+
+    Raises:
+        playwright.async_api.Error: the page crashed or the browser ended.
+    """
+    from playwright.async_api import Error
+
+    try:
+        await page.evaluate("0")
+    except Error as error:
+        if not is_navigated(error):
+            raise
+        return False
+    return True

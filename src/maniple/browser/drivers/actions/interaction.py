@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 _CLICK_ATTEMPTS = 3
 # Short, because an element that is waited for may have become another one by the time of the click.
 _FIRST_CLICK_MILLISECONDS = 150.0
-_CLICK_MILLISECONDS = 500.0
+# Of the time limit of an action.
+_CLICK_SHARE = 0.25
 
 _MAX_TEXT_CHARACTERS = 100_000
 # Types of fields that take a value as a whole, with an example of its format.
@@ -118,11 +119,12 @@ async def click_element(window: BrowserWindow, action: ClickAction, services: Pa
 
 
 async def _click_when_ready(window: BrowserWindow, tab: OpenTab, index: int, services: PageServices) -> None:
+    milliseconds = window.action_milliseconds * _CLICK_SHARE
     for _ in range(_CLICK_ATTEMPTS - 1):
         handle = await _ready_handle(window, tab, index, services)
-        if await _clicked_in_time(window, tab, handle, _CLICK_MILLISECONDS):
+        if await _clicked_in_time(window, tab, handle, milliseconds):
             return
-    await click_handle(window, tab, await _ready_handle(window, tab, index, services), _CLICK_MILLISECONDS)
+    await click_handle(window, tab, await _ready_handle(window, tab, index, services), milliseconds)
 
 
 async def click_handle(
