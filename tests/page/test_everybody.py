@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.page.views import VIEWS, settle, shown
 from tests.serving import ROOT, ServerProcess
+from tests.sizes import rest_is_slow
 
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
 SHOTS = ROOT / "tests/page/shots"
@@ -42,7 +43,7 @@ def tab(browser: Browser, width: int, height: int, **options: Any) -> Page:
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="bash setup.sh dev installs axe-core")
-@pytest.mark.parametrize(("locale", "width", "schemes"), SHAPES)
+@pytest.mark.parametrize(("locale", "width", "schemes"), rest_is_slow(SHAPES, 1))
 def test_no_view_has_a_serious_fault(
     browser: Browser, seeded: ServerProcess, locale: str, width: int, schemes: tuple[str, ...]
 ):

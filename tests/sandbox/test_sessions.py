@@ -19,6 +19,7 @@ from maniple.sandbox import (
 )
 from tests.sandbox.host import all_end, as_process_one, new_marker, stubborn_daemon, watched, word_from_inside
 from tests.sandbox.opened import opened_sandbox
+from tests.sizes import sizes
 
 pytestmark = pytest.mark.anyio
 
@@ -207,7 +208,7 @@ def _endless(number: int, marker: str) -> str:
     )[number % 4]
 
 
-async def _cancel_two_hundred(sandbox: Sandbox, workspaces: Workspaces, marker: str) -> None:
+async def _cancel_many(sandbox: Sandbox, workspaces: Workspaces, marker: str, cancels: int) -> None:
     """Begin calls in eight of six threads at a time, and cancel each at a moment of chance."""
     chance = random.Random(4)
 
@@ -225,7 +226,7 @@ async def _cancel_two_hundred(sandbox: Sandbox, workspaces: Workspaces, marker: 
         await asyncio.wait({task}, timeout=60)
         assert task.done()
 
-    for first in range(0, 200, 8):
+    for first in range(0, cancels, 8):
         await asyncio.gather(*(cancelled(first + each) for each in range(8)))
     for number in range(6):
         await sandbox.stop(f"t{number}")
@@ -237,12 +238,13 @@ def _everything_in(folder: Path) -> set[tuple[str, ...]]:
     return {path.relative_to(folder).parts for path in folder.rglob("*")}
 
 
-async def test_two_hundred_cancels_at_random_leave_no_process_and_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cancels", sizes(48, 200))
+async def test_cancels_at_random_leave_no_process_and_no_file(tmp_path: Path, cancels: int) -> None:
     marker = new_marker()
     workspaces = Workspaces(tmp_path / "workspaces")
     with as_process_one() as children:
         async with opened_sandbox(concurrent=4) as sandbox:
-            await _cancel_two_hundred(sandbox, workspaces, marker)
+            await _cancel_many(sandbox, workspaces, marker, cancels)
         assert children() == []
     names = _everything_in(tmp_path)
     assert {parts[0] for parts in names} == {"workspaces"}
