@@ -183,3 +183,50 @@ def test_a_replay_has_no_serious_fault(page: Page, opened: Opener, tmp_path: Pat
         settle(tab, color_scheme=scheme)
         tab.screenshot(path=SHOTS / f"replay-en-{scheme}-{width}.png")
         assert (tab.evaluate(_FAULTS, True), tab.evaluate(_CUT)) == ([], [])
+
+
+_DRAW = """
+import struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+rows = b"".join(b"\\0" + bytes((200, 60, 60)) * 300 for _ in range(200))
+head = chunk(b"IHDR", struct.pack(">IIBBBBB", 300, 200, 8, 2, 0, 0, 0))
+open("sales.png", "wb").write(b"\\x89PNG\\r\\n\\x1a\\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+"""
+_FIGURES = "# Sales\n\n![Sales by year](sales.png)\n\n![Costs](costs.png)\n\nSales grew.\n"
+
+
+def expect_figures(place: Locator) -> None:
+    """Expect that the chart that was drawn is shown, and that the other is missing."""
+    picture = place.locator("img")
+    expect(picture).to_have_count(1)
+    expect(picture).to_have_attribute("alt", "Sales by year")
+    expect(picture).to_have_js_property("naturalWidth", 300)
+    expect(place.get_by_text("Costs (figure missing: costs.png)")).to_be_visible()
+
+
+def test_the_figures_of_a_report_are_shown_on_the_page_and_in_its_file(
+    page: Page, model: OpenAIServer, opened: Opener, tmp_path: Path
+):
+    model.reset(
+        {
+            **SIMPLE,
+            "coder": [call("python_repl_tool", code=_DRAW), reply("Drawn.")],
+            "reporter": [{"chunks": [_FIGURES[at : at + 9] for at in range(0, len(_FIGURES), 9)]}],
+        }
+    )
+    ask(page)
+    standing(page, "Done")
+    expect_figures(page.locator("article.run > .markdown").last)
+    page.reload()
+    expect_figures(page.locator("article.run > .markdown").last)
+    page.get_by_role("button", name="Read the report").click()
+    expect_figures(page.get_by_role("dialog").locator(".markdown"))
+    page.get_by_role("dialog").locator("summary", has_text="Download").click()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Markdown with figures (ZIP)").click()
+    assert saving.value.suggested_filename.endswith(".zip")
+    page.keyboard.press("Escape")
+    tab = opened(shared(page, tmp_path))
+    tab.moment.press("End")
+    expect_figures(tab.page.locator("article.run > .markdown").last)
