@@ -191,7 +191,8 @@ def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 rows = b"".join(b"\\0" + bytes((200, 60, 60)) * 300 for _ in range(200))
 head = chunk(b"IHDR", struct.pack(">IIBBBBB", 300, 200, 8, 2, 0, 0, 0))
-open("sales.png", "wb").write(b"\\x89PNG\\r\\n\\x1a\\n" + head + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+body = chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+open("sales.png", "wb").write(b"\\x89PNG\\r\\n\\x1a\\n" + head + body)
 """
 _FIGURES = "# Sales\n\n![Sales by year](sales.png)\n\n![Costs](costs.png)\n\nSales grew.\n"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pypdf
 import pytest
+from PIL import Image
 
 from maniple.browser import Browser, Unavailable, open_browser_if_any
 from maniple.browser.drivers.chromium import Chromium
@@ -16,7 +17,9 @@ from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
-from maniple.report_files import NotPrinted, ReportRenderer
+from maniple.reading.pictures import identify_picture
+from maniple.report_files import NotPrinted, Report, ReportRenderer
+from maniple.run_page.pictures import Figure
 from tests.crawler.web import open_canary
 from tests.report_files.samples import EVIL, TEA, page, report
 
@@ -150,3 +153,20 @@ async def test_the_browser_of_a_sandbox_cannot_print():
         assert not isinstance(browser, Unavailable)
         with pytest.raises(BrowserError, match="cannot print"):
             await browser.print("<p>")
+
+
+async def test_a_figure_is_printed_and_a_missing_one_is_named(browser: Browser):
+    content = io.BytesIO()
+    Image.new("RGB", (640, 400), "red").save(content, "PNG")
+    info = identify_picture(content.getvalue())
+    assert info is not None
+    figures = {"sales.png": Figure("sales.png", content.getvalue(), info)}
+    text = "# Sales\n\nSales grew.\n\n![Sales by year](sales.png)\n\n![Costs](costs.png)\n\nThe end."
+    made = await ReportRenderer(browser).render(Report("Sales", text, figures=figures), "pdf")
+    pdf = pypdf.PdfReader(io.BytesIO(made))
+    (picture,) = [one.image for one in pdf.pages[0].images]
+    assert picture is not None
+    assert picture.size == (640, 400)
+    shown = pdf.pages[0].extract_text()
+    assert "Sales by year" in shown
+    assert "Costs (figure missing: costs.png)" in shown
