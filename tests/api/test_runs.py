@@ -1,6 +1,7 @@
 """Runs over HTTP: started, followed, answered, cancelled, and what they leave."""
 
 import asyncio
+import json
 import time
 from dataclasses import replace
 
@@ -8,8 +9,8 @@ import pytest
 
 from maniple.store import open_store
 from tests.api.inside import QUESTION, Inside, inside, numbered
-from tests.openai_server import SIMPLE
-from tests.team import data, plan, status, step
+from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.team import agents, data, plan, status, step
 
 pytestmark = pytest.mark.anyio
 HANGING = {**SIMPLE, "coder": [{"hang": True}]}
@@ -315,3 +316,28 @@ async def test_a_step_of_a_plan_under_review_is_skipped_and_the_rest_is_done(it:
     assert [one["agent_name"] for one in data(frames, "start_of_agent")] == ["reporter"]
     late = await it.client.post(path, json={"action": "redo", "step_id": 1})
     assert (late.status_code, late.json()["code"]) == (409, "plan_not_open")
+
+
+async def test_a_run_with_gaps_says_so_and_is_retried_once(it: Inside, model: OpenAIServer):
+    steps = plan(step("coder"), step("researcher"), step("reporter"))
+    script = {
+        **SIMPLE,
+        "planner": [reply(json.dumps(steps))],
+        "coder": [reply("It is 4.")],
+        "researcher": [reply("STEP FAILED: no data")],
+        "supervisor": [reply('{"decision": "continue_without", "hint": null, "step": null}')],
+    }
+    model.reset(script)
+    run_id = (await it.run())["run_id"]
+    [ended] = data(await it.told(run_id), "run_status")
+    read = await it.get(f"/api/runs/{run_id}")
+    assert read["gaps"] == ended["gaps"]
+    assert [gap["step"] for gap in read["gaps"]] == ["researcher's step"]
+    model.reset({**script, "researcher": [reply("Found.")]})
+    response = await it.client.post(f"/api/runs/{run_id}/retry")
+    assert (response.status_code, response.json()["run_id"]) == (202, run_id)
+    frames = await it.told(run_id, int(response.headers["location"].rpartition("=")[2]))
+    assert "coordinator" not in agents(frames)
+    assert (await it.get(f"/api/runs/{run_id}"))["gaps"] == []
+    again = await it.client.post(f"/api/runs/{run_id}/retry")
+    assert (again.status_code, again.json()["code"]) == (409, "nothing_to_retry")

@@ -1,7 +1,14 @@
 import pytest
 
-from maniple.cli.render.run_text import exit_code, has_answer, has_open_work, plan_lines, summary_line
-from maniple.events import Event
+from maniple.cli.render.run_text import (
+    exit_code,
+    gap_lines,
+    has_answer,
+    has_open_work,
+    plan_lines,
+    summary_line,
+)
+from maniple.events import Event, RunGap, RunStatusChanged
 from maniple.types import RunStatus
 from tests.cli.events import agent, ending, model, plan, review, run_after, small_talk, workflow
 
@@ -76,3 +83,13 @@ def test_a_long_plan_is_shown_around_the_current_step(done: int) -> None:
 
     assert len(lines) <= 6
     assert done == 12 or any(line.startswith("▶") for line in lines)
+
+
+def test_a_gap_is_a_line_with_its_reason_and_counts_in_the_summary() -> None:
+    gap = RunGap(step="Search\x1b[2J", reason="No data.")
+    run = run_after([RunStatusChanged(status="completed", gaps=[gap])])
+    [line] = gap_lines(run)
+    assert "\x1b" not in line
+    assert line.startswith("Not done: Search")
+    assert line.endswith("(No data.)")
+    assert "1 step not done" in summary_line(run, 0.0)

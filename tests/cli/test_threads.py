@@ -77,3 +77,15 @@ async def test_nothing_is_listed_before_the_first_conversation(server: OpenAISer
         for line, words in (("/threads", "no conversations yet"), ("/resume", "no other conversation yet")):
             await terminal.enter(line, words)
         assert await terminal.leave() == 0
+
+
+async def test_a_run_is_retried_at_the_prompt(tmp_path: Path) -> None:
+    failing = {"coordinator": [{"status": 400, "error": "the scripted outage"}, reply("I am back.")]}
+    with serving(failing) as server:
+        env = environment(tmp_path, server.base_url)
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            await terminal.enter("/retry", "no run")
+            await terminal.enter("Who are you?", "failed")
+            await terminal.enter("/retry", r"I am back\.")
+            await terminal.enter("/retry", "nothing to retry")

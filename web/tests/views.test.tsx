@@ -11,7 +11,7 @@ const { RunModel } = await import("../src/run");
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 
 const taken = () => Promise.resolve(true);
-const acts = { askAgain: taken, answer: taken, cancel: taken, changePlan: taken, share: taken };
+const acts = { askAgain: taken, answer: taken, cancel: taken, changePlan: taken, retry: taken, share: taken };
 const clock = { now: signal(0), watch: () => () => undefined };
 const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 
@@ -24,6 +24,27 @@ describe.each(Object.entries(streams))("%s", (_, events) => {
       expect(render(view)).toContain('class="standing');
       expect(render(<ServiceContext.Provider value={service}>{view}</ServiceContext.Provider>)).toContain('class="standing');
     }
+  });
+});
+
+describe("a run whose answer has gaps", () => {
+  it("names them and can be retried until the retry has ended without any", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const shown = () =>
+      render(
+        <ServiceContext.Provider value={service}>
+          <RunView run={run} version={run.version} />
+        </ServiceContext.Provider>,
+      );
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "run_status", status: "completed", gaps: [{ step: "Search", reason: "No data." }] });
+    expect(shown()).toContain("Search: No data.");
+    expect(shown()).toContain(">Retry<");
+    run.apply({ id: 3, type: "run", run_id: "id1", thread_id: "id1" });
+    expect([run.status, run.gaps]).toEqual(["queued", []]);
+    run.apply({ id: 4, type: "run_status", status: "completed" });
+    expect(run.status).toBe("completed");
+    expect(shown()).not.toContain(">Retry<");
   });
 });
 
