@@ -6,11 +6,16 @@ from langchain_core.tools import StructuredTool
 
 from maniple.agents.middleware.tool_results import (
     MOST_PICTURES,
+    FigureReader,
+    ItemPictures,
     ResultPictures,
     figure_source,
     page_picture_source,
 )
+from maniple.agents.react import step_context
+from maniple.agents.task import Task
 from maniple.errors import FileError
+from maniple.tools.items import Item
 from tests.agents.endpoints import agent_with, model_at
 from tests.openai_server import call, reply, serving
 from tests.pictures import jpeg
@@ -162,3 +167,18 @@ async def test_for_a_model_that_does_not_see_no_picture_is_fetched():
 
     requests, asked = await shown_of_pages(read_all, "https://a.test", sees=False)
     assert (asked, "image_url" in str(requests)) == ([], False)
+
+
+async def test_the_reporter_is_shown_the_newest_figures_before_its_step():
+    items = [Item("figure", f"figures/figure-{number}.png", "", 9) for number in (404, 0, 1, 2)]
+    items.append(Item("file", "notes.png.txt", "", 9))
+    with serving({"other": [reply("See the figure.")]}) as server:
+        async with model_at(server) as model:
+            agent = agent_with(model, [], ItemPictures(FigureReader(read)))
+            with step_context(Task("Report.", "Report", "Write it.", items=items)):
+                await agent.graph.ainvoke({"messages": [HumanMessage("Report."), HumanMessage("Your step.")]})
+    (request,) = server.requests
+    assert pictures(request) == [
+        f"This is figures/figure-{number}.png, a figure of this conversation:" for number in (1, 2)
+    ]
+    assert request["messages"][-1]["content"] == "Your step."

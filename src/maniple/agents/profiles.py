@@ -12,7 +12,12 @@ from maniple.agents.compact import CompactCoder, CompactReporter, CompactResearc
 from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.middleware.tool_availability import HiddenTools
-from maniple.agents.middleware.tool_results import ResultLengthLimit, SecretMasking
+from maniple.agents.middleware.tool_results import (
+    FigureReader,
+    ItemPictures,
+    ResultLengthLimit,
+    SecretMasking,
+)
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.react import build_react_agent
 from maniple.agents.report import CheckedReport
@@ -128,7 +133,8 @@ def _tool_filters(context: WorkerContext, offer: Offer) -> list[Middleware]:
 
 def _middleware(context: WorkerContext, offer: Offer) -> list[Middleware]:
     if context.name == "reporter":
-        return [TruncationNotes(), CheckedReport()]
+        figures = offer.service(FigureReader)
+        return [TruncationNotes(), *([ItemPictures(figures)] if figures else []), CheckedReport()]
     middleware: list[Middleware] = [TruncationNotes()]
     if context.tools or context.name in offer.dynamic_tools:
         middleware += result_guards(context.model, offer.service(Redactor), offer.service(StoredResults))

@@ -5,7 +5,7 @@ from functools import partial
 from typing import ClassVar
 
 from maniple.agents.middleware.tool_availability import HiddenTools
-from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, figure_source
+from maniple.agents.middleware.tool_results import FigureReader, ReadPicture, ResultPictures, figure_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable
 from maniple.capabilities.services import UploadedFiles
@@ -77,18 +77,22 @@ class CodeCapability(Capability):
 
     name: ClassVar = "code"
     roles: ClassVar = ("coder",)
-    provides: ClassVar = (CodeEnvironment,)
+    provides: ClassVar = (CodeEnvironment, FigureReader)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings, workspaces = context.settings, context.require(Workspaces)
         context.require(Sandbox)
+        figures = figure_reader(workspaces)
         packages = await asyncio.to_thread(packages_sentence, settings)
         registry = await asyncio.to_thread(load_tools)
         files = set(registry.of_role("file_manager"))
         is_unsafe = settings.sandbox.backend == "unsafe-local"
         return Offer(
-            services={CodeEnvironment: CodeEnvironment(packages, network_sentence(settings))},
-            middleware=[partial(_shown_figures, figure_reader(workspaces))],
+            services={
+                CodeEnvironment: CodeEnvironment(packages, network_sentence(settings)),
+                FigureReader: FigureReader(figures),
+            },
+            middleware=[partial(_shown_figures, figures)],
             tool_filters=[partial(_file_filters, workspaces, files)],
             notices=(UNSAFE,) if is_unsafe else (),
         )

@@ -12,11 +12,12 @@ from maniple.errors import FileError, StoreError
 from maniple.events import ArtifactCreated, read_event
 from maniple.evidence import Source
 from maniple.media_types import media_type_of
+from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.runs.active_run import ActiveRun, Recorder
 from maniple.sandbox import Workspace, Workspaces
 from maniple.store import Artifact, RunRecord, Store, read_event_pages
-from maniple.tools.items import is_mirror
+from maniple.tools.items import is_drawn_figure, is_mirror
 
 MAX_WORKSPACE_FILES = 100
 MAX_SCANNED_FILES = 10_000
@@ -122,8 +123,13 @@ class WorkspaceCollector:
         self, run: RunRecord, path: str, file: "_MaskedFile", known: set[tuple[str, str]]
     ) -> Artifact | None:
         name = self.redactor.text(path.rpartition("/")[2])
-        if (name, file.masked_sha256) in known:
+        # A figure that code saved and showed is one file, under the name that the code chose.
+        is_copy = identify_picture(file.content) is not None and any(
+            sha256 == file.masked_sha256 for _, sha256 in known
+        )
+        if is_copy or (name, file.masked_sha256) in known:
             return None
+        known.add((name, file.masked_sha256))
         return await self.store.artifacts.add(run, name, media_type_of(name), file.content)
 
 
@@ -146,7 +152,8 @@ def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Sta
         _LOG.warning(
             "The workspace has %s files. Only the %s newest are stored as artifacts.", len(files), most
         )
-    return sorted(stamp for stamp in files[:most] if stamp not in seen)
+    unseen = (stamp for stamp in files[:most] if stamp not in seen)
+    return sorted(unseen, key=lambda stamp: (is_drawn_figure(stamp[0]), stamp))
 
 
 def make_artifact_event(artifact: Artifact) -> ArtifactCreated:

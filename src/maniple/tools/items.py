@@ -10,8 +10,9 @@ import csv
 import hashlib
 import io
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -48,6 +49,9 @@ MAX_ITEMS = 40
 _MAX_THREADS = 1_000
 _TITLE_CHARACTERS = 80
 _HEAD_BYTES = 400
+_MAX_COMPARED_BYTES = 5_000_000
+_DRAWN_FIGURE = re.compile(r"figures/figure-\d+\.png")
+"""The names of the figures that the interpreter stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +164,35 @@ class ThreadItems:
             for path, size, _ in workspace.list_newest(MAX_SCANNED_FILES)
             if not path.startswith(f"{FOLDER}/") and "__pycache__" not in path
         ]
+        copies = _find_copies(workspace, files)
+        files = [(path, size) for path, size in files if path not in copies]
         items = [_describe(workspace, path, size, uploads, titles) for path, size in files[:MAX_ITEMS]]
         stored = frozenset(path for path, _ in files if is_mirror(path))
         return ItemIndex(tuple(reversed(items)), len(files) - len(items), stored)
+
+
+def _is_picture(path: str) -> bool:
+    return media_type_of(path).startswith("image/")
+
+
+def is_drawn_figure(path: str) -> bool:
+    """Return whether the interpreter has named a figure."""
+    return _DRAWN_FIGURE.fullmatch(path) is not None
+
+
+def _find_copies(workspace: Workspace, files: Sequence[tuple[str, int]]) -> set[str]:
+    """Return the figures whose content another one has: `savefig` and `show` write one each.
+
+    Of equal ones, that with the name which the code chose stays.
+    """
+    sizes = Counter(size for path, size in files if _is_picture(path))
+    equal: dict[bytes, list[str]] = {}
+    for path, size in files:
+        if _is_picture(path) and sizes[size] > 1 and size <= _MAX_COMPARED_BYTES:
+            with suppress(FileError):
+                digest = hashlib.sha256(workspace.read(path, size).content).digest()
+                equal.setdefault(digest, []).append(path)
+    return {path for paths in equal.values() for path in sorted(paths, key=is_drawn_figure)[1:]}
 
 
 def _describe(
@@ -172,8 +202,7 @@ def _describe(
     if (mirror := _MIRRORED.fullmatch(path)) is None:
         if path in uploads:
             return Item("upload", shown, "", size)
-        is_figure = media_type_of(path).startswith("image/")
-        return Item("figure" if is_figure else "file", shown, "", size)
+        return Item("figure" if _is_picture(path) else "file", shown, "", size)
     if mirror["table"]:
         return Item("table", path, _first_line(workspace, path), size)
     if mirror["number"]:

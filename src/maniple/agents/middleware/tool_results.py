@@ -273,16 +273,21 @@ class ResultPictures(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if not capabilities_of(request.model).has("vision"):
             return await handler(request)
-        parts = await self._parts(request.messages)
-        if not parts:
+        messages = await self._illustrate(request.messages)
+        if messages is None:
             return await handler(request)
         try:
-            return await handler(request.override(messages=_insert_pictures(request.messages, parts)))
+            return await handler(request.override(messages=messages))
         except ModelError as error:
             # Endpoints reject pictures with various errors, and the work can continue without them.
             if error.code != "model_bad_request":
                 raise
         return await handler(request)
+
+    async def _illustrate(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
+        """Return `messages` with pictures; None if there are none."""
+        parts = await self._parts(messages)
+        return _insert_pictures(messages, parts) if parts else None
 
     async def _parts(self, messages: Sequence[AnyMessage]) -> dict[int, Parts]:
         """Return the parts to add after each message, by its index; at most `MOST_PICTURES` pictures."""
@@ -308,13 +313,7 @@ class ResultPictures(AgentMiddleware[Any, Any]):
             return b""
 
     def _shown(self, message: ToolMessage, name: str, content: bytes) -> Parts:
-        picture = identify_picture(content)
-        media_type = picture.media_type if picture else "image/png"
-        url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
-        return [
-            {"type": "text", "text": self._source.introduce(message, name)},
-            {"type": "image_url", "image_url": {"url": url}},
-        ]
+        return _label(self._source.introduce(message, name), content)
 
 
 def _insert_pictures(messages: Sequence[AnyMessage], parts: dict[int, Parts]) -> list[AnyMessage]:
@@ -328,3 +327,36 @@ def _insert_pictures(messages: Sequence[AnyMessage], parts: dict[int, Parts]) ->
         shown.append(message)
         waiting += parts.get(index, [])
     return [*shown, HumanMessage(list(waiting))] if waiting else shown
+
+
+@dataclass(frozen=True, slots=True)
+class FigureReader:
+    """The service that reads figures of the current thread, for the members who report on them."""
+
+    read: ReadPicture
+
+
+class ItemPictures(ResultPictures):
+    """Adds the newest figures of the thread to the requests of a member that reports on them."""
+
+    def __init__(self, figures: FigureReader) -> None:
+        super().__init__(figure_source(figures.read))
+
+    async def _illustrate(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
+        paths = [item.path for item in current_task().items if item.kind == "figure"][-MOST_PICTURES:]
+        contents = await asyncio.gather(*map(self._read_picture, paths))
+        parts = [
+            part
+            for path, content in zip(paths, contents, strict=True)
+            if content
+            for part in _label(f"This is {path}, a figure of this conversation:", content)
+        ]
+        # The request and the step stay the last message.
+        return [*messages[:-1], HumanMessage(parts), messages[-1]] if parts else None
+
+
+def _label(text: str, content: bytes) -> Parts:
+    picture = identify_picture(content)
+    media_type = picture.media_type if picture else "image/png"
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+    return [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
