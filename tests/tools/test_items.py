@@ -141,3 +141,11 @@ def test_rows_have_the_width_of_the_heading():
 
 def test_csv_quotes_what_needs_it():
     assert format_csv([["a,b", 'say "x"', "plain"]]) == '"a,b","say ""x""",plain\n'
+
+
+async def test_a_figure_that_was_saved_and_shown_is_listed_once(workspaces):
+    place = workspaces.open("local")
+    for name in ("figures/figure-1.png", "sales.png", "figures/figure-2.png"):
+        place.write(name, b"other" if name.endswith("2.png") else b"equal")
+    index = await ThreadItems(workspaces).update(None)
+    assert {one.path for one in index.items} == {"sales.png", "figures/figure-2.png"}
