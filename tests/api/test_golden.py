@@ -123,7 +123,7 @@ async def test_two_bad_plans_end_with_an_error(client, model):
     assert frames[-4][1]["code"] == "plan_invalid"
 
 
-@pytest.mark.parametrize("role", ["coordinator", "planner", "coder", "reporter"])
+@pytest.mark.parametrize("role", ["coordinator", "planner", "coder"])
 async def test_a_model_error_in_each_node(client, model, role):
     frames = await ask(client, model, {role: [{"status": 500}]})
     error = dict(frames)["error"]
@@ -135,6 +135,13 @@ async def test_a_model_error_in_each_node(client, model, role):
         "final_session_state",
     ]
     assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
+
+
+async def test_a_model_error_in_the_reporter_leaves_the_results_and_a_gap(client, model):
+    frames = await ask(client, model, {"reporter": [{"status": 500}]})
+    ended = dict(frames)["run_status"]
+    assert "error" not in dict(frames)
+    assert (ended["status"], len(ended["gaps"])) == ("completed", 1)
 
 
 async def test_a_tool_that_fails_still_gives_a_result(client, model):
