@@ -169,3 +169,9 @@ def test_a_block_is_given_as_soon_as_it_is_whole():
     assert blocks.feed("a\n") == []
     assert blocks.feed("\nb") == ["a\n\n"]
     assert blocks.end() == ["b"]
+
+
+def test_what_a_figure_is_called_cites_nothing_but_a_remote_image_does():
+    block = "![Sales [9] “these are many words that stand in no source”](figures/a-[3].png) as in [1]"
+    assert [one.text for one in citations(block)] == ["[1]"]
+    assert [one.kind for one in citations("![Sales](https://evil.test/a.png)")] == ["url"]

@@ -352,7 +352,7 @@ class ItemPictures(ResultPictures):
             for part in _label(f"This is {path}, a figure of this conversation:", content)
         ]
         # The request and the step stay the last message.
-        return [*messages[:-1], HumanMessage(parts), messages[-1]] if parts else None
+        return [*messages[:-1], HumanMessage([*parts]), messages[-1]] if parts else None
 
 
 def _label(text: str, content: bytes) -> Parts:
