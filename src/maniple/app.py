@@ -263,6 +263,7 @@ def _compile(
         approval=frozenset(settings.runs.approval),
         budget=Budget(**settings.runs.budget.model_dump()),
         prices=load_prices(settings.models),
+        parallel_steps=team.parallel_steps,
     )
     search, files = offer.service(TeamSearch), offer.service(UploadedFiles)
     return build_graph(

@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 from maniple.agents.budget import UsageMeter
 from maniple.agents.offers import Offer
 from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
-from maniple.graph import Plan
+from maniple.graph import Plan, TeamRules
 from maniple.graph.plan_edits import apply_to_review
 from maniple.graph.state import private_of
 from tests.graph.metered import metered
@@ -66,7 +66,8 @@ class Late(PendingPlanEdits):
 
 
 async def run(wishes, *changes, told=None, **options):
-    async with scripted_team(told or script(), toolbox=wishing(wishes, *changes)) as it:
+    in_order = TeamRules(parallel_steps=1)
+    async with scripted_team(told or script(), toolbox=wishing(wishes, *changes), rules=in_order) as it:
         frames = await metered(it, UsageMeter(), plan_edits=wishes, **options)
         return frames, {role: it.prompts(role) for role in ("researcher", "coder", "reporter")}
 

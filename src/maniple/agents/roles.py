@@ -32,6 +32,8 @@ class Role:
 
     skills: str = ""
     """The part of its prompt about the skills that it can read."""
+    resources: frozenset[str] = frozenset()
+    """What only one step at a time can work with: two steps with the same one follow the plan's order."""
     works_alone: bool = False
     """Whether a run may be assigned to it alone (`RunOptions.agent`)."""
 
@@ -63,6 +65,7 @@ ROLES: Roles = {
             "writes and runs Python and bash in a sandbox; for all calculation and data work. No network.",
             "Writes and runs Python and bash for calculations, data and technical tasks",
             has_files=True,
+            resources=frozenset({"workspace"}),
         ),
         Role(
             "browser",
@@ -70,12 +73,14 @@ ROLES: Roles = {
             "Works in a real browser: opens pages, clicks, fills in forms and takes out what is asked for",
             llm="vision",
             has_files=True,
+            resources=frozenset({"browser"}),
         ),
         Role(
             "file_manager",
             "reads and writes files in the workspace; only when the user asks for a file.",
             "Reads and writes files in the workspace of the run",
             has_files=True,
+            resources=frozenset({"workspace"}),
         ),
         Role(
             "reporter",
@@ -93,6 +98,7 @@ _MANUS = Role(
     "does a small task of several kinds alone, with all the tools; no substitute for the others' care.",
     "Does a whole task alone, with every tool",
     has_files=True,
+    resources=frozenset({"workspace", "browser"}),
     works_alone=True,
 )
 
@@ -108,13 +114,15 @@ def build_roles(team: TeamSettings) -> Roles:
 
 def _own(settings: RoleSettings) -> Role:
     check_template(settings.prompt.text, str(settings.prompt.path))
+    has_files = not WORKSPACE_TOOLS.isdisjoint(settings.tools)
     return Role(
         settings.name,
         settings.brief,
         settings.description or settings.brief,
         is_optional=settings.optional,
         llm=settings.llm,
-        has_files=not WORKSPACE_TOOLS.isdisjoint(settings.tools),
+        has_files=has_files,
+        resources=frozenset({"workspace"} if has_files else ()),
         tools=settings.tools,
         prompt=settings.prompt.text,
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from maniple.agents.budget import Budget, Prices, UsageMeter
+from maniple.agents.step_board import StepBoard
 from maniple.evidence import MemoryEvidence
 from maniple.store.records import RunUsage, ToolCallRecord
 from maniple.tools.run_context import SCOPE_KEY, configurable
@@ -59,6 +60,8 @@ class RunScope:
     """Stores a file that the run made for its clients."""
     thread_id: str = ""
     """Names the run's files, variables and pages; "" until the graph's first node has decided it."""
+    board: StepBoard = field(default_factory=StepBoard, compare=False)
+    """Where the steps that run concurrently wait for each other."""
     can_pause: bool = True
     """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
 

@@ -136,6 +136,8 @@ class TeamSettings(Section):
     tool_timeout_seconds: float = Field(default=600, gt=0)
     """The time limit of a call, for tools without their own; the sandbox and the web have shorter limits."""
     max_plan_steps: int = Field(default=12, gt=0, le=50)
+    parallel_steps: int = Field(default=4, gt=0, le=16)
+    """How many steps of a plan may run concurrently."""
     max_plan_adaptations: int = Field(default=1, ge=0, le=5)
     """How often the planner may replace the rest of a plan that does not work; 0 turns it off."""
     max_clarifications: int = Field(default=1, ge=0, le=5)

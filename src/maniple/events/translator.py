@@ -58,7 +58,7 @@ class Translator:
         self._turns = TurnMultiplexer()
         self._workflow_started = stream.has_workflow_started
         self._plan: PlanChanged | None = stream.plan
-        self._gaps = _find_gaps(stream.plan.data()) if stream.plan else []
+        self._plan_data: Mapping[str, Any] = stream.plan.data() if stream.plan else {}
         self._running: dict[str, str] = {}
         self._agent_ids: Counter[str] = Counter(stream.turn_counts)
         self._clock: dict[str, float] = {}
@@ -116,7 +116,8 @@ class Translator:
         if error is not None:
             yield _failed(error, agent)
         has_answer = status in ("completed", "budget_exhausted")
-        yield RunStatusChanged(status=status, gaps=self._gaps if has_answer and self._gaps else None)
+        gaps = _find_gaps(self._plan_data) if has_answer else []
+        yield RunStatusChanged(status=status, gaps=gaps or None)
 
     def recall(self, messages: Sequence[BaseMessage]) -> None:
         """Set the conversation so far to `messages`, from the graph's state."""
@@ -169,8 +170,11 @@ class Translator:
             yield from self._turns.close(key, turn.end(answer, message_id))
         private: Mapping[str, Any] = update.get(PRIVATE_CHANNEL) or {}
         if plan := private.get("plan"):
-            self._gaps = _find_gaps(plan)
-            event = _plan_changed(plan)
+            self._plan_data = plan
+        if ended := private.get("ended"):
+            self._plan_data = _with_outcomes(self._plan_data, ended)
+        if self._plan_data and (plan or ended):
+            event = _plan_changed(self._plan_data)
             if event != self._plan:
                 self._plan = event
                 yield event
@@ -282,11 +286,24 @@ def _find_gaps(plan: Mapping[str, Any]) -> list[RunGap]:
     """Return the steps of a plan that were not done; what the user skipped, or others replaced, is none."""
     return [
         RunGap(step=step["title"], reason=explain_failure(fix_surrogates(step.get("reason") or "")))
-        for step in plan["steps"]
+        for step in plan.get("steps", ())
         if step["status"] in ("failed", "skipped")
         and step.get("reason") != SKIPPED
         and not step.get("is_replaced")
     ]
+
+
+def _with_outcomes(plan: Mapping[str, Any], ended: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the plan with outcomes of concurrent steps; steps that waited only for them have begun."""
+    steps = [{**step, **ended.get(str(step["id"]), {})} for step in plan.get("steps", ())]
+    done = {step["id"] for step in steps if step["status"] == "completed"}
+    earlier: list[int] = []
+    for step in steps:
+        needs = earlier if step.get("needs") is None else step["needs"]
+        if step["status"] == "not_started" and step["agent_name"] != "reporter" and done.issuperset(needs):
+            step["status"] = "in_progress"
+        earlier.append(step["id"])
+    return {**plan, "steps": steps}
 
 
 def _step_view(step: Mapping[str, Any]) -> PlanStepView:

@@ -26,6 +26,7 @@ from maniple.graph.nodes import (
     WorkerNode,
 )
 from maniple.graph.state import RunOptions, State, TeamInput
+from maniple.graph.waves import Waves
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
@@ -78,6 +79,8 @@ class TeamRules:
     budget: Budget = field(default_factory=Budget)
     prices: Mapping[str, Prices] = field(default_factory=dict)
     """What models cost, by name."""
+    parallel_steps: int = 4
+    """How many steps of a plan may run concurrently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,7 @@ def build_graph(
     supervisor = SupervisorNode(
         *(model_of("supervisor"), available, rules.supervisor, rules.step_retries, rules.roles),
         max_adaptations=rules.max_plan_adaptations if rewrites else 0,
+        parallel_steps=rules.parallel_steps,
     )
     coordinator = CoordinatorNode(
         model_of("coordinator"), available, rules.max_clarifications, services.files
@@ -134,7 +138,13 @@ def build_graph(
     nodes.add("review", ReviewNode(available, rules.max_plan_steps), "supervisor", "planner")
     nodes.add("supervisor", supervisor, *everyone, "planner", END)
     for name in everyone:
-        node = WorkerNode(rules.roles[name], workers[name], available, services.items)
+        node = WorkerNode(
+            rules.roles[name],
+            workers[name],
+            available,
+            services.items,
+            Waves(rules.roles, rules.parallel_steps),
+        )
         nodes.add(name, node, "supervisor", is_on_call=name in rules.on_call)
     nodes.begin([name for name in everyone if rules.roles[name].works_alone], services.files)
     compiled = nodes.graph.compile(checkpointer=checkpointer, name="maniple")

@@ -141,6 +141,10 @@ class PlanProgress(BaseModel):
         """Return the first step that is not over yet."""
         return next((step for step in self.steps if step.status in OPEN), None)
 
+    def open_work(self) -> list[TrackedStep]:
+        """Return the steps that are not over, without the report."""
+        return [step for step in self.steps if step.status in OPEN and step.agent_name != "reporter"]
+
     def step(self, step_id: int) -> TrackedStep | None:
         """Return the step with this id, if there is one."""
         return next((step for step in self.steps if step.id == step_id), None)

@@ -34,6 +34,14 @@ class PrivateState(TypedDict, total=False):
     """The planner's answer as JSON text."""
     plan: dict[str, Any] | None
     """A `PlanProgress` as plain data."""
+    wave: int
+    """The number of the newest wave of concurrent steps."""
+    step: int
+    """In the state of one invocation of a wave: the id of its step."""
+    sent: list[int]
+    """In the state of one invocation of a wave: the ids of all steps of the wave."""
+    ended: dict[str, dict[str, Any]] | None
+    """The outcomes of a wave by step id, until the supervisor has put them into the plan."""
     feedback: str
     """What the user wants to be different in the plan."""
     request: str
@@ -48,7 +56,10 @@ class PrivateState(TypedDict, total=False):
 
 def merge_private(state: PrivateState, update: PrivateState) -> PrivateState:
     """Return the private state after one node's update, which holds only the keys that it changes."""
-    return {**state, **update}
+    merged = cast("PrivateState", {**state, **update})
+    if ended := update.get("ended"):
+        merged["ended"] = {**(state.get("ended") or {}), **ended}
+    return merged
 
 
 class TeamInput(MessagesState, total=False):
@@ -215,6 +226,13 @@ def caller_of(state: State) -> str:
 
 
 def progress_of(values: Mapping[str, Any]) -> PlanProgress | None:
-    """Return the plan of this run, if there is one."""
-    data = private_of(values).get("plan")
-    return PlanProgress.from_state(data) if data else None
+    """Return the plan of this run, if there is one, with the outcomes of a wave that has ended."""
+    private = private_of(values)
+    data = private.get("plan")
+    if not data:
+        return None
+    progress = PlanProgress.from_state(data)
+    for step_id, outcome in (private.get("ended") or {}).items():
+        if outcome:
+            progress = progress.with_step(int(step_id), **outcome)
+    return progress

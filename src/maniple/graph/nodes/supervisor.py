@@ -25,6 +25,7 @@ from maniple.graph.outcomes import answers_of
 from maniple.graph.plan import PlannedStep, PlanProgress
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import RunOptions, State, make_update, private_of, progress_of, request_of
+from maniple.graph.waves import can_run_parallel, send_wave
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
@@ -51,6 +52,8 @@ class SupervisorNode:
     roles: Roles = field(default_factory=lambda: ROLES)
     max_adaptations: int = 0
     """How often in a run the planner may write the rest of the plan anew."""
+    parallel_steps: int = 4
+    """How many steps may run concurrently."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
         progress = progress_of(state)
@@ -65,16 +68,19 @@ class SupervisorNode:
             progress, is_replanned = await self._within_budget(state, progress, members)
             if is_replanned:
                 return Command(
-                    goto=PLANNER, update=make_update(plan=begun(progress).to_state(), next=PLANNER)
+                    goto=PLANNER,
+                    update=make_update(plan=begun(progress).to_state(), ended=None, next=PLANNER),
                 )
             step = progress.current()
             # What was wished meanwhile counts, even when the report is written.
             if step is not None or plan_edits.close():
                 break
         if step is None:
-            return Command(goto=END, update=make_update(plan=progress.to_state(), next=FINISH))
+            return Command(goto=END, update=make_update(plan=progress.to_state(), ended=None, next=FINISH))
+        if self.mode == "plan" and self.parallel_steps > 1 and can_run_parallel(progress, self.roles):
+            return send_wave(state, progress, self.roles)
         progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
-        update = make_update(plan=progress.to_state(), next=step.agent_name)
+        update = make_update(plan=progress.to_state(), ended=None, next=step.agent_name)
         return Command(goto=step.agent_name, update=update)
 
     async def _within_budget(
@@ -100,13 +106,17 @@ class SupervisorNode:
     ) -> tuple[PlanProgress, bool]:
         if "reporter" not in members:
             return progress, False
-        if (failure := self._failure(progress, members)) is not None:
+        is_after_failure = False
+        while (failure := self._failure(progress, members)) is not None:
+            is_after_failure = True
             decision = await self._lead(state, failure, members)
             left = {"decisions_left": max(progress.decisions_left - 1, 0)}
             failure = replace(failure, progress=progress.model_copy(update=left))
             if decision.decision == "replan":
                 return failure.progress, True
-            return apply_decision(failure, decision), False
+            progress = apply_decision(failure, decision)
+        if is_after_failure:
+            return progress, False
         if self.mode == "plan" or progress.current() is None or progress.decisions_left == 0:
             return progress, False
         if not profile_of(self.model).judges_failures:

@@ -3,14 +3,14 @@
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from maniple.agents import Agent, Role, StepFailed, StepResult, Task, mark_author
+from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
@@ -32,6 +32,7 @@ from maniple.graph.state import (
     reports_of,
     request_of,
 )
+from maniple.graph.waves import StepTurn, Waves, not_begun
 from maniple.graph.written_plan import is_answer, repeated_step
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
@@ -62,13 +63,21 @@ class WorkerNode:
     agent: Agent
     available: Sequence[Worker] = ()
     items: ThreadItems | None = None
+    waves: Waves = field(default_factory=lambda: Waves(ROLES, 1))
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
         progress = progress_of(state) or PlanProgress(title="", steps=())
-        step = progress.current() or _unplanned(self.role.name, state)
         if plan_edits := run_scope().plan_edits:
             plan_edits.open()  # after a restart, or the user would have to wait for the next step
-        options = RunOptions.of(runtime, state)
+        async with self.waves.turn(state, progress, _unplanned(self.role.name, state)) as turn:
+            if turn is None:
+                return Command(goto="supervisor", update=make_update(**not_begun(state)))
+            return await self._work(state, RunOptions.of(runtime, state), turn)
+
+    async def _work(
+        self, state: State, options: RunOptions, turn: StepTurn
+    ) -> Command[Literal["supervisor"]]:
+        progress, step = turn.progress, turn.step
         is_alone = options.agent == self.role.name
         index = await self._index(state, progress)
         task = _task(state, progress, step, self.role, options.enabled(self.available), index)
@@ -79,7 +88,7 @@ class WorkerNode:
         said = AIMessage(fences_to_code(text)) if is_alone else HumanMessage(text)
         message = mark_author(self.role.name, said)
         progress = progress.tried(step.id, done=done, result=text, reason=reason, settled=is_final)
-        return Command(goto="supervisor", update=make_update(message, plan=progress.to_state()))
+        return Command(goto="supervisor", update=make_update(message, **turn.end(progress)))
 
     async def _try(self, progress: PlanProgress, step: TrackedStep, task: Task) -> tuple[str, str, bool]:
         """Return the result of a step, why it is not done ("" if it is), and whether no other try helps."""
