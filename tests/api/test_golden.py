@@ -112,15 +112,11 @@ async def test_a_bad_plan_is_asked_for_again_and_only_the_good_one_is_shown(clie
     assert frames[-1][1]["messages"][1]["content"].startswith('{"thought":"t","title":"The plan"')
 
 
-async def test_two_bad_plans_end_with_an_error(client, model):
-    frames = await ask(client, model, {"planner": [reply("not json at all")]})
-    assert [name for name, _ in frames[-4:]] == [
-        "error",
-        "run_status",
-        "end_of_workflow",
-        "final_session_state",
-    ]
-    assert frames[-4][1]["code"] == "plan_invalid"
+async def test_after_two_bad_plans_one_member_works_and_the_client_gets_a_plan_it_can_parse(client, model):
+    frames = await ask(client, model, {"planner": [reply("not json at all")], "researcher": [reply("4")]})
+    assert dict(frames)["run_status"] == {"status": "completed"}
+    plans = [data for name, data in frames if name == "plan"]
+    assert [one["agent_name"] for one in plans[0]["steps"]] == ["researcher", "reporter"]
 
 
 @pytest.mark.parametrize("role", ["coordinator", "planner", "coder"])

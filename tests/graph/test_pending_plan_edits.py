@@ -184,7 +184,7 @@ async def test_a_failure_given_up_does_not_come_back_when_another_step_is_redone
         coder=[reply("STEP FAILED: no")],
         supervisor=[reply('{"next": "reporter"}')],
     )
-    async with scripted_team(told) as it:
+    async with scripted_team(told, rules=TeamRules(parallel_steps=1)) as it:
         frames = await metered(it, UsageMeter(), plan_edits=Late(PlanChange("redo", 2)))
         assert len(it.prompts("supervisor")) == 1
     assert agents(frames)[2:] == ["coder", "reporter", "researcher", "reporter"]

@@ -107,7 +107,7 @@ async def test_another_keys_run_and_conversation_are_not_found(here: Site, mode)
         assert (await host.run("get_run", run_id=run["run_id"]))["status"] == "completed"
     async with here.host(bob, mode=mode) as host:
         result = await host.call("get_run", run_id=run["run_id"])
-        assert (result.is_error, words(result)) == (True, "There is no such run.")
+        assert (result.is_error, words(result)) == (True, "The run does not exist.")
         own = await host.run(thread_id=run["thread_id"], **QUESTION)
         assert "assistant" not in str(own["answer"])
     [asked] = await here.service.store.runs.list_by_thread(run["thread_id"], 10)

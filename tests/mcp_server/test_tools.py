@@ -230,7 +230,7 @@ async def test_a_model_that_cannot_be_reached_is_told_in_words(tmp_path):
         ("ask_team", {"question": "x", "more": 1}, "more: Extra inputs are not permitted"),
         ("ask_team", {"question": "x", "agent": "root"}, "'root' does not answer alone here"),
         ("plan", {"question": ["x"]}, "question: Input should be a valid string"),
-        ("get_run", {"run_id": "no-such-run"}, "There is no such run."),
+        ("get_run", {"run_id": "no-such-run"}, "The run does not exist."),
         ("get_run", {"run_id": "' OR 1=1"}, "run_id: String should match pattern"),
     ],
 )
@@ -252,7 +252,7 @@ async def test_a_forged_answer_reaches_no_run(host: Host):
         "ask_team", QUESTION, input_responses={"x": forged}, request_state="no-such-run"
     )
     assert result.is_error
-    assert "There is no such run." in words(result)
+    assert "The run does not exist." in words(result)
 
 
 async def test_twenty_callers_at_once_each_get_their_own_answer(model, tmp_path):

@@ -90,7 +90,7 @@ async def test_a_role_and_a_tool_come_from_files_alone(folder):
     [
         ("roles/poet.md", "roles/pot.md", "line 6: team.roles.0.prompt: "),
         ("name: poet", "name: Poet", "line 4: team.roles.0.name: "),
-        ("name: poet", "name: planner", "line 4: team.roles.0.name: planner is taken"),
+        ("name: poet", "name: planner", "line 4: team.roles.0.name: "),
         ("  - my_tools:count_words", "  - my_tools.count_words", "line 9: tools.0.use: "),
         ("  - my_tools:", "  - {use: 'a:b', roles: [reporter]}\n  # ", "tools.0.roles.0: Input should be"),
     ],

@@ -115,11 +115,11 @@ def test_a_plan_that_is_no_json_is_asked_for_again(client, model):
     assert model.stats["by_role"]["planner"] == 2
 
 
-def test_a_plan_that_never_becomes_json_is_a_typed_error(client, model):
-    model.reset({**SIMPLE, "planner": [reply("There is no plan.")]})
+def test_a_plan_that_never_becomes_json_does_not_end_the_run(client, model):
+    model.reset({**SIMPLE, "planner": [reply("There is no plan.")], "researcher": [reply("4")]})
     frames = asked(client)
-    assert of(frames, "run_status") == [{"status": "failed"}]
-    assert [error["code"] for error in of(frames, "error")] == ["plan_invalid"]
+    assert of(frames, "run_status") == [{"status": "completed"}]
+    assert of(frames, "error") == []
     assert model.stats["by_role"]["planner"] <= MOST_CALLS
 
 

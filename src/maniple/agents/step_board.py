@@ -1,7 +1,7 @@
 """Where concurrent steps of a run wait for each other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,7 +38,7 @@ class StepWave:
         return outcomes
 
     @asynccontextmanager
-    async def place(self, after: Iterable[int] = ()) -> AsyncIterator[None]:
+    async def place(self, after: Iterable[int] = ()) -> AsyncGenerator[None]:
         """Hold one of the places for concurrent work, once the steps `after` have ended in any way."""
         for number in after:
             await self._future(number)
