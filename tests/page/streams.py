@@ -38,7 +38,7 @@ SCRIPTS: dict[str, dict[str, Any]] = {
     "small-talk": {"coordinator": [reply("Hello! How are you?")]},
     "small-talk-of-one-chunk": {"coordinator": [{"chunks": ["Hello!"]}]},
     "hand-off-in-odd-chunks": {"coordinator": [{"chunks": ["h", "andoff_to_", "planner", "()"]}]},
-    "bad-plan": {"planner": [reply("no plan"), reply("still none")]},
+    "bad-plan": {"planner": [reply("no plan"), reply("still none")], "researcher": [reply("It is 4.")]},
     "bad-plan-mended": {"planner": [reply("no plan"), *SIMPLE["planner"]]},
     "model-error": {"reporter": [_OVERLOADED]},
     "model-error-of-coordinator": {"coordinator": [_OVERLOADED]},

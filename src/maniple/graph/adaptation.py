@@ -2,7 +2,8 @@
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from maniple.graph.outcomes import answers_of
+from maniple.agents import StepResult
+from maniple.agents.briefing import format_results
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
 
 
@@ -53,3 +54,14 @@ def _how(step: TrackedStep) -> str:
     if step.status in OPEN:
         return "not done, to be replaced"
     return f"failed: {step.reason}" if step.status == "failed" else step.status
+
+
+def answers_of(progress: PlanProgress, tokens: int) -> list[HumanMessage]:
+    """Return what each step gave that has been tried, in the order of the plan, in at most `tokens`."""
+    results = [_result(step) for step in progress.steps if step.result]
+    return [HumanMessage(text) for text in format_results(results, tokens)]
+
+
+def _result(step: TrackedStep) -> StepResult:
+    text = step.result if step.status == "completed" else f"STEP FAILED: {step.result}"
+    return StepResult(step.agent_name, step.title, text, step=step.id)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, model_validator
 from maniple.agents.briefing import RESULTS_SHARE, format_plan
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.task import PlanStepSummary
-from maniple.graph.outcomes import answers_of
+from maniple.graph.adaptation import answers_of
 from maniple.graph.plan import OPEN, PlannedStep, PlanProgress, TrackedStep
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of

@@ -1,5 +1,4 @@
-from maniple.graph.nodes.clarify import ClarifyNode
-from maniple.graph.nodes.coordinator import CoordinatorNode
+from maniple.graph.nodes.coordinator import ClarifyNode, CoordinatorNode
 from maniple.graph.nodes.planner import PlannerNode
 from maniple.graph.nodes.review import ReviewNode
 from maniple.graph.nodes.solo import SoloNode

@@ -9,18 +9,17 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from maniple.agents.compact import PROMPT_ONLY, choose_language, detect_language, example_messages
-from maniple.agents.middleware.context_window import send_within_window
+from maniple.agents.middleware.context_window import find_newest_start, send_within_window, summarize
 from maniple.agents.middleware.text_tools import text_with_note
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
-from maniple.graph.history import summarised
 from maniple.graph.limits import current_meter
 from maniple.graph.state import (
     PrivateState,
@@ -34,9 +33,11 @@ from maniple.graph.state import (
     with_private,
 )
 from maniple.llms import Shape, ask, ask_for, capabilities_of
+from maniple.llms.context_windows import count_tokens, room_of
 from maniple.prompts import read_examples, render
 from maniple.text import without_thoughts
 from maniple.tools.files import NamedFiles
+from maniple.tools.interaction import answer_text
 from maniple.types import Worker
 
 HANDOFF_TOOL: dict[str, Any] = {
@@ -202,3 +203,38 @@ def _locale_of(answer: AIMessage | None) -> str | None:
         return None
     locale = str(answer.tool_calls[0]["args"].get("locale") or "")
     return locale if _LOCALE.fullmatch(locale) else None
+
+
+HISTORY_SHARE = 0.5
+"""Of the model's room: a conversation that is longer is put into a summary and its newest part."""
+NEWEST_SHARE = 0.25
+
+
+async def summarised(model: BaseChatModel, state: State) -> PrivateState:
+    """Return the update that gives `state` a summary of its older part, or none where all of it fits.
+
+    No message is taken from the thread: only what models are shown of it changes.
+    """
+    said, room = conversation_of(state), room_of(model)
+    if count_tokens(said) <= HISTORY_SHARE * room:
+        return {}
+    start = find_newest_start(said, int(NEWEST_SHARE * room))
+    upto = said[start - 1].id if start > 1 else None
+    if upto is None or not (text := await summarize(model, said[:start])):
+        return {}
+    return {"summary": {"upto": upto, "text": text}}
+
+
+@dataclass(frozen=True, slots=True)
+class ClarifyNode:
+    """Pause with the question; its answer joins the conversation, and the coordinator decides anew.
+
+    A node of its own: LangGraph executes a node again after a pause, and the coordinator's model would be
+    asked again and might ask something else.
+    """
+
+    async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["coordinator"]]:
+        question = state["messages"][-1].text
+        answer = interrupt({"kind": "question", "question": question, "options": []})
+        reply = HumanMessage(answer_text(answer))
+        return Command(goto="coordinator", update=make_update(reply, next="coordinator"))

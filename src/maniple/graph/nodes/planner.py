@@ -21,7 +21,6 @@ from maniple.errors import BudgetExhausted, PlanError, SearchError
 from maniple.graph.adaptation import adapted, request_for_rest
 from maniple.graph.limits import current_meter, report_alone
 from maniple.graph.plan import Plan, PlanProgress
-from maniple.graph.plan_shapes import compact_plan_shape, plan_shape
 from maniple.graph.state import (
     RunOptions,
     State,
@@ -32,7 +31,7 @@ from maniple.graph.state import (
     progress_of,
     request_of,
 )
-from maniple.graph.written_plan import normalised, one_step_plan
+from maniple.graph.written_plan import compact_plan_shape, normalised, one_step_plan, plan_shape
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render

@@ -18,10 +18,9 @@ from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ManipleError
-from maniple.graph.adaptation import begun
+from maniple.graph.adaptation import answers_of, begun
 from maniple.graph.lead import Failure, LeadDecision, apply_decision, ask_lead
 from maniple.graph.limits import current_meter, wrapped_up
-from maniple.graph.outcomes import answers_of
 from maniple.graph.plan import PlannedStep, PlanProgress
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import RunOptions, State, make_update, private_of, progress_of, request_of
