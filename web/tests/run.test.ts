@@ -41,7 +41,7 @@ describe("a run", () => {
   });
 
   it("says why it failed", () => {
-    const run = told("model-error");
+    const run = told("model-error-of-planner");
     expect(run.status).toBe("failed");
     expect(run.problems).toHaveLength(1);
   });
