@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { words } from "../../words";
 import { type Draft, StepFields, drafted } from "./StepFields";
 
@@ -25,7 +25,8 @@ export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edit
   const next = useRef(steps.length);
   const list = useRef<HTMLOListElement>(null);
   const focus = useRef<Focus | null>(null);
-  useEffect(() => {
+  // Before the next event: a later effect of what was typed would take the focus that a move has just asked for.
+  useLayoutEffect(() => {
     if (focus.current && list.current) give(list.current, focus.current);
     focus.current = null;
   }, [steps]);
