@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import Agent, Roles, build_roles
 from maniple.agents.budget import Budget, load_prices
-from maniple.agents.offers import Offer
+from maniple.agents.offers import Offer, join_abilities
 from maniple.agents.profiles import build_workers, reads_pages_only
 from maniple.browser import Browser
 from maniple.capabilities import open_capabilities
@@ -257,7 +257,7 @@ def _compile(
         team.max_plan_steps,
         team.max_plan_adaptations,
         team.max_clarifications,
-        abilities_of(settings.mcp, workers),
+        join_abilities(offer.abilities, abilities_of(settings.mcp, workers), _search_ability(offer)),
         roles,
         on_call=workers.keys() - set(team.enabled),
         approval=frozenset(settings.runs.approval),
@@ -277,6 +277,12 @@ def _compile(
         ),
         checkpointer=checkpointer,
     )
+
+
+def _search_ability(offer: Offer) -> Mapping[Worker, str]:
+    if offer.service(TeamSearch) is not None:
+        return {}
+    return {"researcher": "There is no web search here: it only reads pages whose full URL the step names."}
 
 
 def _left_out(enabled: Sequence[Worker], workers: Collection[Worker]) -> tuple[str, ...]:

@@ -117,6 +117,23 @@ async def test_results_of_a_second_request_do_not_replace_those_of_the_first(tmp
     assert b"Norway" in place.read("results/request-2/1-researcher.md", 10_000).content
 
 
+async def test_the_planner_knows_what_the_conversation_has(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    script = {
+        "coordinator": [HANDOFF, HANDOFF],
+        "planner": [planned("researcher", "reporter"), planned("reporter")],
+        "researcher": [call("crawl_tool", url=URL), reply("1610 [1].")],
+        "reporter": [reply(FIRST), reply("# Tee")],
+    }
+    async with scripted_team(script, toolbox=tools(workspaces), items=ThreadItems(workspaces)) as it:
+        await it.run("When did tea come to Europe?", thread_id="t")
+        await it.run("Plot it by year", thread_id="t")
+        first, second = it.prompts("planner")
+    assert "sources/1.md" not in first
+    assert "- sources/1.md (source, The history of tea, " in second
+    assert "- reports/1.md (report, Tea, " in second
+
+
 async def test_no_member_is_told_to_execute_the_next_step():
     script = {
         "coordinator": [HANDOFF],

@@ -65,6 +65,8 @@ class Offer:
     """Workers whose step is one call of their only tool, without a model call."""
     instructions: Mapping[Worker, str] = field(default_factory=dict[Worker, str])
     """Text that is appended to a worker's system prompt."""
+    abilities: Mapping[Worker, str] = field(default_factory=dict[Worker, str])
+    """What a worker can or cannot do here beside its role, in a sentence for the planner."""
     services: Mapping[type[Any], Any] = field(default_factory=dict[type[Any], Any])
     """Objects for later capabilities and for the application, by type."""
     notices: tuple[str, ...] = ()
@@ -97,10 +99,17 @@ def merge_offers(offers: Iterable[Offer]) -> Offer:
             bind_tools={**merged.bind_tools, **offer.bind_tools},
             direct_workers={*merged.direct_workers, *offer.direct_workers},
             instructions={**merged.instructions, **offer.instructions},
+            abilities=join_abilities(merged.abilities, offer.abilities),
             services={**merged.services, **offer.services},
             notices=(*merged.notices, *offer.notices),
         )
     return merged
+
+
+def join_abilities(*abilities: Mapping[Worker, str]) -> dict[Worker, str]:
+    """Return all that is said of each worker, one sentence after the other."""
+    workers = dict.fromkeys(worker for one in abilities for worker in one)
+    return {worker: " ".join(one[worker] for one in abilities if one.get(worker)) for worker in workers}
 
 
 def _joined(

@@ -94,6 +94,7 @@ class CodeCapability(Capability):
             },
             middleware=[partial(_shown_figures, figures)],
             tool_filters=[partial(_file_filters, workspaces, files)],
+            abilities={"coder": packages},
             notices=(UNSAFE,) if is_unsafe else (),
         )
 

@@ -118,6 +118,7 @@ def build_graph(
     planner = PlannerNode(
         *(model_of("planner"), models.get("reasoning"), available, rules.max_plan_steps, services.search),
         abilities=rules.abilities,
+        items=services.items,
         roles=rules.roles,
     )
     # A small model can write a plan by examples, not change one.

@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import ROLES, Roles, format_briefs, truncate_middle
-from maniple.agents.briefing import RESULTS_SHARE
+from maniple.agents.briefing import RESULTS_SHARE, format_items
 from maniple.agents.compact import choose_examples, choose_language, example_messages
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
@@ -29,6 +29,7 @@ from maniple.graph.state import (
     make_update,
     private_of,
     progress_of,
+    reports_of,
     request_of,
 )
 from maniple.graph.written_plan import compact_plan_shape, normalised, one_step_plan, plan_shape
@@ -36,7 +37,8 @@ from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
-from maniple.tools.evidence import cited
+from maniple.tools.evidence import cited, current_evidence
+from maniple.tools.items import MirroredText, ThreadItems, report_path
 from maniple.tools.web import find_address
 from maniple.types import Worker
 
@@ -61,6 +63,7 @@ class PlannerNode:
     search: SearchProvider | None = None
     abilities: Mapping[Worker, str] = field(default_factory=dict)
     """What members can do beside their roles."""
+    items: ThreadItems | None = None
     roles: Roles = field(default_factory=lambda: ROLES)
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
@@ -142,6 +145,8 @@ class PlannerNode:
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
         messages = self._conversation(state, options, members)
+        if listed := await self._listed_items(state):
+            messages.insert(1, HumanMessage(listed))
         if options.search_before_planning and self.search is not None:
             messages.append(HumanMessage(await _found(self.search, request_of(state))))
         private = private_of(state)
@@ -151,6 +156,14 @@ class PlannerNode:
                 HumanMessage(f"Your earlier plan:\n{earlier}\nChange it as the user says: {feedback}")
             )
         return messages
+
+    async def _listed_items(self, state: State) -> str:
+        """Return the items of the thread without the uploads, which the system prompt names."""
+        if self.items is None:
+            return ""
+        reports = [MirroredText(report_path(n), text) for n, text in enumerate(reports_of(state), start=1)]
+        index = await self.items.update(current_evidence(), reports)
+        return format_items([one for one in index.items if one.kind != "upload"], index.older)
 
     def _conversation(
         self, state: State, options: RunOptions, members: Sequence[Worker]
