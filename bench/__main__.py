@@ -12,6 +12,7 @@ from bench import (
     extraction,
     framework,
     page,
+    plan_graph,
     replay,
     sandbox,
     server,
@@ -39,6 +40,8 @@ AT_MOST = {
     "state_ordinary_ms": 150,
     "state_3000_controls_ms": 600,
     "state_ordinary_tokens": 4_000,
+    "uneven_plan_ratio": 1.3,
+    "flat_plan_ratio": 1.3,
     "page_load_5000_task_ms": 100,
     "page_open_5000_task_ms": 100,
     "page_scroll_5000_task_ms": 100,
@@ -69,6 +72,7 @@ def main() -> int:
 
 async def _measure(base_url: str) -> dict[str, float]:
     figures = await framework.measure(base_url)
+    figures |= await plan_graph.measure()
     figures |= await endurance.measure(base_url)
     figures |= await sandbox.measure()
     figures |= await crawl.measure()

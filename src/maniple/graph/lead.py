@@ -48,7 +48,7 @@ class LeadDecision(BaseModel):
         name = str(value["next"])
         if name in ("FINISH", REPORTER):
             return {"decision": "finish"}
-        return {"decision": "retry", "hint": value.get("hint"), "next": name}
+        return {"decision": "retry", "hint": value.get("hint")}
 
 
 @dataclass(frozen=True, slots=True)
