@@ -43,7 +43,7 @@ SEEDS: Mapping[str, Seed] = {
     "report": Seed("How do swifts sleep?", "report", "completed"),
     "files": Seed("Make a table of the sums", "artifacts", "completed"),
     "browser": Seed("What do apples cost?", "browser", "completed"),
-    "failed": Seed("Compare the three offers", "model-error", "failed"),
+    "failed": Seed("Compare the three offers", "model-error-of-planner", "failed"),
     "cancelled": Seed("Read all of the archive", "cancelled", "cancelled"),
     "review": Seed("Plan a week in Porto", "plan-review", "interrupted", "final_session_state"),
     "approval": Seed("Tidy up the downloads", "tool-approval", "interrupted", "final_session_state"),

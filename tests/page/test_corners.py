@@ -214,7 +214,7 @@ def test_who_goes_elsewhere_while_a_conversation_is_made_stays_there(page: Page)
 
 
 def test_a_question_is_asked_again_once_however_often_it_is_clicked(page: Page, model: OpenAIServer):
-    model.reset({**SIMPLE, "reporter": [{"status": 400, "error": "broken"}]})
+    model.reset({**SIMPLE, "planner": [{"status": 400, "error": "broken"}]})
     ask(page)
     standing(page, "Failed")
     model.reset(SIMPLE)

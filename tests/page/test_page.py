@@ -129,7 +129,7 @@ def _late(route: Route) -> None:
 
 
 def test_a_failure_says_why_and_can_be_asked_again(page: Page, model: OpenAIServer):
-    model.reset({**SIMPLE, "reporter": [{"status": 400, "error": "broken"}]})
+    model.reset({**SIMPLE, "planner": [{"status": 400, "error": "broken"}]})
     ask(page)
     standing(page, "Failed")
     expect(page.get_by_role("alert").first).not_to_be_empty()

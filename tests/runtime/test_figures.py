@@ -27,8 +27,8 @@ async def test_the_coder_sees_the_figure_that_its_code_drew_and_clients_read_whe
     assert "[figures drawn: figures/figure-1.png]" in result
     assert "base64" not in str(frames)
     shown = [body for body in requests if "data:image/png;base64," in str(body["messages"])]
-    assert len(shown) == 1
-    assert str(shown[0]["messages"][0]["content"]).startswith("You are the coder")
+    roles = [str(body["messages"][0]["content"]).split(" of a team")[0] for body in shown]
+    assert roles == ["You are the coder", "You are the reporter"]
 
 
 ARTICLE = Reply(

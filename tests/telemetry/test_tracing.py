@@ -136,11 +136,8 @@ async def test_failures_say_what_failed_without_secrets() -> None:
         """Read."""
         raise ValueError(f"the tool is broken by {KEY}")
 
-    script = {
-        **SIMPLE,
-        "coder": [call("leaking_tool", path="x"), reply("no")],
-        "reporter": [{"status": 401, "error": f"wrong key {KEY}"}],
-    }
+    rejected = {"status": 401, "error": f"wrong key {KEY}"}
+    script = {**SIMPLE, "coder": [call("leaking_tool", path="x"), rejected]}
     with collecting() as collector:
         async with (
             scripted_team(script, toolbox=Offer({"coder": [leaking_tool]})) as team,
