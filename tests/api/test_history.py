@@ -79,7 +79,9 @@ async def test_the_end_of_a_continued_thread_tells_the_whole_conversation(client
     assert second[-1][1]["messages"] == ended
 
 
-@pytest.mark.parametrize(("role", "said"), [("coordinator", 0), ("planner", 0), ("coder", 1), ("reporter", 3)])
+@pytest.mark.parametrize(
+    ("role", "said"), [("coordinator", 0), ("planner", 0), ("coder", 1), ("reporter", 3)]
+)
 async def test_a_failure_on_a_continued_thread_loses_nothing_of_the_conversation(client, model, role, said):
     model.reset(SIMPLE)
     thread = f"failing-{role}-{id(model)}"
