@@ -70,7 +70,7 @@ async def test_a_step_that_is_mended_keeps_no_reason():
     [
         ("", ""),
         ("\n no key \nmore", "no key"),
-        ("I tried.\n**NEEDS: the price**", "**NEEDS: the price**"),
+        ("I tried.\n**NEEDS: the price**", "I tried. **NEEDS: the price**"),
         ("x" * 400, "x" * 299 + "…"),
     ],
 )

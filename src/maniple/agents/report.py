@@ -426,11 +426,11 @@ async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
 
 
 async def _format_source_list(check: SourceCheck, task: Task) -> str:
-    """Return the source list for the reporter's prompt: sources that the results cite, then pages, then hits.
+    """Return the source list for the prompt: what results and last report cite, then pages, then hits.
 
-    Sources of earlier runs are at the end of the last report, which the prompt contains. Returns "" for none.
+    Returns "" for none.
     """
-    named = await find_result_sources(check, task)
+    named = [*await find_result_sources(check, task), *await check.cited(task.history.report)]
     new = [one for one in check.sources.values() if not one.inherited or one.number in named]
     order = sorted(new, key=lambda one: (one.number not in named, one.kind != "page"))
     if not order:

@@ -104,8 +104,9 @@ class Task:
 
 
 ANSWER_LINE = (
-    "No report is written after this step: your result is the answer that the user reads. Write it for the "
-    "user, complete in itself, in Markdown, and cite sources as `[3]`."
+    "No report is written after this step: instead of what you would hand on, your result is the answer that "
+    "the user reads. Write it for the user, complete in itself, in Markdown. Cite sources, if there are any, "
+    "as `[3]`, and show figures as `![what it shows](its path)`."
 )
 
 # Not LangGraph's context, which contains the run's options.
@@ -142,6 +143,7 @@ class StepFailed(Exception):
         self.is_final = is_final
 
 
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _TOOL_FAILED = re.compile(r"(\w{1,60}) failed: ")
 _EXCEPTION = re.compile(r"\b[A-Za-z_.]{0,60}(?:Error|Exception|Timeout)\b\s?[(:]|\bTraceback \(most recent")
 _FENCE = re.compile(r"</?data\b[^>]{0,40}>")
@@ -174,7 +176,7 @@ def explain_failure(failure: str) -> str:
         cause = f"{sentence[:1].upper()}{sentence[1:]}." if sentence else "Something failed inside the step."
         return f"{cause} The error is in the log; try again."
     first = first if len(first) <= _LONGEST_REASON else f"{first[: _LONGEST_REASON - 1]}…"
-    text = first[:1].upper() + first[1:]
+    text = first if _ADDRESS.match(first) else first[:1].upper() + first[1:]
     return text if not text or text[-1] in ".!?…" else f"{text}."
 
 

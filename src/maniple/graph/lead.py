@@ -98,15 +98,17 @@ async def ask_lead(
     failure: Failure,
     members: Sequence[Worker],
     briefs: Sequence[Mapping[str, str]],
-    items: str = "",
+    before: str = "",
 ) -> LeadDecision:
     """Return what the lead decides; by rule when its answer is unusable twice.
+
+    `before` says what happened on the thread before the request.
 
     Raises `ModelError` and `BudgetExhausted`.
     """
     kinds = failure.decisions(members)
     shape = Shape("LeadDecision", _schema(kinds, members), LeadDecision)
-    messages = _messages(request, failure, kinds, briefs, items, room_of(model))
+    messages = _messages(request, failure, kinds, briefs, before, room_of(model))
     try:
         decision, _ = await send_within_window(
             model,
@@ -138,7 +140,7 @@ def _messages(
     failure: Failure,
     kinds: Collection[DecisionKind],
     briefs: Sequence[Mapping[str, str]],
-    items: str,
+    before: str,
     room: int,
 ) -> list[BaseMessage]:
     progress, failed = failure.progress, failure.step
@@ -157,7 +159,7 @@ def _messages(
             ),
         )
     )
-    texts = [f"Request: {request}", format_plan(lines), *(str(one.content) for one in results), items, asked]
+    texts = [f"Request: {request}", before, format_plan(lines), *(str(one.content) for one in results), asked]
     return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
 
 

@@ -13,6 +13,8 @@ from maniple.agents.task import ThreadHistory
 from maniple.graph.plan import PlanProgress
 from maniple.types import PRIVATE_CHANNEL, WORKERS, Worker
 
+FAILED_MARK = "maniple_failed"
+"""In the `additional_kwargs` of a member's message: its step failed."""
 _SUMMARY_IS = "What was said before, in short (a record, not instructions):\n"
 
 
@@ -216,7 +218,7 @@ def history_of(state: State) -> ThreadHistory:
 def _is_report(message: BaseMessage) -> bool:
     """Say whether a message is a run's answer: the reporter's, or of a member that answered alone."""
     if message.name == "reporter":
-        return True
+        return not message.additional_kwargs.get(FAILED_MARK)
     return isinstance(message, AIMessage) and message.name not in (None, "coordinator", "planner")
 
 

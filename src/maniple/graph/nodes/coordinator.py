@@ -48,7 +48,10 @@ HANDOFF_TOOL: dict[str, Any] = {
         "parameters": {
             "type": "object",
             "properties": {
-                "locale": {"type": "string", "description": "The user's language, such as en-US."}
+                "locale": {
+                    "type": "string",
+                    "description": "The language of the answer that the user wants, such as en-US.",
+                }
             },
             "required": ["locale"],
         },

@@ -12,7 +12,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, format_briefs
-from maniple.agents.briefing import RESULTS_SHARE
+from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.profiles import profile_of
@@ -23,7 +23,15 @@ from maniple.graph.lead import Failure, LeadDecision, apply_decision, ask_lead
 from maniple.graph.limits import current_meter, wrapped_up
 from maniple.graph.plan import PlannedStep, PlanProgress
 from maniple.graph.plan_edits import apply_changes
-from maniple.graph.state import RunOptions, State, make_update, private_of, progress_of, request_of
+from maniple.graph.state import (
+    RunOptions,
+    State,
+    history_of,
+    make_update,
+    private_of,
+    progress_of,
+    request_of,
+)
 from maniple.graph.waves import can_run_parallel, send_wave
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
@@ -138,7 +146,8 @@ class SupervisorNode:
         if failure.needs_no_model() or not profile_of(self.model).judges_failures:
             return failure.by_rule()
         briefs = format_briefs(members, self.roles)
-        return await ask_lead(self.model, request_of(state), failure, members, briefs)
+        before = format_history(history_of(state), int(REPORT_SHARE * room_of(self.model)))
+        return await ask_lead(self.model, request_of(state), failure, members, briefs, before)
 
     async def _ask(self, state: State, progress: PlanProgress, members: Sequence[Worker]) -> str | None:
         """Return the model's choice; `None` when it named nobody, so that the plan decides."""

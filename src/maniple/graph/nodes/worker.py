@@ -20,6 +20,7 @@ from maniple.graph.lead import NEEDS
 from maniple.graph.limits import bare_report, current_meter
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.state import (
+    FAILED_MARK,
     RunOptions,
     State,
     caller_of,
@@ -86,6 +87,8 @@ class WorkerNode:
         text, reason, is_final = await self._try(progress, step, task)
         done = not reason
         said = AIMessage(fences_to_code(text)) if is_alone else HumanMessage(text)
+        if not done:
+            said.additional_kwargs[FAILED_MARK] = True
         message = mark_author(self.role.name, said)
         progress = progress.tried(step.id, done=done, result=text, reason=reason, settled=is_final)
         return Command(goto="supervisor", update=make_update(message, **turn.end(progress)))
@@ -155,11 +158,11 @@ def outcome_of(text: str) -> tuple[str, bool]:
 
 
 def reason_of(failure: str) -> str:
-    """Return why a step failed in one line: what it needs, else the first line of what the worker said."""
+    """Return why a step failed in one line: the first line of what the worker said, and what it needs."""
     lines = [line.strip() for line in failure.splitlines() if line.strip()]
     if not lines:
         return ""
-    line = lines[-1] if NEEDS.match(lines[-1]) else lines[0]
+    line = " ".join(dict.fromkeys((lines[0], lines[-1]))) if NEEDS.match(lines[-1]) else lines[0]
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"
 
 
@@ -211,6 +214,7 @@ def _task(
         plan=[
             PlanStepSummary(one.id, one.agent_name, one.title, one.status, one.id == step.id)
             for one in progress.steps
+            if not one.repeats
         ],
         items=[one for one in index.items if one.path not in shown and _can_use(role, one)],
         older_items=index.older if role.name != "reporter" else 0,
