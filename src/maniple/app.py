@@ -257,7 +257,7 @@ def _compile(
         team.max_plan_steps,
         team.max_plan_adaptations,
         team.max_clarifications,
-        join_abilities(offer.abilities, abilities_of(settings.mcp, workers), _search_ability(offer)),
+        join_abilities(offer.abilities, _search_ability(offer), abilities_of(settings.mcp, workers)),
         roles,
         on_call=workers.keys() - set(team.enabled),
         approval=frozenset(settings.runs.approval),

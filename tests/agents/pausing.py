@@ -124,6 +124,8 @@ async def life(
         async with scripted_team(told, checkpointer=saver, toolbox=toolbox, **options) as it:
             configurable: dict[str, Any] = {"thread_id": "t"} | ({SCOPE_KEY: scope} if scope else {})
             yield Life(it.team, it.server, {"configurable": configurable, "recursion_limit": RECURSION_LIMIT})
+        # A cancelled write leaves its transaction open, and an unfinished cursor outlives the closing.
+        await saver.conn.rollback()
 
 
 def scope(book: Book | None, *approval: str) -> RunScope:

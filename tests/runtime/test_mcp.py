@@ -255,7 +255,7 @@ async def test_the_planner_is_told_who_has_the_tools_of_which_server(tmp_path: P
         (planner,) = [
             text for text in map(_system, server.requests) if text.startswith("You are the planner")
         ]
-        assert "Cannot calculate. Also has the tools of clock.\n" in planner
+        assert "Also has the tools of clock.\n" in planner
         assert "bad__echo" not in planner
         assert any("clock__echo" in names for names in offered_to(server, "researcher"))
 
