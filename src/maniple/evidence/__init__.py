@@ -3,7 +3,7 @@
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.extract import Extract, extract
 from maniple.evidence.memory import MemoryEvidence
-from maniple.evidence.record import Evidence, Source, SourceKind
+from maniple.evidence.record import Evidence, Source, SourceKind, find_newest_text
 from maniple.evidence.redacted import RedactedEvidence
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "SourceKind",
     "comparable_url",
     "extract",
+    "find_newest_text",
 ]

@@ -1,5 +1,6 @@
 """The record of what a run has read, which its report is checked against."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -52,3 +53,11 @@ class Evidence(Protocol):
     async def texts(self, number: int) -> Sequence[str]:
         """Return all that was read at one source, oldest first; nothing for a number that there is not."""
         ...
+
+
+async def find_newest_text(evidence: Evidence, source: Source) -> str | None:
+    """Return the text that `source.sha256` belongs to; None if it did not fit into the record."""
+    for text in reversed(await evidence.texts(source.number)):
+        if hashlib.sha256(text.encode()).hexdigest() == source.sha256:
+            return text
+    return None

@@ -14,6 +14,7 @@ from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.task import PlanStepSummary
 from maniple.graph.adaptation import answers_of
 from maniple.graph.plan import OPEN, PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
@@ -21,7 +22,6 @@ from maniple.types import Worker
 
 DecisionKind = Literal["retry", "reassign", "continue_without", "replan", "finish"]
 NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
-REPORTER = "reporter"
 
 
 class NewStep(BaseModel):
@@ -166,23 +166,12 @@ def _messages(
 def _schema(kinds: Sequence[DecisionKind], members: Sequence[Worker]) -> dict[str, Any]:
     text = {"type": "string"}
     names = [name for name in members if name != REPORTER]
-    step = {
-        "type": "object",
-        "properties": {"agent_name": {"type": "string", "enum": names}, "title": text, "description": text},
-        "required": ["agent_name", "title", "description"],
-        "additionalProperties": False,
-    }
-    properties = {
-        "decision": {"type": "string", "enum": list(kinds)},
-        "hint": {"type": ["string", "null"]},
-        "step": {"anyOf": [step, {"type": "null"}]},
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    step = object_schema(agent_name={"type": "string", "enum": names}, title=text, description=text)
+    return object_schema(
+        decision={"type": "string", "enum": list(kinds)},
+        hint={"type": ["string", "null"]},
+        step={"anyOf": [step, {"type": "null"}]},
+    )
 
 
 def _checked(

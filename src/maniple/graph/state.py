@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from maniple.agents import find_author
 from maniple.agents.task import ThreadHistory
 from maniple.graph.plan import PlanProgress
+from maniple.tools.items import MirroredText, report_path
 from maniple.types import PRIVATE_CHANNEL, WORKERS, Worker
 
 FAILED_MARK = "maniple_failed"
@@ -202,6 +203,11 @@ def conversation_of(state: State) -> list[BaseMessage]:
 def reports_of(state: State) -> list[str]:
     """Return the reports and answers of the whole thread that are no small talk, oldest first."""
     return [one.text for one in state["messages"] if _is_report(one)]
+
+
+def mirrored_reports(state: State) -> list[MirroredText]:
+    """Return the thread's reports with the paths of their mirrors."""
+    return [MirroredText(report_path(number), text) for number, text in enumerate(reports_of(state), start=1)]
 
 
 def history_of(state: State) -> ThreadHistory:

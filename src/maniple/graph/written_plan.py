@@ -117,7 +117,7 @@ def plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
     """Return the shape the planner must answer in: only `members` can be named."""
     text = {"type": "string"}
     numbers = {"type": "array", "items": {"type": "integer"}}
-    step = _object(
+    step = object_schema(
         agent_name={"type": "string", "enum": list(members)},
         title=text,
         description=text,
@@ -125,22 +125,23 @@ def plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
         needs={"anyOf": [numbers, {"type": "null"}]},
     )
     steps = {"type": "array", "items": step, "minItems": 1, "maxItems": max_steps}
-    return Shape("Plan", _object(thought=text, title=text, steps=steps), Plan)
+    return Shape("Plan", object_schema(thought=text, title=text, steps=steps), Plan)
 
 
 def compact_plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
     """Return the shape for small models: no notes, no needs, and bounds on every text, or they overrun."""
-    step = _object(
+    step = object_schema(
         agent_name={"enum": list(members)},
         title={"type": "string", "maxLength": 60},
         description={"type": "string", "maxLength": 120},
     )
     steps = {"type": "array", "items": step, "minItems": 1, "maxItems": max_steps}
     thought, title = {"type": "string", "maxLength": 120}, {"type": "string", "maxLength": 60}
-    return Shape("Plan", _object(thought=thought, title=title, steps=steps), Plan)
+    return Shape("Plan", object_schema(thought=thought, title=title, steps=steps), Plan)
 
 
-def _object(**properties: object) -> dict[str, Any]:
+def object_schema(**properties: object) -> dict[str, Any]:
+    """Return the JSON schema of an object that has exactly these properties."""
     return {
         "type": "object",
         "properties": properties,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from maniple.errors import FileError, StoreError
 from maniple.events import ArtifactCreated, read_event
-from maniple.evidence import Source
+from maniple.evidence import Source, find_newest_text
 from maniple.media_types import media_type_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
@@ -291,11 +291,8 @@ class PageCollector:
 
         None if the evidence record has only a part of its text.
         """
-        for text in reversed(await self.store.evidence(self.active.record.run_id).texts(source.number)):
-            encoded = text.encode()
-            if hashlib.sha256(encoded).hexdigest() == source.sha256:
-                return f"Source: {source.url}\n\n".encode() + encoded
-        return None
+        text = await find_newest_text(self.store.evidence(self.active.record.run_id), source)
+        return f"Source: {source.url}\n\n{text}".encode() if text is not None else None
 
     async def _store_page(self, source: Source, content: bytes) -> Artifact | None:
         """Store a page; return its artifact, or None if it was reported before."""

@@ -19,7 +19,7 @@ from typing import Literal
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
-from maniple.evidence import Evidence, Source
+from maniple.evidence import Evidence, Source, find_newest_text
 from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces
@@ -221,12 +221,9 @@ def _first_line(workspace: Workspace, path: str) -> str:
 
 
 async def _text_of(evidence: Evidence, source: Source) -> str:
-    """Return the newest text of a page."""
-    texts = await evidence.texts(source.number)
-    for text in reversed(texts):
-        if hashlib.sha256(text.encode()).hexdigest() == source.sha256:
-            return text
-    return texts[-1] if texts else ""
+    """Return the newest text of a page, else the newest that the record had room for."""
+    text = await find_newest_text(evidence, source)
+    return text if text is not None else next(reversed(await evidence.texts(source.number)), "")
 
 
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")

@@ -41,6 +41,7 @@ from maniple.api.state import Service, ServiceOf
 from maniple.replay import replay_of
 from maniple.run_page import page_of, policy
 from maniple.run_page.pictures import FigureFinder
+from maniple.runs import AcceptedRun
 from maniple.store import RunRecord
 
 router = keyed_router("runs")
@@ -101,6 +102,12 @@ async def cancel_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> 
     return await _view(service, await service.engine.cancel(run_id, caller.owner))
 
 
+def _continued(response: Response, accepted: AcceptedRun) -> RunAccepted:
+    """Return the answer for a run that goes on, with the address of the events that follow."""
+    response.headers["location"] = f"/api/runs/{accepted.run.run_id}/events?after={accepted.after}"
+    return RunAccepted.of(accepted.run)
+
+
 @router.post(
     "/api/runs/{run_id}/resume",
     status_code=202,
@@ -114,8 +121,7 @@ async def resume_run(
     accepted = await service.engine.resume(
         run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner
     )
-    response.headers["location"] = f"/api/runs/{run_id}/events?after={accepted.after}"
-    return RunAccepted.of(accepted.run)
+    return _continued(response, accepted)
 
 
 @router.post(
@@ -132,8 +138,7 @@ async def retry_run(
     The run goes on, and so do the numbers of its events.
     """
     accepted = await service.engine.retry(run_id, caller.owner)
-    response.headers["location"] = f"/api/runs/{run_id}/events?after={accepted.after}"
-    return RunAccepted.of(accepted.run)
+    return _continued(response, accepted)
 
 
 @router.post(

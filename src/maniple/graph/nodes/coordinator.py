@@ -230,7 +230,7 @@ async def summarised(model: BaseChatModel, state: State) -> PrivateState:
 
 @dataclass(frozen=True, slots=True)
 class ClarifyNode:
-    """Pause with the question; its answer joins the conversation, and the coordinator decides anew.
+    """Pause with the question; its answer joins the conversation, and the coordinator decides again.
 
     A node of its own: LangGraph executes a node again after a pause, and the coordinator's model would be
     asked again and might ask something else.

@@ -27,9 +27,9 @@ from maniple.graph.state import (
     caller_of,
     conversation_of,
     make_update,
+    mirrored_reports,
     private_of,
     progress_of,
-    reports_of,
     request_of,
 )
 from maniple.graph.written_plan import compact_plan_shape, normalised, one_step_plan, plan_shape
@@ -38,7 +38,7 @@ from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
 from maniple.tools.evidence import cited, current_evidence
-from maniple.tools.items import MirroredText, ThreadItems, report_path
+from maniple.tools.items import ThreadItems
 from maniple.tools.web import find_address
 from maniple.types import Worker
 
@@ -161,8 +161,7 @@ class PlannerNode:
         """Return the items of the thread without the uploads, which the system prompt names."""
         if self.items is None:
             return ""
-        reports = [MirroredText(report_path(n), text) for n, text in enumerate(reports_of(state), start=1)]
-        index = await self.items.update(current_evidence(), reports)
+        index = await self.items.update(current_evidence(), mirrored_reports(state))
         return format_items([one for one in index.items if one.kind != "upload"], index.older)
 
     def _conversation(

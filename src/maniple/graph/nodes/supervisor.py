@@ -33,6 +33,7 @@ from maniple.graph.state import (
     request_of,
 )
 from maniple.graph.waves import can_run_parallel, send_wave
+from maniple.graph.written_plan import object_schema
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
@@ -152,12 +153,7 @@ class SupervisorNode:
     async def _ask(self, state: State, progress: PlanProgress, members: Sequence[Worker]) -> str | None:
         """Return the model's choice; `None` when it named nobody, so that the plan decides."""
         team = [*members, FINISH]
-        schema = {
-            "type": "object",
-            "properties": {"next": {"type": "string", "enum": team}},
-            "required": ["next"],
-            "additionalProperties": False,
-        }
+        schema = object_schema(next={"type": "string", "enum": team})
         try:
             answer, _ = await send_within_window(
                 self.model,

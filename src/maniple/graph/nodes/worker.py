@@ -28,6 +28,7 @@ from maniple.graph.state import (
     history_of,
     is_users,
     make_update,
+    mirrored_reports,
     private_of,
     progress_of,
     reports_of,
@@ -127,16 +128,13 @@ class WorkerNode:
         """Return what the thread has, once the results and reports so far are among it."""
         if self.items is None:
             return ItemIndex()
-        reports = [
-            MirroredText(report_path(number), text) for number, text in enumerate(reports_of(state), start=1)
-        ]
         request = len(history_of(state).requests) + 1
         results = [
             MirroredText(result_path(request, step.id, step.agent_name), f"# {step.title}\n\n{step.result}")
             for step in progress.steps
             if step.status == "completed" and len(step.result) >= MIN_RESULT_CHARACTERS
         ]
-        return await self.items.update(current_evidence(), [*reports, *results])
+        return await self.items.update(current_evidence(), [*mirrored_reports(state), *results])
 
 
 def _report_of(text: str) -> tuple[str, bool]:
