@@ -1,15 +1,15 @@
 import type { BrowserAction, BrowserElement } from "./events";
 import { words } from "./words";
 
-/** As much of a value as is said, in characters. */
+/** The maximum length of a value, in characters. */
 const LONGEST = 120;
 
-/** Put values for the names in braces of a template, each cut to `longest` characters; nothing for a name that has none. */
+/** Replace the names in braces of a template by values, cut to `longest` characters; missing ones by "". */
 export function filled(template: string, values: Record<string, unknown>, longest = LONGEST): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => said(values[name], longest)).trim();
 }
 
-/** Say what is done in the browser, such as `clicks “Accept”`. */
+/** Describe a browser action, such as `clicks “Accept”`. */
 export function acting(action: BrowserAction, element: BrowserElement | null | undefined): string {
   const { name, parameters } = action;
   const template = Object.hasOwn(words.actions, name) ? words.actions[name] : undefined;

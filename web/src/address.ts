@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 
-/** What the page shows: a conversation (null: a new one), and the run of it whose report is read. */
+/** The state in the URL: a conversation (null: a new one), and the run whose report is open. */
 export interface Address {
   thread: string | null;
   reading: string | null;
 }
 
-/** `#THREAD`, or `#THREAD/read/RUN`. What is no address is that of a new conversation. */
+/** `#THREAD`, or `#THREAD/read/RUN`. An invalid one means a new conversation. */
 export function addressOf(hash: string): Address {
   try {
     const [thread = "", verb, run = ""] = hash.replace(/^#/, "").split("/").map(decodeURIComponent);
@@ -16,13 +16,13 @@ export function addressOf(hash: string): Address {
   }
 }
 
-/** The run whose report is read, by its id; null while none is. */
+/** The id of the run whose report is open; null for none. */
 export const reading = signal<string | null>(null);
 
 const here = () => addressOf(location.hash);
 const hashOf = (...parts: string[]) => `#${parts.map(encodeURIComponent).join("/")}`;
 
-/** Agree with the address, which the person may have changed by a link or by going back. */
+/** Update the state from the URL, which a link or the back button may have changed. */
 export function lookAtAddress(): Address {
   const now = here();
   reading.value = now.reading;
@@ -34,7 +34,7 @@ export function startReading(runId: string): void {
   lookAtAddress();
 }
 
-/** Go back to the conversation, by the way that the person came where there is one. */
+/** Return to the conversation, by the history if possible. */
 export function stopReading(): void {
   if ((history.state as { wasOpened?: boolean } | null)?.wasOpened) return history.back();
   history.replaceState(null, "", hashOf(here().thread ?? ""));

@@ -1,6 +1,6 @@
 import Anser from "anser";
 
-/** A piece of a terminal's text that looks alike; `colour` and `ground` are CSS colours beyond the sixteen with names. */
+/** A piece of terminal text with one style; `colour` and `ground` are CSS colours other than the sixteen named ones. */
 export interface Run {
   text: string;
   classes: string;
@@ -8,13 +8,13 @@ export interface Run {
   ground?: string;
 }
 
-/** A longer text is shown without its colours. */
+/** A longer text is shown without colours. */
 const LONGEST = 100_000;
-// Titles and links of terminals; what moves the cursor the library takes out.
+// Terminal titles and links; the library removes cursor movements.
 const TITLES = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 const STEPS = [0, 95, 135, 175, 215, 255];
 
-/** What a program printed, as a terminal would show it: colours, and lines that were written over. */
+/** The output of a program as a terminal shows it, with colours and overwritten lines. */
 export function runsOf(text: string): Run[] {
   if (text.length > LONGEST || !/[\r\u001b]/.test(text)) return [{ text, classes: "" }];
   const shown = text.replace(TITLES, "").split("\n").map(overwritten).join("\n");
@@ -28,7 +28,7 @@ export function runsOf(text: string): Run[] {
   });
 }
 
-/** A line of which a bar of progress was drawn again and again: the last one stays. */
+/** Of a line that a progress bar rewrote repeatedly, only the last state is kept. */
 function overwritten(line: string): string {
   const end = line.endsWith("\r") ? line.length - 1 : line.length;
   return line.slice(line.lastIndexOf("\r", end - 1) + 1, end);

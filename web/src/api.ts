@@ -3,18 +3,18 @@ import { keep, kept } from "./kept";
 
 const KEPT_AS = "maniple.key";
 
-/** The API key of this tab; "" where none is needed, or none was given. */
+/** The API key of this tab; "" if none is needed or given. */
 export const apiKey = signal(kept(KEPT_AS));
-/** Why the service wants a key, in its own words; null while it does not. */
+/** The service's message that asks for a key; null if it needs none. */
 export const keyWanted = signal<string | null>(null);
 
-/** A refusal of the service; its message says what to do about it. */
+/** An error response of the service; its message says what to do. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
-    /** All of the answer. */
+    /** The response body. */
     readonly told: unknown,
   ) {
     super(message);
@@ -27,7 +27,7 @@ export function useKey(key: string): void {
   keyWanted.value = null;
 }
 
-/** Ask the service for `path`. Throws `Refusal`, or TypeError when it cannot be reached. */
+/** Request `path` from the service. Throws `Refusal`, or TypeError if it is unreachable. */
 export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = new Headers(options.headers);
   const key = apiKey.value;
@@ -35,7 +35,7 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   const response = await fetch(path, { ...options, headers });
   if (response.ok) return response;
   const refusal = await refusalOf(response);
-  // An answer to the key before this one says nothing of this one.
+  // A response to an earlier key says nothing about the present one.
   if (response.status === 401 && key === apiKey.value) keyWanted.value = refusal.message;
   throw refusal;
 }

@@ -1,8 +1,8 @@
-/** How long, in milliseconds, a pointer has to get from what a card is about onto the card. */
+/** The time in milliseconds to move the pointer from an element onto its card. */
 const WAY_MS = 200;
 const GAP = 6;
 
-/** Show what `data-card` says of an element, while that is pointed at or focused; Escape hides it. */
+/** Show the `data-card` of an element while it is hovered or focused; Escape hides it. */
 export function showCards(): void {
   const card = Object.assign(document.createElement("div"), { className: "card", id: "card", popover: "manual" });
   card.setAttribute("role", "tooltip");
@@ -37,7 +37,7 @@ export function showCards(): void {
   document.addEventListener("pointerout", leave);
   document.addEventListener("focusout", leave);
   document.addEventListener("scroll", () => about && stand(card, about), { capture: true, passive: true });
-  // First of all: Escape hides the card, and only then what the card is on.
+  // In the capture phase, so that Escape first hides the card and then the view below it.
   window.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !about) return;
     event.stopPropagation();
@@ -45,7 +45,7 @@ export function showCards(): void {
   }, { capture: true });
 }
 
-/** Beneath what it is about, or above where there is no room, and never beyond the window's sides. */
+/** Below the element, or above it if there is no room, and inside of the window. */
 function stand(card: HTMLElement, about: HTMLElement): void {
   const at = about.getClientRects()[0] ?? about.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = card;

@@ -1,17 +1,17 @@
 import { signal } from "@preact/signals";
 
-/** Beyond this, in seconds, the clocks of page and service differ by more than the way between them. */
+/** The clock difference, in seconds, that network latency cannot explain. */
 const TOLERATED = 2;
 let ahead = 0;
 
-/** What the service's clock says, in Unix seconds: once a second while somebody watches it. */
+/** The service's time in Unix seconds, updated every second while it is used. */
 export const now = signal(0);
 
 function look(): void {
   if (!document.hidden) now.value = Date.now() / 1_000 - ahead;
 }
 
-/** Learn from the `Date` of an answer how far this clock is ahead of the service's. */
+/** Compute the clock difference to the service from the `Date` of a response. */
 export function agreeWith(date: string | null): void {
   const difference = Date.now() / 1_000 - Date.parse(date ?? "") / 1_000;
   ahead = Math.abs(difference) > TOLERATED ? difference : 0;
@@ -20,7 +20,7 @@ export function agreeWith(date: string | null): void {
 let watchers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** Let `now` go on until the returned function is called; all who watch share one timer. */
+/** Keep `now` updated until the returned function is called; all users share one timer. */
 export function watchClock(): () => void {
   look();
   if ((watchers += 1) === 1) timer = setInterval(look, 1_000);
@@ -29,7 +29,7 @@ export function watchClock(): () => void {
   };
 }
 
-/** A duration in words that are as short as it allows, such as `0.4 s`, `12 s` or `3:05`. */
+/** A short form of a duration, such as `0.4 s`, `12 s` or `3:05`. */
 export function lasted(seconds: number): string {
   if (seconds < 9.95) return `${Math.max(0, seconds).toFixed(1)} s`;
   const whole = Math.round(seconds);

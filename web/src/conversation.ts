@@ -1,3 +1,4 @@
+import type { Interrupt } from "./events";
 import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
 import type { PlanChange } from "./components/service";
@@ -7,7 +8,7 @@ import { RunModel } from "./run";
 import { makeThread, refreshThreads, threads } from "./threads";
 import { words } from "./words";
 
-export interface Wishes {
+export interface RunChoices {
   deep_thinking_mode: boolean;
   search_before_planning: boolean;
   auto_accepted_plan: boolean;
@@ -20,19 +21,19 @@ interface Detail {
 
 const FIRST_RUNS = 8;
 const REFRESH_MS = 10_000;
-/** So long after a tab was hidden it lets go of its streams. */
+/** How long after a tab is hidden its streams are closed. */
 const HIDDEN_MS = 5_000;
 
-/** The conversation that is open, by its id; null when a new one is about to begin. */
+/** The id of the open conversation; null for a new one. */
 export const openId = signal<string | null>(null);
-/** Whether the conversation that is open is not there, or not any more. */
+/** Whether the open conversation does not exist (any more). */
 export const isGone = signal(false);
-/** What went wrong with the last thing that the person did. */
+/** The error of the user's last action. */
 export const trouble = signal("");
-/** Goes up when any run changed: at most once in a frame of the screen. */
+/** Increases when any run changed, at most once per frame. */
 export const tick = signal(0);
 export const earlier = signal(0);
-/** The run that was asked for last in this tab. */
+/** The newest run that was started in this tab. */
 export const asked = signal("");
 
 let place: Place = { from: null, id: null };
@@ -49,7 +50,7 @@ let isDue = false;
 function changed(): void {
   if (isDue) return;
   isDue = true;
-  // A hidden tab gets no frames.
+  // Hidden tabs get no animation frames.
   const soon = document.hidden ? (work: () => void) => setTimeout(work, 100) : requestAnimationFrame;
   soon(() => {
     isDue = false;
@@ -57,7 +58,7 @@ function changed(): void {
   });
 }
 
-/** Do what the person asked for; what is refused is shown. */
+/** Run an action of the user; refusals are shown. */
 export async function attempt(work: () => Promise<void>): Promise<boolean> {
   trouble.value = "";
   try {
@@ -96,7 +97,7 @@ export async function showEarlier(): Promise<void> {
   await attempt(reload);
 }
 
-/** Take note that the open conversation was deleted, if that is what an error says. */
+/** Mark the open conversation as deleted if an error says so. */
 function unlessGone(error: unknown, id: string | null): void {
   if (!(error instanceof Refusal) || error.status !== 404) throw error;
   if (openId.value !== id) return;
@@ -107,7 +108,7 @@ function unlessGone(error: unknown, id: string | null): void {
   changed();
 }
 
-/** Learn of runs that were begun elsewhere, and follow each that has more to tell. */
+/** Load runs that were started elsewhere, and follow those with more events. */
 async function reload(): Promise<void> {
   const id = openId.value;
   if (id === null) return;
@@ -126,7 +127,7 @@ async function reload(): Promise<void> {
   changed();
 }
 
-/** Follow what has an end already, and of what is at work the oldest alone: a browser has six connections for all tabs. */
+/** Follow finished runs, and only the oldest active one, because a browser has six connections for all tabs. */
 function keepUp(): void {
   const due = runs.filter((run) => !run.isTold);
   const oldest = due.find((run) => run.isAtWork);
@@ -139,6 +140,8 @@ async function keepUpWith(run: RunModel): Promise<void> {
   const id = openId.value;
   try {
     await followOne(run, changed).catch((error: unknown) => unlessGone(error, id));
+    const next = run.exchanges.map((one) => one.nextRun);
+    if (next.some((one) => one !== null && !runs.some(({ runId }) => runId === one))) await reload();
     keepUp();
   } catch (error) {
     complain(error);
@@ -147,28 +150,31 @@ async function keepUpWith(run: RunModel): Promise<void> {
   await refreshThreads().catch(() => undefined);
 }
 
-/** Where a question goes: to the conversation with the `id`, or to a new one. */
+/** The target of a question: the conversation with the `id`, or a new one. */
 interface Place {
   readonly from: string | null;
   id: string | null;
 }
 
-/** The place that is open. */
+/** The open conversation as a target. */
 export function here(): Place {
   return place;
 }
 
 let asking: Promise<unknown> = Promise.resolve();
 
-/** Ask in the open conversation. Questions go one after another: the first of a new one makes it. */
-export function say(text: string, wishes: Wishes, files: readonly File[]): Promise<boolean> {
+/** How a question during a run is handled: as a message to it, or as the next run. */
+type Strategy = "steer" | "enqueue";
+
+/** Ask in the open conversation. Questions are sent in order; the first one creates a new conversation. */
+export function say(text: string, choices: RunChoices, files: readonly File[], strategy: Strategy = "steer"): Promise<boolean> {
   const to = place;
-  const turn = asking.then(() => attempt(() => put(to, text, wishes, files)));
+  const turn = asking.then(() => attempt(() => put(to, text, { ...choices, multitask_strategy: strategy }, files)));
   asking = turn;
   return turn;
 }
 
-async function put(to: Place, text: string, wishes: Wishes, files: readonly File[]): Promise<void> {
+async function put(to: Place, text: string, choices: RunChoices & { multitask_strategy: Strategy }, files: readonly File[]): Promise<void> {
   const id = to.id ?? (await begin(to));
   const path = `/api/threads/${encodeURIComponent(id)}`;
   if (files.length > 0) {
@@ -176,7 +182,7 @@ async function put(to: Place, text: string, wishes: Wishes, files: readonly File
     for (const file of files) body.append("files", file);
     await ask(`${path}/files`, { method: "POST", body });
   }
-  const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...wishes });
+  const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...choices });
   if (openId.value !== id) return tellTabs();
   asked.value = accepted.run_id;
   let run = runs.find((one) => one.runId === accepted.run_id);
@@ -184,11 +190,11 @@ async function put(to: Place, text: string, wishes: Wishes, files: readonly File
   goOn();
 }
 
-/** Make the conversation that a question begins, and open it unless the person has gone elsewhere. */
+/** Create a conversation and open it, unless the user has opened another one. */
 async function begin(to: Place): Promise<string> {
   const id = await makeThread();
   to.id = id;
-  // What was typed meanwhile in a third one that is about to begin stays there.
+  // Text typed in the meantime for yet another new conversation stays there.
   if (place === to || openId.value !== to.from) moveDraft(to.from, id);
   if (place === to) {
     await open(id);
@@ -197,16 +203,16 @@ async function begin(to: Place): Promise<string> {
   return id;
 }
 
-export function answer(run: RunModel, reply: unknown): Promise<boolean> {
+export function answer(run: RunModel, to: Interrupt, reply: unknown): Promise<boolean> {
   return attempt(async () => {
-    const interrupt_id = run.waiting?.interrupt_id ?? "";
+    const { interrupt_id } = to;
     await send("POST", `/api/runs/${run.runId}/resume`, { answer: reply, interrupt_id }).catch((error: unknown) => unlessAnswered(error, run));
-    run.answered(interrupt_id);
+    run.answered(to);
     goOn();
   });
 }
 
-/** When somebody else was faster, learn what came of it, and say so. */
+/** If somebody else was faster, load the result and show a note. */
 async function unlessAnswered(error: unknown, run: RunModel): Promise<never> {
   if (!(error instanceof Refusal) || error.code !== "not_waiting") throw error;
   run.reopen();
@@ -222,7 +228,7 @@ export function cancel(run: RunModel): Promise<boolean> {
   });
 }
 
-/** Do what a run that failed, or one with gaps, has not done. */
+/** Retry a run that failed or has gaps. */
 export function retry(run: RunModel): Promise<boolean> {
   return attempt(async () => {
     await send("POST", `/api/runs/${run.runId}/retry`);
@@ -231,7 +237,7 @@ export function retry(run: RunModel): Promise<boolean> {
   });
 }
 
-/** Change a step of a plan under way; the stream tells what the plan is then. */
+/** Change a step of a running plan; the stream sends the new plan. */
 export function changePlan(run: RunModel, change: PlanChange): Promise<boolean> {
   return attempt(async () => {
     await send("POST", `/api/runs/${run.runId}/plan`, change);
@@ -245,7 +251,7 @@ function goOn(): void {
   void refreshThreads().catch(() => undefined);
 }
 
-/** Let other tabs look at what was done here. */
+/** Notify other tabs about changes. */
 export function tellTabs(): void {
   otherTabs.postMessage("changed");
 }
@@ -253,18 +259,18 @@ export function tellTabs(): void {
 async function lookAround(): Promise<void> {
   if (document.hidden) {
     letGo((run) => run.isAtWork);
-    // The name of the tab still tells how its runs stand.
+    // The title of the tab still shows the status of its runs.
     if (runs.some((run) => run.isAtWork)) await reload();
     return;
   }
   const before = threads.value.find((one) => one.thread_id === openId.value);
   await refreshThreads();
   const now = threads.value.find((one) => one.thread_id === openId.value);
-  // One that has vanished from the list may have been deleted.
+  // A conversation that is missing in the list may have been deleted.
   if (now ? now.status !== before?.status || now.updated_at !== before.updated_at : before) await reload();
 }
 
-/** Agree with what other tabs, people and programs do on the same conversations. */
+/** Synchronise with other tabs, users and programs. */
 export function keepAgreeing(): void {
   const look = () => void lookAround().catch(() => undefined);
   otherTabs.addEventListener("message", () => void refreshThreads().then(reload, () => undefined));

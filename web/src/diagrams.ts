@@ -1,15 +1,15 @@
 import mermaidUrl from "@mermaid-js/tiny?url";
 import { words } from "./words";
 
-/** What is drawn; of the other kinds some have no bound that their text shows. */
+/** The supported kinds of diagrams; the cost of some others cannot be limited by their text. */
 const KINDS = new Set(
   `flowchart graph sequenceDiagram classDiagram classDiagram-v2 stateDiagram stateDiagram-v2 erDiagram gantt pie journey
   timeline gitGraph quadrantChart xychart xychart-beta sankey sankey-beta kanban`.split(/\s+/),
 );
-/** Longer sources are not drawn: not every browser gives a frame a thread of its own. */
+/** Longer sources are not drawn, because not all browsers run a frame in its own thread. */
 const LONGEST = 3_000;
 const MOST_STATEMENTS = 80;
-/** What lets few words ask for much work. */
+/** Syntax by which a short text can cause much work. */
 const COSTLY = /^[ \t]*(?:excludes|tickInterval)\b/m;
 const LONGEST_PICTURE = 2_000_000;
 const PATIENCE_MS = 10_000;
@@ -21,11 +21,11 @@ let queue: Promise<string> = Promise.resolve("");
 const known = new Map<string, Promise<string>>();
 
 /**
- * Draw Mermaid's `code`, one at a time; the address of the picture. Rejects with what to tell the reader where it
- * cannot be drawn.
+ * Draw Mermaid `code`, one diagram at a time, and return the URL of the picture. Rejects with a message for the user if
+ * it cannot be drawn.
  *
- * Mermaid works in a sandboxed frame without an origin or a network, under a policy of its own; what comes back is
- * only shown as a picture, in which nothing runs or loads.
+ * Mermaid runs in a sandboxed frame without origin and network, with its own content security policy. The result is
+ * only shown as a picture, which cannot run or load anything.
  */
 export async function draw(code: string, isDark: boolean): Promise<string> {
   const plain = withoutSettings(code);
@@ -39,12 +39,12 @@ export async function draw(code: string, isDark: boolean): Promise<string> {
   return drawn;
 }
 
-/** What kind of diagram `code` says it is. */
+/** The kind of diagram that `code` declares. */
 export function kindOf(code: string): string {
   return /[\w-]+/.exec(withoutSettings(code).replace(/^[ \t]*%%.*$/gm, ""))?.[0] ?? "";
 }
 
-/** A diagram does not choose its colours here, nor anything else that a setting does. */
+/** Diagrams cannot change settings such as colours. */
 function withoutSettings(code: string): string {
   return code.replace(/^\s*---[ \t]*\n[\s\S]*?\n[ \t]*---[ \t]*(?:\n|$)/, "").replace(/%%\{[\s\S]*?(?:\}%%|$)/g, "");
 }
@@ -70,7 +70,7 @@ async function ask(code: string, isDark: boolean): Promise<string> {
   const answer = new Promise<unknown>((resolve) => (port1.onmessage = ({ data }) => resolve(data)));
   try {
     const drawing = await Promise.race([opened(), slow]);
-    // The frame has no origin that could be named; only it has the other end.
+    // The frame has no origin to address; only it has the other port.
     drawing.contentWindow?.postMessage({ code, isDark }, "*", [port2]);
     return svgOf(await Promise.race([answer, slow]));
   } finally {
@@ -97,7 +97,7 @@ async function opened(): Promise<HTMLIFrameElement> {
   return made;
 }
 
-/** Take away the frame, and with it whatever it is still at. */
+/** Remove the frame, which also stops its work. */
 function close(): void {
   frame?.remove();
   frame = undefined;

@@ -1,6 +1,6 @@
 import { keep, kept } from "./kept";
 
-/** What was begun to be asked in a conversation; null is one that is about to begin. */
+/** The draft of a question by conversation; null is a new conversation. */
 export interface Draft {
   text: string;
   files: readonly File[];
@@ -13,13 +13,13 @@ export function draftOf(thread: string | null): Draft {
   return { text: kept(nameOf(thread)), files: files.get(thread) ?? [] };
 }
 
-/** What was begun in one conversation belongs to another now. */
+/** Move a draft to another conversation. */
 export function moveDraft(from: string | null, to: string): void {
   keepDraft(to, draftOf(from));
   keepDraft(from, { text: "", files: [] });
 }
 
-/** Keep what was begun: its text as long as the tab is open, its files until the page is left. */
+/** Store a draft: its text until the tab is closed, its files until the page is left. */
 export function keepDraft(thread: string | null, draft: Draft): void {
   keep(nameOf(thread), draft.text);
   files.set(thread, draft.files);

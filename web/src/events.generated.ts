@@ -73,6 +73,19 @@ export interface ErrorOccurred {
   retryable: boolean;
 }
 
+/** The lead has decided how the run goes on after step `step_id`, called `title`, has failed.
+ *
+ * `agent_name` is the member that takes over after `reassign`; otherwise it is null. `hint` is the lead's
+ * advice for the next try. */
+export interface LeadDecided {
+  type: "lead_decision";
+  step_id: number;
+  title: string;
+  decision: "retry" | "reassign" | "continue_without" | "replan" | "finish";
+  agent_name?: string | null;
+  hint?: string | null;
+}
+
 /** A rectangle in a window, as fractions of the window's width and height. */
 export interface MarkView {
   x: number;
@@ -94,6 +107,13 @@ export interface MessageDelta {
   reasoning_content?: string;
 }
 
+/** The message broke off, and another attempt says something else: that message takes its place. */
+export interface MessageReplaced {
+  type: "message_replaced";
+  message_id: string;
+  replaced_by: string;
+}
+
 /** A model call has ended. */
 export interface ModelEnded {
   type: "end_of_llm";
@@ -106,16 +126,22 @@ export interface ModelStarted {
   agent_name: string;
 }
 
-/** The whole plan, at each change. */
+/** The whole plan, at each change.
+ *
+ * A `draft` has the steps that are written so far. It is no plan yet: the plan, or the next draft, replaces
+ * it. Otherwise the wire has no such key. */
 export interface PlanChanged {
   type: "plan";
   title: string;
   steps: PlanStepView[];
+  draft?: boolean;
 }
 
 /** One step of the plan and its status.
  *
- * `reason` is one line: why the step failed, is blocked or was skipped. Otherwise the wire has no such key. */
+ * `reason` is one line: why the step failed, is blocked or was skipped. `details` is the error itself, where
+ * the reason is a sentence about it. `repeats` is true for a report that only repeats the result of another
+ * step, so that no member works at it. Otherwise the wire has no such keys. */
 export interface PlanStepView {
   id: number;
   agent_name: string;
@@ -123,6 +149,8 @@ export interface PlanStepView {
   description: string;
   status: string;
   reason?: string;
+  details?: string;
+  repeats?: boolean;
 }
 
 /** A step whose result the answer lacks: its title, and in one line why it was not done. */
@@ -149,7 +177,8 @@ export interface RunStarted {
 
 /** The status with which a segment ends.
  *
- * `gaps` are the steps whose results the answer lacks. Without any, the wire has no such key. */
+ * `gaps` are the steps whose results the answer lacks. Without any, the wire has no such key. A failed run
+ * that has them has an answer, which code has put together. Those of a cancelled retry are still to be done. */
 export interface RunStatusChanged {
   type: "run_status";
   status: "completed" | "failed" | "cancelled" | "interrupted" | "budget_exhausted";
@@ -160,6 +189,27 @@ export interface RunStatusChanged {
 export interface SessionState {
   type: "final_session_state";
   messages: ChatMessage[];
+}
+
+/** A step waits for an answer of the user, while others go on and the run works.
+ *
+ * If nothing else goes on any more, the run waits: an `interrupt` with the same id follows. */
+export interface StepInterrupted {
+  type: "step_interrupt";
+  interrupt_id: string;
+  kind: "plan_review" | "tool_approval" | "question";
+  payload: Record<string, unknown>;
+  options: string[];
+  step_id: number;
+  agent_name: string;
+}
+
+/** The question of a step was answered while the run works, and the step goes on. */
+export interface StepResumed {
+  type: "step_resumed";
+  interrupt_id: string;
+  step_id: number;
+  agent_name: string;
 }
 
 /** A tab of the browser. */
@@ -195,7 +245,10 @@ export interface ToolReturned {
   tool_result: string;
 }
 
-/** The tokens and the duration of one model call. */
+/** The tokens and the duration of one model call.
+ *
+ * `cached_tokens` are those of the input that the endpoint had in its cache. Without any, the wire has no
+ * such key. */
 export interface UsageReported {
   type: "usage";
   agent_name: string;
@@ -203,6 +256,25 @@ export interface UsageReported {
   input_tokens: number;
   output_tokens: number;
   seconds: number;
+  cached_tokens?: number;
+}
+
+/** What became of such a message; `content` is the lead's reply.
+ *
+ * `run_id` is the run that the message becomes, with the disposition `next_run`. */
+export interface UserMessageAnswered {
+  type: "user_message_answer";
+  message_id: string;
+  disposition: "answered" | "plan_changed" | "passed_on" | "replanned" | "finishing" | "next_run" | "dropped";
+  content: string;
+  run_id?: string | null;
+}
+
+/** The user wrote to the team while it works. */
+export interface UserMessageReceived {
+  type: "user_message";
+  message_id: string;
+  content: string;
 }
 
 /** The team has ended its work. `messages` are the whole conversation. */
@@ -227,13 +299,19 @@ export type EventData =
   | ModelStarted
   | ModelEnded
   | MessageChunk
+  | MessageReplaced
   | ToolCalled
   | ToolOutput
   | ToolReturned
   | BrowserStepChanged
   | BrowserStateChanged
+  | UserMessageReceived
+  | UserMessageAnswered
   | PlanChanged
+  | LeadDecided
   | RunInterrupted
+  | StepInterrupted
+  | StepResumed
   | ArtifactCreated
   | UsageReported
   | ErrorOccurred

@@ -1,19 +1,22 @@
-/** Every event of a run, as `docs/wire.md` has it. What is not known here is passed over. */
+/** All events of a run, as in `docs/wire.md`. Unknown ones are ignored. */
 
-import type { ArtifactCreated, BrowserStateChanged, BrowserStepChanged, EventData, MarkView, PlanStepView, RunInterrupted, RunGap, RunStatusChanged, TabView } from "./events.generated";
+import type { ArtifactCreated, BrowserStateChanged, BrowserStepChanged, EventData, LeadDecided, MarkView, PlanStepView, RunInterrupted, RunGap, RunStatusChanged, StepInterrupted, TabView } from "./events.generated";
 
 export type { ChatMessage } from "./events.generated";
 
 export type Step = PlanStepView;
 export type Interrupt = Omit<RunInterrupted, "type">;
+/** What a step asks while others go on; `agent_id` is its turn. */
+export type StepQuestion = Omit<StepInterrupted, "type"> & { agent_id?: string };
 export type ArtifactLink = Omit<ArtifactCreated, "type">;
 export type Gap = RunGap;
+export type Decision = Omit<LeadDecided, "type">;
 export type Mark = MarkView;
 export type Tab = TabView;
 export type BrowserAction = NonNullable<BrowserStepChanged["action"]>;
 export type BrowserElement = NonNullable<BrowserStepChanged["element"]>;
 
-/** Every version has sent these of a step. */
+/** Fields of a step that all versions send. */
 type StepContent = Required<Pick<BrowserStepChanged, "thought" | "action" | "observation" | "seconds">>;
 export type BrowserStep = Omit<BrowserStepChanged, "type" | "tool_call_id" | "state"> & StepContent & { state: string };
 
@@ -26,6 +29,9 @@ export type Told =
 /** An event with its number in the run; one that closes the stream of a stopping server has none. */
 export type RunEvent = Told & {
   id: number | null;
-  /** When it happened, in Unix seconds; absent where an earlier version stored it. */
+  /** Its time in Unix seconds; absent if an earlier version stored it. */
   at?: number;
+  /** The turn that it belongs to, and the step of the plan in that turn; absent for what is the run's. */
+  agent_id?: string;
+  step_id?: number;
 };

@@ -1,24 +1,24 @@
 import type { MarkdownIt, Token } from "markdown-it";
 
-/** What the service writes behind a statement of a report that no source bears out. */
+/** The service's mark after an unverified statement of a report. */
 export const MARK = "[unverified]";
-/** Most numbers in one pair of brackets that are read. */
+/** The maximum of numbers in one pair of brackets. */
 const MOST = 30;
-/** The number of a source; what may be a year is none. */
+/** The number of a source; years do not match. */
 const NUMBER = /\^?(?!(?:1[89]|20)\d\d(?!\d))\d{1,4}/.source;
 /** `[3]`, `[1, 2]`, `[4–6]`, `【3】`: how a report cites its sources. */
 const CITATION = new RegExp(`[[【［] ?${NUMBER}(?: ?[,;、，–-] ?${NUMBER}){0,29} ?[\\]】］]`);
 
-/** Let Markdown keep citations in `span.cite` and marks in `span.unverified`, but not in code or links. */
+/** Make Markdown put citations into `span.cite` and marks into `span.unverified`, except in code and links. */
 export function withEvidence(markdown: MarkdownIt): void {
-  // Before links: what stands in parentheses behind a mark must not make a link of it.
+  // Before links: parentheses after a mark must not turn it into a link.
   markdown.inline.ruler.before("link", "unverified", (state, silent) => {
     if (!state.src.startsWith(MARK, state.pos)) return false;
     if (!silent) state.push("unverified", "span", 0);
     state.pos += MARK.length;
     return true;
   });
-  // Before the texts are joined, what was escaped stands in tokens of its own, and is no citation.
+  // Before texts are joined, escaped brackets are separate tokens and therefore no citations.
   markdown.core.ruler.before("text_join", "citations", (state) => {
     for (const block of state.tokens) if (block.children) block.children = cited(block.children, state.Token);
   });
@@ -38,12 +38,12 @@ function cited(tokens: readonly Token[], Made: typeof Token): Token[] {
   });
 }
 
-/** The numbers that a citation names, each once; none where it holds no number of a source. */
+/** The distinct source numbers of a citation; empty if there are none. */
 export function numbersIn(citation: string): number[] {
   const numbers = new Set<number>();
   for (const part of citation.replaceAll("–", "-").match(/\d+(?: ?- ?\^?\d+)*/g) ?? []) {
     const ends = part.match(/\d+/g)!.map(Number);
-    // Three in a row are a date.
+    // Three numbers joined by dashes are a date.
     if (ends.length > 2) return [];
     const [first, last] = [Math.min(...ends), Math.max(...ends)];
     for (let number = first; number <= last && numbers.size < MOST; number += 1) if (number > 0) numbers.add(number);

@@ -3,7 +3,7 @@ import { words } from "./words";
 
 const ADDRESS = /^(?:[A-Za-z][A-Za-z0-9+.-]*:|\/\/|#)/;
 
-/** The path in the workspace that the target of an image names; "" where it names an address, or nothing valid. */
+/** The workspace path of an image's target; "" for a URL or an invalid path. */
 export function figurePath(target: string): string {
   let name: string;
   try {
@@ -17,7 +17,7 @@ export function figurePath(target: string): string {
   return name.startsWith("/") || parts.includes("..") ? "" : parts.join("/");
 }
 
-/** The figures of one run's report: pictures of its conversation. They need the key, and so are fetched. */
+/** The figures of a run's report. They are fetched, because they need the API key. */
 export class Figures {
   #urls = new Map<string, string>();
   #asked = new Map<string, Promise<string>>();
@@ -29,14 +29,14 @@ export class Figures {
     private readonly runId: string,
   ) {}
 
-  /** Show the figures in `place`. One that cannot be had is its caption; once the text `isWritten`, that is said. */
+  /** Show the figures in `place`. A missing one is replaced by its caption, with a note once the text `isWritten`. */
   fill(place: ParentNode, isWritten: boolean): void {
     if (isWritten) for (const path of this.#failed) this.#asked.delete(path);
     if (isWritten) this.#failed.clear();
     for (const one of place.querySelectorAll<HTMLElement>("span.figure:not(.shown, .missing)")) void this.#show(one, isWritten);
   }
 
-  /** Give back the memory of all of them. */
+  /** Release all of them. */
   close(): void {
     this.#isClosed = true;
     for (const url of this.#urls.values()) URL.revokeObjectURL(url);
@@ -46,7 +46,7 @@ export class Figures {
   async #show(place: HTMLElement, isWritten: boolean): Promise<void> {
     const path = place.dataset["path"] ?? "";
     const known = this.#urls.get(path);
-    // Without a pause: a text that is being written is laid out again and again.
+    // Immediately, because a growing text is rendered repeatedly.
     if (known) return shown(place, known);
     try {
       shown(place, await this.#get(path));

@@ -1,24 +1,24 @@
 import type { BrowserStep, RunEvent } from "./events";
 
-/** Where the browser was when an agent looked at it. */
+/** The state of the browser when an agent observed it. */
 export type Place = Extract<RunEvent, { type: "browser_state" }>;
 
-/** A step in the browser, as it was told last, with what its action was decided on. */
+/** The newest event of a browser step, with the page on which its action was decided. */
 export interface Frame extends BrowserStep {
   place: Place | null;
-  /** The address of its picture; null where none was taken. */
+  /** The URL of its screenshot; null if there is none. */
   picture: string | null;
 }
 
-/** Of a run with more steps the first ones are left out. */
+/** In a run with more steps, the first ones are dropped. */
 export const MOST_FRAMES = 500;
 
-/** What the browsers of a run showed, step by step. Each event is taken in constant time. */
+/** The recording of a run's browsers, step by step. Each event is processed in constant time. */
 export class Film {
   readonly frames: Frame[] = [];
-  /** Where the browser is now. */
+  /** The present state of the browser. */
   place: Place | null = null;
-  /** How many frames were left out. */
+  /** The number of dropped frames. */
   leftOut = 0;
   #byStep = new Map<string, Frame>();
 
@@ -30,7 +30,7 @@ export class Film {
     return this.frames.at(-1) ?? null;
   }
 
-  /** Take where the browser is: who thinks right now looks at it. */
+  /** Record the state of the browser for the step that is thinking now. */
   look(place: Place): void {
     this.place = place;
     const { newest } = this;
@@ -47,7 +47,7 @@ export class Film {
   #add(key: string, step: BrowserStep): void {
     const { place } = this;
     const begun = { ...step, place, picture: place?.screenshot ?? null };
-    // An answer may have several actions: only the first is thought about.
+    // A model answer may have several actions; only the first has a thought.
     const frame = step.state === "thinking" ? begun : { ...begun, ...sceneOf({ ...begun, state: "thinking" }, step) };
     this.frames.push(frame);
     this.#byStep.set(key, frame);
@@ -58,7 +58,7 @@ export class Film {
   }
 }
 
-/** What of a frame's scene stays: what is told again after a pause has lost its picture and its mark. */
+/** Keep the picture and mark of a frame: an event that is repeated after a pause lacks them. */
 function sceneOf(known: Frame, step: BrowserStep): Pick<Frame, "picture" | "mark" | "element"> {
   const { mark = null, element = null, screenshot } = step;
   if (known.state === "thinking") return { mark, element, picture: screenshot === undefined ? known.picture : screenshot };

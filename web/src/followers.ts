@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import type { RunModel } from "./run";
 import { follow } from "./stream";
 
-/** Whether the stream of a run that is followed has broken off, and is tried again. */
+/** Whether the stream of a followed run is lost and being reconnected. */
 export const isOffline = signal(false);
 const followed = new Map<RunModel, AbortController>();
 const cutOff = new Set<RunModel>();
@@ -11,7 +11,7 @@ export function isFollowed(run: RunModel): boolean {
   return followed.has(run);
 }
 
-/** Follow a run until it was told or is let go; `told` is called with each event. Throws `Refusal` as `follow` does. */
+/** Follow a run until all events are received or it is released; `told` is called with each event. Throws `Refusal` like `follow`. */
 export async function followOne(run: RunModel, told: () => void): Promise<void> {
   const leaving = new AbortController();
   followed.set(run, leaving);
@@ -24,7 +24,7 @@ export async function followOne(run: RunModel, told: () => void): Promise<void> 
   }
 }
 
-/** Let go of the runs that `which` says. */
+/** Stop following the runs that `which` selects. */
 export function letGo(which: (run: RunModel) => boolean = () => true): void {
   for (const [run, leaving] of followed) {
     if (!which(run)) continue;

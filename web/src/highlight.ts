@@ -1,15 +1,15 @@
 import DOMPurify from "dompurify";
 
-/** A longer block stays as it is: its colours would cost more than they help. */
+/** A longer block is not highlighted, because that would take too long. */
 const LONGEST = 20_000;
 const NAME = /(?:^|\s)language-([\w+#-]+)/;
 
-/** The language that a block of code says it is in; "" where it says none. */
+/** The language that a code block declares; "" for none. */
 export function languageOf(code: Element): string {
   return NAME.exec(code.className)?.[1]?.toLowerCase() ?? "";
 }
 
-/** Colour the code in `place` whose language is known, block by block, so that the page stays at hand. */
+/** Highlight the code blocks in `place` one by one, so that the page stays responsive. */
 export async function highlight(place: ParentNode): Promise<void> {
   const blocks = [...place.querySelectorAll("pre > code[class]")].filter((one) => languageOf(one));
   if (blocks.length === 0) return;

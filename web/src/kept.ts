@@ -1,16 +1,16 @@
 const fallback = new Map<string, string>();
 
-/** What this tab keeps under a name until it is closed; "" when there is nothing. */
+/** The text that this tab stores under a name; "" if there is none. */
 export function kept(name: string): string {
   try {
     return sessionStorage.getItem(name) ?? fallback.get(name) ?? "";
   } catch {
-    // A browser may refuse to keep anything of a page, and its room may be full.
+    // Session storage may be disabled or full.
     return fallback.get(name) ?? "";
   }
 }
 
-/** Keep a text; "" forgets it. Without the browser's storage it is kept until the page is left. */
+/** Store a text; "" deletes it. Without session storage, it is kept in memory. */
 export function keep(name: string, text: string): void {
   fallback.delete(name);
   try {

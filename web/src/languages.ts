@@ -20,7 +20,7 @@ import yaml from "highlight.js/lib/languages/yaml";
 const known = { bash, c, cpp, css, diff, go, ini, java, javascript, json, markdown, python, rust, sql, typescript, xml, yaml };
 for (const [name, grammar] of Object.entries(known)) hljs.registerLanguage(name, grammar);
 
-/** `code` as HTML of spans with classes; null for a language that is not known here. */
+/** Highlighted `code` as HTML; null for an unknown language. */
 export function coloured(code: string, language: string): string | null {
   return hljs.getLanguage(language) ? hljs.highlight(code, { language, ignoreIllegals: true }).value : null;
 }

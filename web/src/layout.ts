@@ -4,23 +4,23 @@ import { GrowingText, harmless, isReadable } from "./markdown";
 import { setMath } from "./math";
 import { words } from "./words";
 
-/** As much of a text as is laid out at once, in characters. */
+/** The number of characters that are rendered at a time. */
 const SLICE = 20_000;
-/** Of one text at most so many diagrams are drawn. */
+/** The maximum number of diagrams in one text. */
 const MOST_DIAGRAMS = 20;
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
-/** Lays a text out as Markdown in `place`, again and again while it is written; only its last block is made anew. */
+/** Renders a growing text as Markdown in `place`; only its last block is rendered again. */
 export class Layout {
   #grows = new GrowingText();
   #open: ChildNode[] = [];
   #diagrams = 0;
-  /** How much of the text stands, in characters. */
+  /** The number of rendered characters. */
   #laid = 0;
 
   constructor(readonly place: HTMLElement) {}
 
-  /** Lay out more of `text`, so little at a time that the page stays at hand; says whether all of it stands now. */
+  /** Render more of `text` in small pieces, so that the page stays responsive; returns whether all is rendered. */
   show(text: string, isWritten: boolean): boolean {
     if (!isReadable(text)) {
       const plain = Object.assign(document.createElement("pre"), { textContent: text, tabIndex: 0 });
@@ -48,7 +48,7 @@ export class Layout {
     this.place.append(unfinished);
   }
 
-  /** Give blocks that do not change any more their formulas, colours and diagrams, each once it is at hand. */
+  /** Add formulas, highlighting and diagrams to final blocks when their code is loaded. */
   #finished(blocks: DocumentFragment): DocumentFragment {
     framed(blocks);
     void setMath(blocks);
@@ -79,7 +79,7 @@ function framed(content: DocumentFragment): DocumentFragment {
   return content;
 }
 
-/** Put the diagram before its source, which folds away; where it cannot be drawn, say why beneath the source. */
+/** Insert the diagram before its collapsed source; if it cannot be drawn, show the reason below the source. */
 async function drawn(block: Element, source: string): Promise<void> {
   const image = element("img");
   try {
@@ -101,7 +101,7 @@ async function drawn(block: Element, source: string): Promise<void> {
   dark.addEventListener("change", again);
 }
 
-/** What a diagram is called: by its own title, or by its kind. */
+/** The label of a diagram: its title or its kind. */
 function nameOf(source: string): string {
   const title = /^[ \t]*(?:accTitle[ \t]*:|title\b:?)[ \t]*(\S.{0,150})/m.exec(source)?.[1];
   return title ? `${words.diagram}: ${title}` : `${words.diagram} (${kindOf(source)})`;

@@ -1,6 +1,6 @@
 import { ask } from "./api";
 import { now, watchClock } from "./clock";
-import { usualWishes } from "./components/chat/Options";
+import { chosenOptions } from "./components/chat/Options";
 import type { Service } from "./components/service";
 import { answer, attempt, cancel, changePlan, retry, say } from "./conversation";
 import { save } from "./save";
@@ -10,7 +10,7 @@ export const live: Service = {
   ask,
   has: () => true,
   attempt,
-  acts: { askAgain: (run) => say(run.question, usualWishes(), []), answer, cancel, changePlan, retry, share: (run) => attempt(() => share(run.runId)) },
+  acts: { askAgain: (run) => say(run.question, chosenOptions(), [], "enqueue"), answer, cancel, changePlan, retry, share: (run) => attempt(() => share(run.runId)) },
   clock: { now, watch: watchClock },
 };
 

@@ -11,13 +11,13 @@ import { keepTitle } from "./title";
 import { language, words } from "./words";
 import "./styles/index.css";
 
-/** Read what the page shows; once more after a key was given. */
+/** Load the data of the page; again after a key was entered. */
 export function load(): void {
   void refreshThreads().catch(() => undefined);
   void open(lookAtAddress().thread);
 }
 
-/** Follow the address; the report of a conversation that is open is shown over it. */
+/** Follow the URL; a report is shown over its conversation. */
 function go(): void {
   const { thread } = lookAtAddress();
   if (thread !== openId.value) void open(thread);

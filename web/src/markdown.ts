@@ -4,7 +4,7 @@ import { withEvidence } from "./evidence";
 import { figurePath } from "./figures";
 import { withMath } from "./math";
 
-/** A longer text is shown as it is: no browser lays it out as Markdown in good time. */
+/** A longer text is shown as plain text, because rendering it would take too long. */
 export const LONGEST_MARKDOWN = 300_000;
 const LONGEST_LINE = 20_000;
 const TAGS = (
@@ -13,7 +13,7 @@ const TAGS = (
 
 const markdown = new MarkdownIt({ html: false, linkify: true }).use(withMath).use(withEvidence);
 
-// Models write after reading strangers' pages: a picture would load by itself and tell them who reads.
+// Model output is untrusted: a picture would load automatically and reveal the reader to its server.
 markdown.renderer.rules.image = (tokens, index) => {
   const { escapeHtml } = markdown.utils;
   const token = tokens[index]!;
@@ -22,7 +22,7 @@ markdown.renderer.rules.image = (tokens, index) => {
   if (path) return `<span class="figure" data-path="${escapeHtml(path)}">${escapeHtml(token.content)}</span>`;
   return `<a href="${escapeHtml(url)}">${escapeHtml(token.content || url)}</a>`;
 };
-// Columns are aligned by classes: the page's policy takes no styles from a text.
+// Columns are aligned by classes, because the page's policy forbids inline styles.
 markdown.core.ruler.push("align", (state) => {
   for (const token of state.tokens) {
     const side = /^text-align:(\w+)$/.exec(String(token.attrGet("style") ?? ""));
@@ -30,7 +30,7 @@ markdown.core.ruler.push("align", (state) => {
   }
 });
 
-/** Whether a text is laid out as Markdown; what is not is shown letter by letter. */
+/** Whether a text is rendered as Markdown; otherwise it is shown as plain text. */
 export function isReadable(text: string): boolean {
   if (text.length > LONGEST_MARKDOWN) return false;
   let start = 0;
@@ -40,17 +40,17 @@ export function isReadable(text: string): boolean {
   return text.length - start <= LONGEST_LINE;
 }
 
-/** What a text that grew has become: HTML of the blocks that stay as they are, and of the last, which may change. */
+/** The rendering of a growing text: HTML of the final blocks, and of the last one, which may change. */
 export interface Grown {
-  /** Whether what was told before counts no more. */
+  /** Whether the earlier HTML is invalid. */
   isAnew: boolean;
   settled: string;
   open: string;
 }
 
 /**
- * A text that is being written, as HTML. Only its last block is laid out again when more of it comes: what a block
- * is does not change once the next one has begun, but for links whose address is said further below.
+ * A growing text as HTML. Only its last block is rendered again: earlier blocks no longer change, except for links whose
+ * address is defined below them.
  */
 export class GrowingText {
   #settled = "";
@@ -73,14 +73,14 @@ export class GrowingText {
   }
 }
 
-/** The first `count` lines of `text`, with their ends. */
+/** The first `count` lines of `text` with their line ends. */
 function linesOf(text: string, count: number): string {
   let end = 0;
   for (let line = 0; line < count; line += 1) end = text.indexOf("\n", end) + 1;
   return text.slice(0, end);
 }
 
-/** HTML as elements that neither load nor run anything; links open beside the page. */
+/** HTML as safe elements that load and run nothing; links open in a new tab. */
 export function harmless(html: string): DocumentFragment {
   const fragment = DOMPurify.sanitize(html, {
     ALLOWED_TAGS: TAGS,

@@ -8,7 +8,7 @@ const PAIRS: readonly [open: string, close: string, isDisplay: boolean][] = [
 ];
 const LONGEST = 2_000;
 
-/** Let Markdown keep TeX as it is, in `span.math`; it is set by `setMath` once the page has it. */
+/** Make Markdown put TeX unchanged into `span.math`; `setMath` renders it later. */
 export function withMath(markdown: MarkdownIt): void {
   markdown.inline.ruler.before("escape", "math", (state, silent) => {
     const rest = state.src.slice(state.pos, Math.min(state.posMax, state.pos + LONGEST));
@@ -17,7 +17,7 @@ export function withMath(markdown: MarkdownIt): void {
     const [open, close, isDisplay] = pair;
     const end = rest.indexOf(close, open.length);
     const tex = rest.slice(open.length, end);
-    // In a line brackets with a backslash are brackets: so titles of sources are written.
+    // Within a line, `\[` is an escaped bracket, as in titles of sources.
     if (open === "\\[" && !/(?:^|\n)[ \t]*$/.test(state.src.slice(Math.max(0, state.pos - 20), state.pos))) return false;
     if (end < 0 || tex.trim() === "" || (open === "$" && isMoney(tex, rest.charAt(end + 1)))) return false;
     if (!silent) Object.assign(state.push("math", "span", 0), { content: tex, info: isDisplay ? "display" : "" });
@@ -30,12 +30,12 @@ export function withMath(markdown: MarkdownIt): void {
   };
 }
 
-/** Whether what stands between two dollars is prose about prices. */
+/** Whether the text between two dollar signs is prose about prices. */
 function isMoney(tex: string, next: string): boolean {
   return /^\s|\s$|\n/.test(tex) || /\d/.test(next);
 }
 
-/** Replace the TeX in `place` by MathML, which browsers set without styles or fonts of ours. */
+/** Replace the TeX in `place` by MathML, which needs no styles or fonts. */
 export async function setMath(place: ParentNode): Promise<void> {
   const waiting = [...place.querySelectorAll<HTMLElement>("span.math")];
   if (waiting.length === 0) return;

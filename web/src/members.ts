@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** Somebody of the team. */
+/** A member of the team. */
 export interface Member {
   name: string;
   desc: string;

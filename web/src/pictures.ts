@@ -1,4 +1,4 @@
-/** Pictures that were fetched, as addresses that the browser can show; those that were wanted last are kept. */
+/** A cache of fetched pictures as object URLs, with the most recently used ones. */
 export class Pictures {
   #kept = new Map<string, Promise<string>>();
 
@@ -7,7 +7,7 @@ export class Pictures {
     private readonly most = 30,
   ) {}
 
-  /** Give the picture at an address of the service. Throws when it cannot be had; it is tried again when it is wanted again. */
+  /** Return the picture of a service URL. Throws if it cannot be fetched; the next call tries again. */
   get(address: string): Promise<string> {
     const known = this.#kept.get(address);
     const url = known ?? this.load(address).then((blob) => URL.createObjectURL(blob));
@@ -18,7 +18,7 @@ export class Pictures {
     return url;
   }
 
-  /** Give back the memory of all of them. */
+  /** Release all of them. */
   clear(): void {
     for (const address of [...this.#kept.keys()]) this.#drop(address);
   }

@@ -5,13 +5,13 @@ interface Ready {
   why: string;
 }
 
-/** A part of the service that is not there, and what can be done about it. */
+/** A part of the service that is unavailable, and the remedy. */
 export interface Absence {
   part: string;
   why: string;
 }
 
-/** What the service does without, the model first: without that one nothing is answered. */
+/** The unavailable parts of the service, the model first. */
 export async function absences(): Promise<Absence[]> {
   const { ready: _, mcp = {}, ...parts } = await read<Record<string, Ready>>("/readyz").catch(unready);
   const found = Object.entries({ ...parts, ...(mcp as unknown as Record<string, Ready>) });
@@ -20,7 +20,7 @@ export async function absences(): Promise<Absence[]> {
 }
 
 function unready(error: unknown): Record<string, Ready> {
-  // A service that is not ready says why in a 503.
+  // A service that is not ready reports the reason with a 503.
   if (error instanceof Refusal && error.status === 503 && error.told) return error.told as Record<string, Ready>;
   throw error;
 }

@@ -1,7 +1,7 @@
 import { numbersIn } from "./evidence";
 import { words } from "./words";
 
-/** What the service knows of a source, beyond what the report says of it. */
+/** The service's data about a source, in addition to the report's. */
 export interface Source {
   number: number;
   url: string;
@@ -12,15 +12,15 @@ export interface Source {
   retrieved_at: number;
 }
 
-/** How many statements are marked, and the entries of the report's list of sources by number. */
+/** The number of marked statements, and the entries of the list of sources by number. */
 export interface References {
   unverified: number;
   entries: ReadonlyMap<number, HTMLElement>;
 }
 
 /**
- * Join what stands in a text that is laid out: its citations with its list of sources and back, and what is marked
- * with the reason. `known` tells more of the sources; without it, what the list says.
+ * Link the citations of a rendered text to its list of sources and back, and add the reason to `[unverified]` marks.
+ * `known` has more data about the sources; without it, the list's texts are used.
  */
 export function reference(place: HTMLElement, known: ReadonlyMap<number, Source> = new Map()): References {
   const entries = entriesIn(place);
@@ -35,7 +35,7 @@ export function reference(place: HTMLElement, known: ReadonlyMap<number, Source>
   return { unverified: marks.length, entries };
 }
 
-/** The items of the last list that begin with a number in brackets and lead to an address. */
+/** The items of the last list that begin with a number in brackets and contain a link. */
 function entriesIn(place: HTMLElement): Map<number, HTMLElement> {
   const lists = [...place.querySelectorAll<HTMLElement>("ul, ol")].reverse();
   for (const list of lists) {
@@ -54,7 +54,7 @@ function numberOf(item: Element): number {
   return begins && item.querySelector("a[href]") ? (numbersIn(first!.textContent)[0] ?? 0) : 0;
 }
 
-/** Show an entry as title, site, and when it was read; its number leads back to the text. */
+/** Show an entry as title, site and retrieval time; its number links back to the text. */
 function settle(entry: HTMLElement, number: number, source: Source | undefined, goBack: () => void): void {
   if (entry.classList.contains("source")) return;
   const address = entry.querySelector("a")!;
@@ -91,7 +91,7 @@ function link(
     const address = entry.querySelector("a")!;
     const facts = [known.get(number)?.title || address.textContent, entry.querySelector(".who")?.textContent];
     const made = Object.assign(document.createElement("a"), { href: address.href, textContent: part });
-    // The list is where a source stands with all that is known of it; with a modifier the link opens the page itself.
+    // A click leads to the entry in the list; with a modifier key it opens the page itself.
     made.onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();

@@ -1,13 +1,13 @@
 import type { Call } from "./turns";
 
-/** What a call came to: `waits` for a person, or nobody knows yet. */
+/** The state of a call; `waits` means waiting for the user. */
 export type Outcome = "open" | "waits" | "failed" | "done";
 
-/** The result of code that was run, taken apart. */
+/** The parsed result of executed code. */
 export interface Ran {
   out: string;
   err: string;
-  /** What the sandbox says about it: its exit code, how long it took. */
+  /** The sandbox's notes: exit code and duration. */
   notes: string[];
   isFailed: boolean;
 }
@@ -16,7 +16,7 @@ export interface Found {
   title: string;
   url: string;
   content: string;
-  /** Its number among the run's sources. */
+  /** Its number among the sources of the run. */
   cite: number | null;
 }
 
@@ -32,12 +32,12 @@ const NOTE = /^\[(?:exit code |timeout: |took |figures drawn: |files written: |o
 const FAILURE = /^(?:exit code |timeout: )/;
 const MOST_NOTES = 8;
 const STDERR = "[stderr]\n";
-/** How a result begins whose call came to nothing; what each tool says of its own failures is its own affair. */
+/** The beginning of the result of a failed call; tools may report other failures in their own form. */
 const FAILED = /^(?:\w*(?:Error|Exception|Exit|Interrupt)\b:? ?|The arguments do not fit|The tool failed|The program stopped while this ran|Error )/;
 const OF_FILES = /^(?:There is no |\S+ exists\. |\S+ is (?:no directory|a binary file)|view_range |insert needs )/;
 const WAITS = "Waits for the user.";
 
-/** Whether a call is under way, waits, failed or is done. The stream has no word for it: the result's own words tell. */
+/** The state of a call: running, waiting, failed or done. The stream has no field for it, so the result's text decides. */
 export function outcomeOf({ tool, result }: Pick<Call, "tool" | "result">): Outcome {
   if (result === null) return "open";
   if (result === WAITS) return "waits";
@@ -51,7 +51,7 @@ function hasFailed(tool: string, result: string): boolean {
   return FAILED.test(result) || OF_FILES.test(result) || result.startsWith(`${tool} failed: `);
 }
 
-/** Take a result of Python or bash apart: what it printed, its errors, and the lines in brackets at its end. */
+/** Parse a result of Python or bash: output, errors, and the lines in brackets at its end. */
 export function ranOf(result: string): Ran {
   const notes: string[] = [];
   let rest = result;
@@ -69,7 +69,7 @@ export function ranOf(result: string): Ran {
   return { out: hasErrors ? rest.slice(0, Math.max(0, at - 1)) : rest, err, notes, isFailed };
 }
 
-/** The line that says why a call failed. */
+/** The line with the reason of a failed call. */
 export function reasonOf({ tool, result }: Pick<Call, "tool" | "result">): string {
   if (result === null) return "";
   if (!RUNS_CODE.has(tool)) return firstLine(result);
@@ -82,7 +82,7 @@ function firstLine(text: string): string {
   return text.split("\n", 1)[0]!.slice(0, 500);
 }
 
-/** The web pages that a search found; none when its result is something else, such as an error. */
+/** The hits of a search; none if its result is something else, such as an error. */
 export function linksOf(result: string): Found[] {
   const found = parsed(result);
   if (!Array.isArray(found)) return [];
@@ -103,14 +103,14 @@ function isWeb(url: string): boolean {
   return /^https?:\/\//i.test(url) && URL.canParse(url);
 }
 
-/** A page that was read: its title, address and text; null for anything else. */
+/** A page that was read, with title, address and text; null for anything else. */
 export function pageOf(result: string): ReadPage | null {
   const told = /^# ([^\n]*)\n\nSource(?: \[(\d+)\])?: (\S+)[^\n]*(?:\n\n|$)/.exec(result);
   if (!told || !isWeb(told[3]!)) return null;
   return { title: told[1]!, url: told[3]!, cite: told[2] ? Number(told[2]) : null, text: result.slice(told[0].length) };
 }
 
-/** The value that a text is as JSON, undefined when it is none. */
+/** The value of a JSON text; undefined if it is none. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

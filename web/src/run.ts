@@ -1,4 +1,4 @@
-import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step } from "./events";
+import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step, StepQuestion } from "./events";
 import { type Said, type Turn, Turns } from "./turns";
 import { Film } from "./film";
 
@@ -9,38 +9,53 @@ export interface Problem {
   message: string;
 }
 
-/** Who speaks to the person; what the others say belongs to the work. */
+/** A message of the user to the run, and the lead's reply; null until there is one. */
+export interface Exchange {
+  id: string;
+  content: string;
+  reply: string | null;
+  /** The run that the message becomes; null if it belongs to this run. */
+  nextRun: string | null;
+}
+
+/** The agents whose texts are answers; texts of others are shown as work. */
 const SPEAKERS = new Set(["coordinator", "reporter"]);
-/** What tells that somebody is at work. */
+/** Events that show that an agent is working. */
 const BEGINS = new Set(["start_of_workflow", "start_of_agent"]);
 const ENDED = new Set(["completed", "failed", "cancelled", "budget_exhausted"]);
 
 /**
- * One run as its events tell it: each is taken in constant time, and whoever shows the run compares `version`.
- * Events with a number that was seen before are passed over, so that a stream may be told again.
+ * The state of a run, built from its events in constant time each. Views compare `version`. Events with a number that
+ * was received before are ignored, so that a stream can be read again.
  */
 export class RunModel {
   question: string;
   status: string;
   plan: { title: string; steps: Step[] } | null = null;
+  /** The draft of the plan: its steps so far. */
+  draft: { title: string; steps: Step[] } | null = null;
   waiting: Interrupt | null = null;
+  /** The open questions of steps while others go on, oldest first. */
+  questions: StepQuestion[] = [];
   problems: Problem[] = [];
-  /** The steps whose results the answer lacks. */
+  /** The steps whose results are missing in the answer. */
   gaps: Gap[] = [];
   artifacts: ArtifactLink[] = [];
+  /** The user's messages to the run. */
+  exchanges: Exchange[] = [];
   tokens = 0;
   readonly film = new Film();
   lastId = 0;
   version = 0;
-  /** Whether the newest stretch of the stream was told to its last event. */
+  /** Whether the last event of the newest segment has been received. */
   isTold = false;
   #answer: Said | null = null;
   #turns = new Turns();
   #kept = new Map<string, number>();
-  /** When the stretch that is told began, and how long the earlier ones took, in seconds. */
+  /** The start of the current segment, and the duration of the earlier ones, in seconds. */
   #since: number | null = null;
   #worked = 0;
-  /** Whether the stream has told an end; a further `run` then begins a retry. */
+  /** Whether the stream has ended once; a further `run` event then starts a retry. */
   #wasEnded = false;
 
   constructor(
@@ -64,43 +79,46 @@ export class RunModel {
     return this.#turns.all;
   }
 
-  /** How many tools were called. */
+  /** The number of tool calls. */
   get calls(): number {
     return this.#turns.calls;
   }
 
-  /** How long the run has worked at the time `now`, without what it waited for a person; null where no times are told. */
+  /** The working time of the run at `now`, without waiting for the user; null without times. */
   worked(now: number): number | null {
     if (this.#since !== null) return this.#worked + Math.max(0, now - this.#since);
     return this.#worked > 0 ? this.#worked : null;
   }
 
-  /** What was said to the person: by the coordinator or the reporter, else by whoever spoke last. */
+  /** The answer: the text of the coordinator or reporter, else the newest text. */
   get answer(): Said | null {
     return this.#answer ?? (this.status === "completed" ? this.#lastSaid() : null);
   }
 
-  /** Note that the stream has more to tell than was told. */
+  /** Mark that the stream has more events than were received. */
   reopen(): void {
     if (this.isOver) return;
     this.isTold = false;
     this.version += 1;
   }
 
-  /** Note that the stream has no more to tell. */
+  /** Mark that all events were received. */
   close(): void {
     this.isTold = true;
     this.version += 1;
   }
 
-  /** Note that the interrupt was answered, unless the stream was faster to tell of it. */
-  answered(interruptId: string): void {
+  /** Mark an interrupt as answered, unless the stream has done so already. */
+  answered(interrupt: Interrupt): void {
+    // By identity: a step may ask again by the same id.
+    if (this.questions.some((one) => one === interrupt)) return this.#resumed(interrupt);
+    const { interrupt_id: interruptId } = interrupt;
     if (this.status !== "interrupted" || this.waiting?.interrupt_id !== interruptId) return;
     this.status = "queued";
     this.reopen();
   }
 
-  /** Note that the run, which was over, goes on. */
+  /** Mark that a run that had ended continues. */
   retried(): void {
     this.problems = [];
     this.gaps = [];
@@ -109,11 +127,11 @@ export class RunModel {
     this.reopen();
   }
 
-  /** Note how the run stands by another way than its stream. */
+  /** Set the status that was read by another way than the stream. */
   heard(status: string): void {
     if (this.isOver || status === this.status) return;
     this.reopen();
-    // What was heard may be older than the stream, which alone tells that a run that waited goes on.
+    // The status may be older than the stream, and only the stream shows that a waiting run continues.
     if (this.status !== "interrupted" || ENDED.has(status)) this.status = status;
   }
 
@@ -126,11 +144,11 @@ export class RunModel {
   }
 
   #take(event: RunEvent): void {
-    // What has ended stays so, also while it is told from the beginning.
+    // A run that has ended stays so while its events are read from the beginning.
     if (BEGINS.has(event.type) && !this.isOver) this.status = "running";
     switch (event.type) {
       case "run":
-        // Also a run that waits for another one has begun to tell.
+        // A run that waits for another one sends this event, too.
         if (this.status === "interrupted" || this.#wasEnded) this.status = "queued";
         if (this.#wasEnded) {
           this.problems = [];
@@ -140,22 +158,49 @@ export class RunModel {
         this.#goOn();
         this.#since = event.at ?? null;
         break;
+      case "start_of_agent":
+        // The coordinator's text before a hand-off was only its announcement.
+        if (event.agent_name === "planner" && this.turns.at(-1)?.agent === "coordinator") this.#answer = null;
+        this.#work(event);
+        break;
+      case "end_of_agent":
+        this.draft = null;
+        this.questions = this.questions.filter((one) => one.agent_id !== event.agent_id);
+        this.#work(event);
+        break;
       case "start_of_workflow":
         this.question ||= textOf(event.input.at(-1));
         break;
       case "final_session_state":
-        // Small talk has no workflow: the question stands before its answer.
+        // Small talk has no workflow; its question is in the messages, before the answer.
         this.question ||= textOf(event.messages.at(-2));
         break;
       case "plan":
+        this.draft = event.draft ? { title: event.title, steps: event.steps } : null;
+        if (event.draft) break;
         this.plan = { title: event.title, steps: event.steps };
         this.#turns.plan(event.steps);
+        break;
+      case "lead_decision":
+        this.#turns.decided(event);
         break;
       case "artifact":
         this.#keep(event);
         break;
       case "interrupt":
         this.waiting = event;
+        break;
+      case "step_interrupt":
+        this.questions = [...this.questions.filter((one) => one.interrupt_id !== event.interrupt_id), event];
+        break;
+      case "step_resumed":
+        this.#resumed(this.questions.find((one) => one.interrupt_id === event.interrupt_id));
+        break;
+      case "user_message":
+        this.exchanges = [...this.exchanges, { id: event.message_id, content: event.content, reply: null, nextRun: null }];
+        break;
+      case "user_message_answer":
+        this.#reply(event);
         break;
       case "error":
         this.problems.push({ code: event.code, message: event.message });
@@ -180,8 +225,22 @@ export class RunModel {
     }
   }
 
-  /** What it waited for is part of its work by now. */
+  #reply({ message_id, content, run_id }: RunEvent & { type: "user_message_answer" }): void {
+    const answered = { reply: content, nextRun: run_id ?? null };
+    this.exchanges = this.exchanges.map((one) => (one.id === message_id ? { ...one, ...answered } : one));
+  }
+
+  /** The answered question of a step is now part of its work. */
+  #resumed(asked: Interrupt | undefined): void {
+    if (!asked) return;
+    this.questions = this.questions.filter((one) => one !== asked);
+    this.#turns.waited(asked);
+    this.version += 1;
+  }
+
+  /** The answered question is now part of the work. */
   #goOn(): void {
+    this.questions = [];
     if (this.waiting) this.#turns.waited(this.waiting);
     this.waiting = null;
   }
@@ -194,7 +253,7 @@ export class RunModel {
   #work(event: RunEvent): void {
     if (event.type === "usage") this.tokens += event.input_tokens + event.output_tokens;
     this.#turns.take(event);
-    if (event.type === "message" && SPEAKERS.has(this.turns.at(-1)?.agent ?? "")) this.#answer = this.#turns.newest;
+    if (event.type === "message" && SPEAKERS.has(this.#turns.of(event)?.agent ?? "")) this.#answer = this.#turns.newest;
   }
 
   #keep(artifact: ArtifactLink): void {
@@ -213,7 +272,7 @@ export class RunModel {
   }
 }
 
-/** The words of a message, whose content may be parts. */
+/** The text of a message, whose content may be a list of parts. */
 export function textOf(message: ChatMessage | undefined): string {
   if (!message) return "";
   if (typeof message.content === "string") return message.content;

@@ -1,13 +1,13 @@
-/** Let the browser save what was answered, under the name that the answer gives it, or else under `name`. */
+/** Save a response as a file, under the name that it declares, or else `name`. */
 export async function save(response: Response, name: string): Promise<void> {
   const url = URL.createObjectURL(await response.blob());
   const download = nameIn(response.headers.get("content-disposition")) || name;
   Object.assign(document.createElement("a"), { href: url, download }).click();
-  // The browser has begun to save it by the next turn.
+  // The browser starts the download before the next macrotask.
   setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }
 
-/** The name that the service gives a file in `Content-Disposition`; "" where it gives none. */
+/** The file name in `Content-Disposition`; "" if there is none. */
 export function nameIn(disposition: string | null): string {
   const encoded = /filename\*=utf-8''([^;\s]+)/i.exec(disposition ?? "")?.[1];
   try {

@@ -1,11 +1,11 @@
-/** How long, in milliseconds, a program may keep a browser from showing and hearing anything. */
+/** How long a script may block the browser, in milliseconds. */
 const SLICE_MS = 8;
 
 interface Scheduler {
   yield?: () => Promise<void>;
 }
 
-/** Work in slices: `await pace()` between small pieces of it lets the browser come in when it is time. */
+/** Work in slices: `await pace()` between small pieces yields to the browser when necessary. */
 export function paced(): () => Promise<void> | undefined {
   let begun = performance.now();
   return () => {
@@ -14,7 +14,7 @@ export function paced(): () => Promise<void> | undefined {
   };
 }
 
-/** Come back once the browser has done what waits: unlike timers also soon in a tab that nobody sees. */
+/** Yield to the browser. Unlike timers, this is not throttled in hidden tabs. */
 export function breathe(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: Scheduler };
   if (scheduler?.yield) return scheduler.yield();

@@ -9,15 +9,15 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
 export interface Listener {
-  /** An event was taken into the model. */
+  /** An event was added to the model. */
   told(): void;
-  /** The stream broke off, or is there again. */
+  /** The stream was lost or restored. */
   connected(isConnected: boolean): void;
 }
 
 /**
- * Follow a run from the last event that its model knows until it has ended or waits, however often the
- * connection or the server goes away. Throws `Refusal` when the service does not let the page follow.
+ * Follow a run from the last event in its model until it has ended or waits, reconnecting as often as necessary.
+ * Throws `Refusal` if the service does not allow the page to follow.
  */
 export async function follow(run: RunModel, listener: Listener, signal: AbortSignal): Promise<void> {
   let wait = FIRST_WAIT_MS;
@@ -29,10 +29,10 @@ export async function follow(run: RunModel, listener: Listener, signal: AbortSig
       isWhole = true;
     } catch (error) {
       if (signal.aborted) return;
-      // What the service will say again in a moment is no reason to come back.
+      // Errors that the service will repeat are not retried immediately.
       if (error instanceof Refusal && error.status < 500 && error.status !== 429) throw error;
     }
-    // Where the service has no more to tell of what is over or waits, all was told: also what was heard on another way.
+    // If there are no more events of a run that ended or waits, all have been received.
     if (isWhole && run.lastId === before && !run.isAtWork) run.close();
     if (run.isTold || signal.aborted) return;
     if (run.lastId > before) wait = FIRST_WAIT_MS;
@@ -44,7 +44,7 @@ export async function follow(run: RunModel, listener: Listener, signal: AbortSig
 
 async function listen(run: RunModel, listener: Listener, signal: AbortSignal): Promise<void> {
   const headers = { "last-event-id": String(run.lastId) };
-  const response = await ask(`/api/runs/${run.runId}/events?timed=true`, { headers, signal, cache: "no-store" });
+  const response = await ask(`/api/runs/${run.runId}/events?view=live&timed=true`, { headers, signal, cache: "no-store" });
   agreeWith(response.headers.get("date"));
   listener.connected(true);
   if (!response.body) return;
@@ -56,7 +56,7 @@ async function listen(run: RunModel, listener: Listener, signal: AbortSignal): P
   for (;;) {
     const { done, value } = await frames.read();
     if (done) return;
-    // A farewell has no number: it is no part of the run.
+    // A closing event has no number, because it is not part of the run.
     const id = value.id ? Number(value.id) : null;
     run.apply({ ...JSON.parse(value.data), type: value.event, id } as RunEvent);
     listener.told();

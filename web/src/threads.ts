@@ -18,14 +18,14 @@ const PAGE = 30;
 export const threads = signal<Thread[]>([]);
 export const searched = signal("");
 export const hasMore = signal(false);
-/** For which words the list was read; null before it was read at all. */
+/** The search text of the loaded list; null before the first load. */
 export const readFor = signal<string | null>(null);
-/** Whether the list could not be read when it was asked for last. */
+/** Whether the last request of the list failed. */
 export const isUnread = signal(false);
 let shown = PAGE;
 let asked = 0;
 
-/** Read the list again, as far as it is shown. Of two that overlap the later request counts. */
+/** Reload the shown part of the list. Of overlapping requests the later one counts. */
 export async function refreshThreads(): Promise<void> {
   const turn = ++asked;
   const sought = searched.value.trim();

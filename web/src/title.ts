@@ -4,12 +4,13 @@ import { threads } from "./threads";
 
 const NAME = "maniple";
 
-/** What the tab is called: its conversation, and before it whether the newest run is at work (●) or waits (?). */
+/** The title of the tab: the conversation, after a sign that the newest run is in progress (●) or waits (?). */
 export function keepTitle(): void {
   effect(() => {
     void tick.value;
     const run = openRuns().at(-1);
-    const sign = run?.isAtWork ? "● " : run?.status === "interrupted" ? "? " : "";
+    const isAsking = run?.status === "interrupted" || (run?.isAtWork && run.questions.length > 0);
+    const sign = isAsking ? "? " : run?.isAtWork ? "● " : "";
     const title = threads.value.find((one) => one.thread_id === openId.value)?.title;
     document.title = `${sign}${title ? `${title} · ` : ""}${NAME}`;
   });

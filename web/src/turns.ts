@@ -1,22 +1,24 @@
-import type { ArtifactLink, BrowserStep, Interrupt, RunEvent, Step } from "./events";
+import type { ArtifactLink, BrowserStep, Decision, Interrupt, RunEvent, Step } from "./events";
 import { RUNS_CODE } from "./results";
 import { type Waited, Waits } from "./waits";
 
-/** What a member says in one turn of its model. */
+/** A text of a member in one model call. */
 export interface Said {
   kind: "said";
   content: string;
   reasoning: string;
   version: number;
+  /** Whether it broke off and was replaced by another message. */
+  isReplaced?: boolean;
 }
 
-/** A piece of what a call that is under way has printed. */
+/** A piece of the output of a running call. */
 export interface Printed {
   stream: string;
   text: string;
 }
 
-/** A tool at work; `result` is null until it has answered. Times are Unix seconds, null where none was told. */
+/** A tool call; `result` is null until it returns. Times are Unix seconds, null if unknown. */
 export interface Call {
   kind: "call";
   id: string;
@@ -26,21 +28,27 @@ export interface Call {
   result: string | null;
   begun: number | null;
   ended: number | null;
-  /** Of a call of the browser: its steps, each as it was told last. */
+  /** For a call of the browser: the newest event of each step. */
   steps: BrowserStep[];
-  /** The files that its result names, once they are told. */
+  /** The files that its result names, after their events. */
   files: ArtifactLink[];
   version: number;
 }
 
-/** One stretch of work of one member. `version` changes with all that is in it. */
+/** The lead's decision after the step of a turn has failed. */
+export interface Decided {
+  kind: "decided";
+  decision: Decision;
+}
+
+/** One turn of a member. `version` changes with its content. */
 export interface Turn {
   id: string;
   agent: string;
-  /** What it works at; null for who has no step, such as the planner. */
+  /** Its step; null for members without a step, such as the planner. */
   step: { id: number; title: string } | null;
   isOpen: boolean;
-  parts: (Said | Call | Waited)[];
+  parts: (Said | Call | Waited | Decided)[];
   tokens: number;
   seconds: number;
   begun: number | null;
@@ -48,37 +56,41 @@ export interface Turn {
   version: number;
 }
 
-/** As much of a call's live output as is kept: its last characters. */
+/** The number of last characters of live output that are kept. */
 const KEPT_OUTPUT = 20_000;
-/** How often it may change between stdout and stderr. */
+/** The maximum number of pieces that alternate between stdout and stderr. */
 const KEPT_PIECES = 500;
 /** The lines of a result that name files. */
 const NAMES_FILES = /^\[(?:figures drawn|files written): (.*)\]$/gm;
 const LONGEST_LIST = 5_000;
 
-/** Who did what in a run, in the order in which it was told. Each event is taken in constant time. */
+/** The turns of a run in order. Each event is processed in constant time. */
 export class Turns {
   readonly all: Turn[] = [];
   calls = 0;
-  /** What a member says right now, or said last. */
+  /** The present or newest text of a member. */
   newest: Said | null = null;
-  #message = "";
+  /** The open turns by id; members that work concurrently have one each. */
+  #open = new Map<string, Turn>();
+  #messages = new Map<Turn, string>();
   #newest = new Map<string, Turn>();
+  #titles = new Map<number, string>();
   #byId = new Map<string, { call: Call; turn: Turn }>();
   #byFile = new Map<string, { call: Call; turn: Turn }>();
   #begun: { id: number; title: string; agent: string }[] = [];
   #standing = new Map<number, string>();
   #waits = new Waits();
 
-  /** Note which steps were begun: the next turns of their members work at them. */
+  /** Record the started steps: the next turns of their members belong to them. */
   plan(steps: readonly Step[]): void {
     for (const { id, title, agent_name, status } of steps) {
+      this.#titles.set(id, title);
       if (status === "in_progress" && this.#standing.get(id) !== status) this.#begun.push({ id, title, agent: agent_name });
       this.#standing.set(id, status);
     }
   }
 
-  /** Put a file under the call whose result names it. */
+  /** Add a file to the call whose result names it. */
   file(artifact: ArtifactLink): void {
     const known = this.#byFile.get(artifact.name);
     if (!known || known.call.files.some((one) => one.artifact_id === artifact.artifact_id)) return;
@@ -86,13 +98,21 @@ export class Turns {
     changed(known.call, known.turn);
   }
 
-  /** Note what the run waited for, which goes on now: who has worked last asked for it. */
+  /** Record what the run waited for, at the turn of the call, or else at the newest turn. */
   waited(asked: Interrupt): void {
-    const turn = this.all.at(-1);
+    const turn = this.all.findLast((one) => one.parts.some((part) => part.kind === "call" && isAbout(asked, part))) ?? this.all.at(-1);
     if (turn) this.#waits.add(turn, asked);
   }
 
-  /** Note that the run is over: nothing more is called. */
+  /** Add a decision of the lead to the newest turn of the failed step. */
+  decided(decision: Decision): void {
+    const turn = this.all.findLast((one) => one.step?.id === decision.step_id) ?? this.all.at(-1);
+    if (!turn) return;
+    turn.parts.push({ kind: "decided", decision });
+    turn.version += 1;
+  }
+
+  /** Mark the end of the run: open calls will not return. */
   end(): void {
     this.#waits.end(null);
   }
@@ -100,7 +120,7 @@ export class Turns {
   take(event: RunEvent): void {
     switch (event.type) {
       case "start_of_agent":
-        this.#open(event.agent_id, event.agent_name, event.at ?? null);
+        this.#start(event);
         return;
       case "tool_output":
       case "tool_call_result":
@@ -108,16 +128,20 @@ export class Turns {
         this.#hear(event);
         return;
     }
-    const turn = this.all.at(-1);
+    const turn = this.of(event);
     if (!turn) return;
     switch (event.type) {
       case "end_of_agent":
         turn.isOpen = false;
         turn.ended = event.at ?? null;
-        this.#waits.end(event.agent_name);
+        this.#open.delete(turn.id);
+        this.#waits.end(turn);
         break;
       case "message":
         this.#say(turn, event.message_id, event.delta);
+        break;
+      case "message_replaced":
+        replace(turn);
         break;
       case "tool_call":
         this.#begin(turn, event);
@@ -133,27 +157,39 @@ export class Turns {
     turn.version += 1;
   }
 
-  #open(id: string, agent: string, begun: number | null): void {
-    const turn: Turn = { id, agent, step: this.#stepOf(agent), isOpen: true, parts: [], tokens: 0, seconds: 0, begun, ended: null, version: 0 };
+  /** The turn of an event; events without a turn id are in sequence. */
+  of(event: RunEvent): Turn | undefined {
+    const id = "agent_id" in event ? event.agent_id : undefined;
+    return (id === undefined ? undefined : this.#open.get(id)) ?? this.all.at(-1);
+  }
+
+  #start(event: RunEvent & { type: "start_of_agent" }): void {
+    const { agent_id: id, agent_name: agent, at: begun = null } = event;
+    const step = this.#stepOf(agent, event.step_id);
+    const turn: Turn = { id, agent, step, isOpen: true, parts: [], tokens: 0, seconds: 0, begun, ended: null, version: 0 };
     this.all.push(turn);
+    this.#open.set(id, turn);
     this.#newest.set(agent, turn);
   }
 
-  #stepOf(agent: string): Turn["step"] {
+  #stepOf(agent: string, stepId?: number): Turn["step"] {
+    const title = stepId === undefined ? undefined : this.#titles.get(stepId);
+    if (stepId !== undefined && title !== undefined) return { id: stepId, title };
+    // An earlier version did not send the step.
     const at = this.#begun.findIndex((one) => one.agent === agent);
     const begun = at < 0 ? undefined : this.#begun.splice(at, 1)[0];
     if (begun) return { id: begun.id, title: begun.title };
-    // A member that begins again after a crash or a pause works at the step that it had.
+    // A member that restarts after a crash or a pause continues its step.
     const again = this.#newest.get(agent)?.step;
     return again && this.#standing.get(again.id) === "in_progress" ? again : null;
   }
 
   #say(turn: Turn, messageId: string, delta: { content?: string; reasoning_content?: string }): void {
     let said = turn.parts.at(-1);
-    if (said?.kind !== "said" || this.#message !== messageId) {
+    if (said?.kind !== "said" || this.#messages.get(turn) !== messageId) {
       said = { kind: "said", content: "", reasoning: "", version: 0 };
       turn.parts.push(said);
-      this.#message = messageId;
+      this.#messages.set(turn, messageId);
     }
     said.content += delta.content ?? "";
     said.reasoning += delta.reasoning_content ?? "";
@@ -180,11 +216,24 @@ export class Turns {
     else {
       call.result = event.tool_result;
       call.ended = event.at ?? null;
-      // What others return may be a stranger's words.
+      // Results of other tools may contain untrusted text.
       if (RUNS_CODE.has(call.tool)) for (const name of filesOf(call.result)) this.#byFile.set(name, known);
     }
     changed(call, turn);
   }
+}
+
+/** Whether an interrupt is about a call: its approval, or the question that it asks. */
+function isAbout({ kind, payload }: Interrupt, { tool, input }: Call): boolean {
+  if (kind === "tool_approval") return tool === payload["tool_name"] && JSON.stringify(input) === JSON.stringify(payload["tool_input"]);
+  return kind === "question" && typeof payload["question"] === "string" && input["question"] === payload["question"];
+}
+
+function replace(turn: Turn): void {
+  const said = turn.parts.at(-1);
+  if (said?.kind !== "said") return;
+  said.isReplaced = true;
+  said.version += 1;
 }
 
 function changed(call: Call, turn: Turn): void {
@@ -192,7 +241,7 @@ function changed(call: Call, turn: Turn): void {
   turn.version += 1;
 }
 
-/** The newest of a number is the whole step; one that is told again is among the last. */
+/** The newest event of a number is the whole step; repeated ones are near the end. */
 function place(steps: BrowserStep[], step: BrowserStep): void {
   let at = steps.length;
   while (at > 0 && steps[at - 1]!.number >= step.number) at -= 1;
@@ -213,7 +262,7 @@ function print(printed: Printed[], { stream, text }: Printed): void {
   }
 }
 
-/** The names of the files that a result says were drawn or written; they are its last lines. */
+/** The names of the files in the last lines of a result. */
 export function filesOf(result: string): string[] {
   const lists = [...result.slice(-LONGEST_LIST).matchAll(NAMES_FILES)].map((found) => found[1]!);
   return lists.flatMap((list) => list.split(", ").map((path) => path.slice(path.lastIndexOf("/") + 1)));

@@ -1,10 +1,10 @@
 import type { Interrupt } from "./events";
 import type { Turn } from "./turns";
 
-/** What became of the call that a person was asked about; null while that is open, and where it was about no call. */
+/** The outcome of the call that the user was asked about; null if it is open or there is none. */
 export type Fate = "made" | "edited" | "left" | null;
 
-/** What the run waited for a person with. */
+/** What the run waited for. */
 export interface Waited {
   kind: "waited";
   asked: Interrupt;
@@ -18,14 +18,14 @@ interface Open {
   tool: string;
 }
 
-/** What became of the calls that a person was asked about: the stream tells only which are made. */
+/** The outcomes of calls that the user was asked about; the stream only shows those that are executed. */
 export class Waits {
-  /** The newest question about a call, by its tool and arguments. */
+  /** The newest question about a call by tool and arguments. */
   #byCall = new Map<string, Open>();
-  /** Those of which nothing was heard yet: as many as wait in one pause. */
+  /** The open ones: as many as wait in one pause. */
   #open = new Set<Open>();
 
-  /** Note what `turn` waited for, once the run goes on. */
+  /** Record what `turn` waited for when the run continues. */
   add(turn: Turn, asked: Interrupt): void {
     const waited: Waited = { kind: "waited", asked, fate: null, version: 0 };
     turn.parts.push(waited);
@@ -37,7 +37,7 @@ export class Waits {
     this.#open.add(open);
   }
 
-  /** Take note of a call that is made: with the arguments that were asked about, or with those of the person. */
+  /** Record an executed call, with its original arguments or those edited by the user. */
   call(tool: string, input: Record<string, unknown>): void {
     const key = keyOf(tool, input);
     const same = this.#byCall.get(key);
@@ -46,9 +46,9 @@ export class Waits {
     for (const one of this.#open) if (one.tool === tool) return this.#settle(one, "edited");
   }
 
-  /** Take note that a member has come to its end, or every one: what it was not heard to call it did not call. */
-  end(agent: string | null): void {
-    for (const one of this.#open) if (agent === null || one.turn.agent === agent) this.#settle(one, "left");
+  /** Record the end of one turn or all: calls without an event were not executed. */
+  end(ended: Turn | null): void {
+    for (const one of this.#open) if (ended === null || isSameWork(one.turn, ended)) this.#settle(one, "left");
   }
 
   #settle(open: Open, fate: Fate): void {
@@ -57,6 +57,11 @@ export class Waits {
     open.waited.version += 1;
     open.turn.version += 1;
   }
+}
+
+/** Whether two turns are of the same member and step: after a wait, a member continues in another turn. */
+function isSameWork(one: Turn, other: Turn): boolean {
+  return one.agent === other.agent && one.step?.id === other.step?.id;
 }
 
 function keyOf(tool: string, input: unknown): string {

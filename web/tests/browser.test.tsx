@@ -39,7 +39,7 @@ describe("the view of a browser", () => {
     const action = { name: "click_element", parameters: { index: 3 } };
     const why = { thought: "It is the first.", observation: `Not found ${"because ".repeat(40)}`, success: false };
     film.step({ id: 1, type: "browser_step", tool_call_id: "c", number: 1, state: "observing", phase: "Find a hat", action, seconds: 1.25, ...why });
-    for (const words of ["Find a hat", "It is the first.", `It did not work: Not found ${"because ".repeat(40).trim()}`, "clicks [3]", "1.3 s"]) {
+    for (const words of ["Find a hat", "It is the first.", `Failed: Not found ${"because ".repeat(40).trim()}`, "clicks [3]", "1.3 s"]) {
       expect(shown(film)).toContain(words);
     }
   });

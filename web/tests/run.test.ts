@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { RunEvent } from "../src/events";
+import type { RunEvent, Told as Event } from "../src/events";
 import { RunModel } from "../src/run";
 import type { Call } from "../src/turns";
+
+type Told = Event & { agent_id?: string; step_id?: number };
 
 const streams = Object.fromEntries(
   Object.entries(import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" })).map(
@@ -38,6 +40,24 @@ describe("a run", () => {
   it("answers small talk with the coordinator's words", () => {
     const run = told("small-talk");
     expect([run.question, run.answer?.content, run.plan]).toEqual(["1+3=?", "Hello! How are you?", null]);
+  });
+
+  it("shows a plan while it is written, which is none until it is told without being a draft", () => {
+    const events = streams["workflow"]!;
+    const drafts = events.flatMap((event, at) => (event.type === "plan" && event.draft ? [at + 1] : []));
+    const seen = drafts.map((upTo) => told("workflow", upTo));
+    expect(seen.map((run) => [run.plan, run.draft?.steps.length])).toEqual([[null, 1], [null, 2]]);
+    const first = events.findIndex((event) => event.type === "plan" && !event.draft) + 1;
+    const run = told("workflow", first);
+    expect([run.plan?.steps.length, run.draft]).toEqual([2, null]);
+  });
+
+  it("takes what announces a hand-off for no answer", () => {
+    const run = new RunModel("id1");
+    const agent = (name: string) => ({ type: "start_of_agent" as const, agent_name: name, agent_id: name });
+    const said = { type: "message" as const, message_id: "m", delta: { content: "I hand this over." } };
+    [agent("coordinator"), said, agent("planner")].forEach((event, at) => run.apply({ ...event, id: at + 1 }));
+    expect(run.answer).toBeNull();
   });
 
   it("says why it failed", () => {
@@ -100,6 +120,42 @@ describe("a run", () => {
     ]);
     run.apply({ id: 6, type: "browser_state", url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
     expect(run.film.place).toMatchObject({ url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
+  });
+
+  it("keeps members apart who work at the same time, each with its step", () => {
+    const run = new RunModel("id1");
+    const both = [1, 2].map((step_id) => ({ agent_id: `id1_researcher_4_${step_id}`, step_id }));
+    const steps = both.map(({ step_id: id }) => ({ id, agent_name: "researcher", title: `Step ${id}`, description: "", status: "in_progress" }));
+    const events: Told[] = [
+      { type: "plan", title: "P", steps },
+      // The second begins first: what was sent first is not what the plan has first.
+      ...[...both].reverse().map((mark): Told => ({ type: "start_of_agent", agent_name: "researcher", ...mark })),
+      ...["one ", "two"].flatMap((text) => both.map((mark): Told => ({ type: "message", message_id: `m${mark.step_id}`, delta: { content: text }, ...mark }))),
+      ...both.map((mark): Told => ({ type: "usage", agent_name: "researcher", model: "m", input_tokens: 10 * mark.step_id, output_tokens: 0, seconds: 1, ...mark })),
+      ...both.map((mark): Told => ({ type: "tool_call", tool_call_id: `c${mark.step_id}`, tool_name: "tavily_search", tool_input: {}, ...mark })),
+    ];
+    events.forEach((event, index) => run.apply({ ...event, id: index + 1 }));
+    expect(run.turns.map((turn) => [turn.step?.title, turn.tokens, turn.parts.map((part) => part.kind)])).toEqual([
+      ["Step 2", 20, ["said", "call"]],
+      ["Step 1", 10, ["said", "call"]],
+    ]);
+    expect(run.turns.flatMap((turn) => turn.parts).flatMap((part) => (part.kind === "said" ? part.content : []))).toEqual(["one two", "one two"]);
+    expect(run.turns.every((turn) => turn.isOpen)).toBe(true);
+    run.apply({ id: run.lastId + 1, type: "end_of_agent", agent_name: "researcher", ...both[0]! });
+    expect(run.turns.map((turn) => turn.isOpen)).toEqual([true, false]);
+  });
+
+  it("marks an answer that broke off where another one follows", () => {
+    const run = new RunModel("id1");
+    const mark = { agent_id: "a" };
+    run.apply({ id: 1, type: "start_of_agent", agent_name: "coder", ...mark });
+    run.apply({ id: 2, type: "message", message_id: "m1", delta: { content: "half" }, ...mark });
+    run.apply({ id: 3, type: "message_replaced", message_id: "m1", replaced_by: "m2", ...mark });
+    run.apply({ id: 4, type: "message", message_id: "m2", delta: { content: "whole" }, ...mark });
+    expect(run.turns[0]!.parts.map((part) => part.kind === "said" && [part.content, part.isReplaced ?? false])).toEqual([
+      ["half", true],
+      ["whole", false],
+    ]);
   });
 
   it("keeps the end of a call's output, each stream for itself", () => {
@@ -176,5 +232,45 @@ describe.each(Object.keys(streams))("the stream %s", (name) => {
     for (let cut = 0; cut <= streams[name]!.length; cut += 1) {
       expect(shape(told(name, Infinity, told(name, cut)))).toEqual(whole);
     }
+  });
+});
+
+describe("a step that asks while others go on", () => {
+  const first = { id: 2, type: "start_of_agent", agent_name: "researcher", agent_id: "a", step_id: 1 } as const;
+  const asks: Told = { type: "step_interrupt", interrupt_id: "q", kind: "question", payload: { question: "Which?" }, options: [], step_id: 1, agent_name: "researcher", agent_id: "a" };
+  const resumed = { type: "step_resumed", interrupt_id: "q", step_id: 1, agent_name: "researcher", agent_id: "a" } as const;
+  const begun = () => {
+    const run = new RunModel("id1");
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "t" });
+    run.apply(first);
+    run.apply({ id: 3, ...asks });
+    return run;
+  };
+
+  it("is shown, and the run works, until it is answered", () => {
+    const run = begun();
+    expect([run.status, run.questions.map((one) => one.interrupt_id), run.waiting]).toEqual(["running", ["q"], null]);
+    run.apply({ id: 4, ...resumed });
+    expect(run.questions).toEqual([]);
+    expect(run.turns[0]!.parts).toMatchObject([{ kind: "waited", asked: { interrupt_id: "q" } }]);
+  });
+
+  it("may ask again by the same id after its answer was taken here", () => {
+    const run = begun();
+    const asked = run.questions[0]!;
+    run.answered(asked);
+    run.apply({ id: 4, ...resumed });
+    run.apply({ id: 5, ...asks, payload: { question: "Which now?" } });
+    run.answered(asked);
+    expect(run.questions.map((one) => one.payload["question"])).toEqual(["Which now?"]);
+  });
+
+  it("asks no more when its turn has ended, and not beside the run that waits with its question", () => {
+    const run = begun();
+    run.apply({ id: 4, type: "end_of_agent", agent_name: "researcher", agent_id: "a" });
+    expect(run.questions).toEqual([]);
+    run.apply({ id: 5, type: "interrupt", interrupt_id: "q", kind: "question", payload: { question: "Which?" }, options: [] });
+    run.apply({ id: 6, type: "run_status", status: "interrupted" });
+    expect([run.status, run.waiting?.interrupt_id]).toEqual(["interrupted", "q"]);
   });
 });

@@ -48,6 +48,25 @@ describe("a run whose answer has gaps", () => {
   });
 });
 
+describe("a gap that the answer names itself", () => {
+  it("is not stated twice", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const text = "It is 4.\n\nMISSING: the step 'Search' was not completed. No data.";
+    const [agent_name, agent_id] = ["reporter", "id1_reporter_1"];
+    const events: RunEvent[] = [
+      { id: 1, type: "run", run_id: "id1", thread_id: "id1" },
+      { id: 2, type: "start_of_agent", agent_name, agent_id },
+      { id: 3, type: "message", message_id: "id2", delta: { content: text }, agent_id },
+      { id: 4, type: "end_of_agent", agent_name, agent_id },
+      { id: 5, type: "run_status", status: "completed", gaps: [{ step: "Search", reason: "No data." }, { step: "Sum", reason: "No data." }] },
+    ];
+    for (const event of events) run.apply(event);
+    const shown = render(<RunView run={run} version={run.version} />);
+    expect(shown).toContain("Sum: No data.");
+    expect(shown).not.toContain("Search: No data.");
+  });
+});
+
 describe("a run without its budget", () => {
   it("says what can be done, and can be asked again", () => {
     const run = new RunModel("id1", "1+3=?", "budget_exhausted");

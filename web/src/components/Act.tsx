@@ -5,7 +5,7 @@ interface Given {
   children: string;
 }
 
-/** A button that takes nothing more until what it began is done. */
+/** A button that is disabled until its action has finished. */
 export function Act({ act, children }: Given) {
   const [isUnderWay, once] = useOnce();
   return (
@@ -13,10 +13,10 @@ export function Act({ act, children }: Given) {
   );
 }
 
-/** One thing at a time: whether one is under way, and what begins one if none is. */
+/** Runs one action at a time; returns whether one is running, and a function that starts one. */
 export function useOnce(): [boolean, (work: () => Promise<unknown>) => Promise<void>] {
   const [isUnderWay, setUnderWay] = useState(false);
-  // A second click may come before the page has drawn what the first one did.
+  // A second click may arrive before the page is rendered after the first one.
   const holds = useRef(false);
   const once = async (work: () => Promise<unknown>) => {
     if (holds.current) return;

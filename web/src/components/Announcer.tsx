@@ -3,12 +3,12 @@ import { openRuns, tick } from "../conversation";
 import type { RunModel } from "../run";
 import { words } from "../words";
 
-/** Says to who does not see it when an answer is begun, is done, or waits for them: never each word of it. */
+/** Announces to screen readers when an answer starts, ends or waits for the user, but not its text. */
 export function Announcer() {
   const watched = useRef<string | null>(null);
   void tick.value;
   const run = openRuns().at(-1);
-  // What was over when its conversation was opened is no news.
+  // Runs that had ended when the conversation was opened are not announced.
   if (run?.isAtWork) watched.current = run.runId;
   return (
     <p class="unseen" aria-live="polite">
@@ -18,6 +18,7 @@ export function Announcer() {
 }
 
 function standingOf(run: RunModel): string {
+  if (run.isAtWork && run.questions.length > 0) return words.status["interrupted"]!;
   const isAnswering = run.status === "running" && run.answer?.content;
   return isAnswering ? words.answering : (words.status[run.status] ?? run.status);
 }

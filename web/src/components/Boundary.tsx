@@ -1,7 +1,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { words } from "../words";
 
-/** Keeps what cannot be shown from taking along what stands around it. */
+/** An error boundary: a part that fails to render does not affect the rest. */
 export class Boundary extends Component<{ children: ComponentChildren }, { hasFailed: boolean }> {
   override state = { hasFailed: false };
 

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
-/** Let a menu (`<details>`) close when somebody presses Escape in it, or points to anything else. */
+/** Close a menu (`<details>`) on Escape and on a click outside. */
 export function useDismissed(menu: RefObject<HTMLDetailsElement | null>): void {
   useEffect(() => {
     const leaving = new AbortController();

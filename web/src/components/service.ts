@@ -1,47 +1,48 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { Interrupt } from "../events";
 import type { RunModel } from "../run";
 
-/** What a person may do to a run. Each says whether it was taken; what is refused is shown. */
+/** The user's actions on a run. Each returns whether it was accepted; refusals are shown. */
 export interface Acts {
   askAgain(run: RunModel): Promise<boolean>;
   retry(run: RunModel): Promise<boolean>;
-  answer(run: RunModel, reply: unknown): Promise<boolean>;
+  answer(run: RunModel, to: Interrupt, reply: unknown): Promise<boolean>;
   cancel(run: RunModel): Promise<boolean>;
   changePlan(run: RunModel, change: PlanChange): Promise<boolean>;
   /** Save a run as a file that plays it. */
   share(run: RunModel): Promise<boolean>;
 }
 
-/** What is to be changed in a plan under way, as `POST /api/runs/{run_id}/plan` takes it. */
+/** A change of a running plan, as in `POST /api/runs/{run_id}/plan`. */
 export interface PlanChange {
   action: "skip" | "redo" | "edit" | "add" | "move";
   step_id?: number;
-  /** The step behind which one that is added or moved goes, 0 for the beginning. */
+  /** The step after which an added or moved step is inserted; 0 for the beginning. */
   after?: number;
   title?: string;
   description?: string;
   agent_name?: string;
 }
 
-/** The time of the run that is shown: the service's, or that of the place where a film of it stands. */
+/** The present time of the run: the service's clock, or the position of a replay. */
 export interface Clock {
   /** Unix seconds. */
   now: ReadonlySignal<number>;
-  /** Let `now` go on until the returned function is called. */
+  /** Keep `now` updated until the returned function is called. */
   watch(): () => void;
 }
 
-/** Where the views of a run get what its events only name: from the server, or from the file they are in. */
+/** The source of data that events only name: the server, or a replay file. */
 export interface Service {
-  /** Read `path`, an address of the service. Throws when it cannot be had. */
+  /** Fetch `path` from the service. Throws if that fails. */
   ask(path: string, options?: RequestInit): Promise<Response>;
-  /** Whether `path` can be asked for at all. */
+  /** Whether `path` is available. */
   has(path: string): boolean;
-  /** Do what the person asked for; says whether it went well, and shows why not. */
+  /** Run an action of the user; returns whether it succeeded, and shows errors. */
   attempt(work: () => Promise<void>): Promise<boolean>;
-  /** Null where a run is only looked at. */
+  /** Null in a replay. */
   acts: Acts | null;
   clock: Clock;
 }
@@ -56,7 +57,7 @@ const nothing: Service = {
 
 export const ServiceContext = createContext(nothing);
 
-/** The service behind a view of a run: views ask nothing else, so that they can stand in a file, too. */
+/** The service that views of a run use, so that they also work in a replay file. */
 export function useService(): Service {
   return useContext(ServiceContext);
 }

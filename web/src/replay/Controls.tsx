@@ -2,10 +2,10 @@ import { words } from "../words";
 import type { Player } from "./player";
 
 const SPEEDS = [1, 4, 16];
-/** How far an arrow key goes, in milliseconds. */
+/** The step of an arrow key in milliseconds. */
 const STEP = 500;
 
-/** What plays a run: begin and rest, where the play is, how fast it goes, and straight to its end. */
+/** The controls of a replay: play and pause, position, speed, and skip to the end. */
 export function Controls({ player }: { player: Player }) {
   const position = player.position.value;
   const isPlaying = player.isPlaying.value;

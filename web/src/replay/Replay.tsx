@@ -9,7 +9,7 @@ import { Controls } from "./Controls";
 import type { Player } from "./player";
 import type { Shared } from "./shared";
 
-/** A shared run: how it ended, or as far as it was played, above what plays it. */
+/** A shared run at its end or at the position of the replay, with the controls. */
 export function Replay({ shared, player }: { shared: Shared; player: Player }) {
   const place = useRef<HTMLElement>(null);
   const note = useFollowing(place, player.isPlaying.value);
@@ -37,7 +37,7 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
   );
 }
 
-/** Unfold the work once for each play: it is what there is to see. A short play may be over before the work is drawn. */
+/** Expand the work once per replay. A short replay may end before the work is rendered. */
 function useWatching(place: RefObject<HTMLElement | null>, isPlaying: boolean): void {
   const wasPlaying = useRef(false);
   const isToUnfold = useRef(false);

@@ -1,6 +1,6 @@
 import type katex from "katex";
 
-/** KaTeX as it stands beside the player in those files that need it: it is larger than all else. */
+/** KaTeX, embedded only in files that need it, because it is larger than everything else. */
 export default {
   render: ((tex, place, options) => {
     const beside = (globalThis as { katex?: typeof katex }).katex;

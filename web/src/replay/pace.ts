@@ -1,8 +1,8 @@
 import type { RunEvent } from "../events";
 
-/** Nobody waits longer for the next event, in milliseconds. */
+/** The longest pause between two events, in milliseconds. */
 const LONGEST_GAP = 2_000;
-/** How long an event is waited for when nobody knows when it happened, in milliseconds; the rest comes at once. */
+/** The pause before an event without a time, in milliseconds. */
 const USUAL_GAPS: Record<string, number> = {
   message: 30,
   plan: 500,
@@ -14,13 +14,13 @@ const USUAL_GAPS: Record<string, number> = {
   browser_step: 400,
 };
 
-/** When each event is shown, in milliseconds from the beginning of a play: at the run's own pace, without its waits. */
+/** The time of each event in milliseconds from the start of the replay: at the run's pace, without its waits. */
 export function paced(events: readonly RunEvent[]): number[] {
   let now = 0;
   let newest: number | undefined;
   return events.map(({ type, at }) => {
     if (at === undefined) now += USUAL_GAPS[type] ?? 0;
-    // What went on at the same time is told one by one: its times may go back.
+    // Concurrent events are in sequence, so times may decrease.
     else now += Math.min(Math.max(at - (newest ?? at), 0) * 1_000, LONGEST_GAP);
     if (at !== undefined) newest = Math.max(newest ?? at, at);
     return now;

@@ -4,15 +4,15 @@ import { RunModel } from "../run";
 import { paced } from "./pace";
 import type { Shared } from "./shared";
 
-/** Plays the events of a run into its model, and shows at first how the run ended. */
+/** Replays the events of a run into its model; initially it shows the end of the run. */
 export class Player {
-  /** How long a play takes, in milliseconds. */
+  /** The duration of the replay in milliseconds. */
   readonly length: number;
-  /** Where the play is, in milliseconds. */
+  /** The position of the replay in milliseconds. */
   readonly position = signal(0);
   readonly isPlaying = signal(false);
   readonly speed = signal(1);
-  /** What the run's own clock says where the play is; 0 while nobody knows. */
+  /** The run's time at the position of the replay; 0 if unknown. */
   readonly clock: Clock = { now: computed(() => this.#now(this.position.value)), watch: () => () => undefined };
   run: RunModel;
   readonly #shared: Shared;
@@ -29,20 +29,20 @@ export class Player {
     this.seek(this.length);
   }
 
-  /** Show the run as it was at a moment of the play. */
+  /** Show the run at a position of the replay. */
   seek(position: number): void {
     if (position < this.position.value) this.run = this.#afresh();
     while ((this.#times[this.#next] ?? Infinity) <= position) this.#tell();
     this.position.value = position;
   }
 
-  /** Play on; from the beginning when the end was shown. */
+  /** Continue the replay; from the beginning if it is at its end. */
   play(): void {
     if (this.position.value >= this.length) this.seek(0);
     this.isPlaying.value = true;
     let before = performance.now();
     const frame = (now: number) => {
-      // The time of a frame is when it began: that of the first may be before the click that started the play.
+      // The time of a frame is its start, which may be before the click that started the replay.
       const passed = Math.max(now - before, 0);
       this.seek(Math.min(this.position.value + passed * this.speed.value, this.length));
       before = now;
@@ -79,7 +79,7 @@ export class Player {
     try {
       this.run.apply(event);
     } catch (error) {
-      // A file may be of another version, or cut: one event that cannot be told is no reason to tell no other.
+      // A file may be of another version or truncated; an invalid event must not stop the others.
       console.warn(error);
     }
   }

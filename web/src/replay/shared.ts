@@ -1,19 +1,19 @@
 import type { Clock, Service } from "../components/service";
 import type { RunEvent } from "../events";
 
-/** The run that a file holds. */
+/** The run in a replay file. */
 export interface Shared {
   runId: string;
   question: string;
-  /** How the run stood when the file was made. */
+  /** The status of the run when the file was created. */
   status: string;
-  /** When the run began, in Unix seconds. */
+  /** The start of the run in Unix seconds. */
   createdAt: number;
   events: RunEvent[];
   leftOut: { events: number; pictures: number };
 }
 
-/** Read the run out of the file's data blocks. What is malformed in them is passed over. */
+/** Read the run from the file's data blocks; malformed data is ignored. */
 export function sharedIn(file: ParentNode): Shared {
   const run = objectOf(textOf(file, "run"));
   const leftOut = objectOf(textOf(file, "left-out"));
@@ -27,7 +27,7 @@ export function sharedIn(file: ParentNode): Shared {
   };
 }
 
-/** The service of a run that stands in a file: it has what is enclosed, and nobody can do anything. */
+/** The service for a run in a file: it has the enclosed data and no actions. */
 export function serviceIn(file: ParentNode, clock: Clock): Service {
   const enclosed = new Map(linesOf(file, "enclosures").map((one) => [one["path"], String(one["content"])]));
   return {
@@ -43,7 +43,7 @@ function absent(path: string): never {
   throw new Error(`${path} is not in this file.`);
 }
 
-/** What a `data:` address holds; the file's policy lets nothing be fetched, not even that. */
+/** The content of a `data:` URL, which the file's policy does not allow to fetch. */
 function responseOf(address: string): Response {
   const [head = "", content = ""] = address.split(",", 2);
   const bytes = Uint8Array.from(atob(content), (sign) => sign.charCodeAt(0));

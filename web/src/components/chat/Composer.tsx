@@ -1,11 +1,14 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
-import { cancel, here, openId, openRuns, say, tick } from "../../conversation";
+import { answer, cancel, here, openId, openRuns, say, tick } from "../../conversation";
 import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
+import type { StepQuestion } from "../../events";
+import type { RunModel } from "../../run";
 import { words } from "../../words";
-import { Options, usualWishes } from "./Options";
+import { titleOf } from "../plan/InterruptForm";
+import { Options, chosenOptions } from "./Options";
 import { pasted, useDropped } from "./giving";
 
 export function Composer() {
@@ -16,6 +19,8 @@ export function Composer() {
   void tick.value;
   const runs = openRuns();
   const active = runs.find((run) => run.isAtWork || run.status === "interrupted");
+  const asking = askingOf(runs);
+  const [isForTeam, setForTeam] = useTarget(asking?.question, text);
   const add = (more: File[]) => more.length > 0 && setDraft({ text, files: [...files, ...more] });
   const isOver = useDropped(add);
   useEffect(() => {
@@ -27,16 +32,23 @@ export function Composer() {
   useGrowing(field, text);
   const ask = async () => {
     if (!text.trim()) return;
+    if (asking && !isForTeam) {
+      setDraft({ text: "", files });
+      const isTaken = await answer(asking.run, asking.question, text.trim());
+      if (!isTaken) setDraft((now) => ({ ...now, text: now.text || text }));
+      return;
+    }
+    setForTeam(false);
     setDraft({ text: "", files: [] });
     setSending((count) => count + 1);
     const asked = here();
-    const isTaken = await say(text.trim(), usualWishes(), files);
+    const isTaken = await say(text.trim(), chosenOptions(), files);
     setSending((count) => count - 1);
-    // What was typed meanwhile is not lost for what was refused.
+    // Text that was typed in the meantime is kept when a question is refused.
     if (!isTaken) setDraft((now) => ({ text: now.text ? `${text}\n${now.text}` : text, files: [...files, ...now.files] }), asked.id ?? asked.from);
   };
   const onKey = (event: KeyboardEvent) => {
-    // Enter also ends a word of an input method, which is no end of the question; of Safari's only its code (229) tells.
+    // Enter also confirms a word of an input method, which must not send the question; in Safari only the key code 229 shows that.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     void ask();
@@ -50,20 +62,26 @@ export function Composer() {
   return (
     <form class={`composer ${isOver ? "over" : ""}`} onSubmit={submit}>
       {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ text, files: files.filter((one) => one !== gone) })} />}
+      {asking && (
+        <p class="target">
+          {isForTeam ? words.writesToTeam : words.answersQuestion(textOf(asking.question))}{" "}
+          <button type="button" onClick={() => setForTeam(!isForTeam)}>{isForTeam ? words.toAnswer : words.toTeam}</button>
+        </p>
+      )}
       <textarea
         id="question"
         ref={field}
         rows={1}
         dir="auto"
         aria-label={words.question}
-        placeholder={runs.at(-1)?.status === "interrupted" ? words.answerPlaceholder : words.placeholder}
+        placeholder={asking && !isForTeam ? words.answerPlaceholder : placeholderOf(runs)}
         value={text}
         onInput={(e) => setDraft({ text: e.currentTarget.value, files })}
         onKeyDown={onKey}
         onPaste={onPaste}
       />
       <div class="row">
-        <Options />
+        {!isContinuing(runs) && <Options />}
         <label class="chip file" title={words.files}>
           <span aria-hidden="true">+</span> <span class="name">{words.files}</span>
           <input type="file" multiple onChange={(e) => (add([...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />
@@ -82,7 +100,46 @@ export function Composer() {
   );
 }
 
-/** What was begun to be asked here; each conversation keeps its own. */
+/** Whether a text belongs to a run that has begun, as an answer or a message: the options are those of that run. */
+function isContinuing(runs: readonly RunModel[]): boolean {
+  return runs.at(-1)?.status === "interrupted" || runs.some((run) => run.isAtWork);
+}
+
+/** The oldest question that a step asks while others go on. */
+function askingOf(runs: readonly RunModel[]): { run: RunModel; question: StepQuestion } | undefined {
+  const run = runs.find((one) => one.isAtWork && one.questions.length > 0);
+  return run && { run, question: run.questions[0]! };
+}
+
+/** As much of a question as is repeated above the text, in characters. */
+const SHOWN = 200;
+
+function textOf(question: StepQuestion): string {
+  const { kind, payload } = question;
+  const text = kind === "question" ? String(payload["question"] ?? "") : `${titleOf(question)} (${String(payload["tool_name"] ?? "")})`;
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+}
+
+/** Whether a text is for the team while a step asks: chosen, or begun before the question was there. */
+function useTarget(question: StepQuestion | undefined, text: string) {
+  const [forTeam, setForTeam] = useState<StepQuestion | null>(null);
+  const seen = useRef(question);
+  if (seen.current !== question) {
+    const wasForTeam = seen.current === undefined || forTeam === seen.current;
+    seen.current = question;
+    if (question && wasForTeam && text.trim()) setForTeam(question);
+  }
+  const isForTeam = question !== undefined && forTeam === question;
+  return [isForTeam, (to: boolean) => setForTeam(to && question ? question : null)] as const;
+}
+
+/** The kind of the next text: an answer, a message to the running team, or a question. */
+function placeholderOf(runs: readonly RunModel[]): string {
+  if (runs.at(-1)?.status === "interrupted") return words.answerPlaceholder;
+  return runs.some((run) => run.isAtWork) ? words.steerPlaceholder : words.placeholder;
+}
+
+/** The draft of the question; each conversation has its own. */
 function useDraft() {
   const thread = openId.value;
   const [, setVersion] = useState(0);
@@ -93,7 +150,7 @@ function useDraft() {
   return [draftOf(thread), change] as const;
 }
 
-/** Make the field as high as its text where the browser does not do so by itself. */
+/** Fit the height of the field to its text in browsers without `field-sizing`. */
 function useGrowing(field: RefObject<HTMLTextAreaElement | null>, text: string): void {
   useLayoutEffect(() => {
     if (CSS.supports("field-sizing", "content")) return;

@@ -9,7 +9,7 @@ export function Conversation() {
   const place = useRef<HTMLDivElement>(null);
   void tick.value;
   const runs = openRuns();
-  // Who has just come wants to see the newest, and who has just asked, the answer.
+  // Scroll to the end after opening the conversation and after asking.
   const note = useFollowing(place, asked.value || true);
   useHeld(place, runs[0]?.runId);
   const hold = useFocusKept(place);
@@ -34,7 +34,7 @@ export function Conversation() {
   );
 }
 
-/** Keep the focus here when what had it is gone, such as a form that was answered. Returns what notes who has it. */
+/** Keep the focus here when the focused element is removed, such as an answered form. Returns a focus handler. */
 function useFocusKept(place: { current: HTMLElement | null }): (event: FocusEvent) => void {
   const held = useRef<EventTarget | null>(null);
   useLayoutEffect(() => {

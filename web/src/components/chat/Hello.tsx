@@ -3,7 +3,7 @@ import { apiKey } from "../../api";
 import { type Absence, absences } from "../../readiness";
 import { words } from "../../words";
 
-/** What stands where no question was asked yet, with what the service does without. */
+/** The start page of a new conversation, with the unavailable parts of the service. */
 export function Hello() {
   const [absent, setAbsent] = useState<Absence[]>([]);
   useEffect(() => void absences().then(setAbsent, () => undefined), [apiKey.value]);

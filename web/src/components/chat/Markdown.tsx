@@ -5,19 +5,19 @@ import { reference } from "../../references";
 import { words } from "../../words";
 import { useService } from "../service";
 
-/** How much longer a text that is being written rests than its layout took. */
+/** The pause between two layouts of a growing text, as a multiple of the layout's duration. */
 const REST = 4;
 
 interface Shown {
   text: string;
   isWritten: boolean;
-  /** The run whose report it is, which may show figures; none for other texts. */
+  /** The run whose report it is, for its figures; none for other texts. */
   runId?: string;
-  /** Is called each time that the whole text stands in its place. */
+  /** Called each time the whole text has been rendered. */
   onWritten?: (place: HTMLElement) => void;
 }
 
-/** A text as Markdown. While it is written it is laid out again and again, but never most of the time. */
+/** A text as Markdown. While it is written it is rendered repeatedly, with pauses. */
 export function Markdown({ text, isWritten, runId = "", onWritten = reference }: Shown) {
   const place = useRef<HTMLDivElement>(null);
   const layout = useRef<Layout>(null);

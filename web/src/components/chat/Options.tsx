@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { Wishes } from "../../conversation";
+import type { RunChoices } from "../../conversation";
 import { keep, kept } from "../../kept";
 import { members } from "../../members";
 import { words } from "../../words";
@@ -11,7 +11,7 @@ const searchesFirst = chosen("search");
 const reviews = chosen("review");
 const leftOut = signal<ReadonlySet<string>>(new Set(kept("maniple.left-out").split("\n").filter(Boolean)));
 
-/** A choice as it was made in this tab, and what keeps it there. */
+/** An option of this tab, and the function that stores it. */
 function chosen(name: string): { choice: Signal<boolean>; toggle: () => void } {
   const choice = signal(kept(`maniple.${name}`) !== "");
   const toggle = () => {
@@ -21,8 +21,8 @@ function chosen(name: string): { choice: Signal<boolean>; toggle: () => void } {
   return { choice, toggle };
 }
 
-/** What the person has chosen for the next question. */
-export function usualWishes(): Wishes {
+/** The user's options for the next question. */
+export function chosenOptions(): RunChoices {
   const team = members.value.map((one) => one.name).filter((name) => !leftOut.value.has(name));
   return {
     deep_thinking_mode: isDeep.choice.value,
@@ -32,7 +32,7 @@ export function usualWishes(): Wishes {
   };
 }
 
-/** How the next question is to be worked on. */
+/** The options for the next question. */
 export function Options() {
   const toggles = [
     { ...isDeep, name: words.deep },

@@ -1,6 +1,6 @@
 import { memo } from "preact/compat";
-import type { Gap } from "../../events";
-import type { RunModel } from "../../run";
+import type { Gap, StepQuestion } from "../../events";
+import type { Exchange, RunModel } from "../../run";
 import { words } from "../../words";
 import { Files } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
@@ -15,17 +15,22 @@ import { Timeline } from "../work/Timeline";
 
 interface Shown {
   run: RunModel;
-  /** What tells that the run has changed: the model itself stays the same. */
+  /** Changes with the run, because the model object stays the same. */
   version: number;
 }
 
 export const RunView = memo(function RunView({ run, version }: Shown) {
   const answer = run.answer;
+  const plan = run.draft ?? run.plan;
+  const gaps = unstatedGaps(run, answer?.content);
   return (
     <article class="run" aria-busy={run.isAtWork}>
       {run.question && <Question text={run.question} />}
-      {run.plan && <PlanList run={run} version={version} plan={run.plan} />}
+      {plan && <PlanList run={run} version={version} plan={plan} />}
       <Timeline run={run} version={version} />
+      {run.exchanges.map((one) => (
+        <Written key={one.id} exchange={one} isOver={run.isOver} />
+      ))}
       {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isTold} runId={run.runId} />}
@@ -36,19 +41,49 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
         </p>
       ))}
       {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{words.budgetUsed}</p>}
-      {run.gaps.length > 0 && <Gaps gaps={run.gaps} />}
+      {gaps.length > 0 && <Gaps gaps={gaps} />}
       {run.waiting && run.status === "interrupted" && (
         <InterruptForm key={run.waiting.interrupt_id} run={run} waiting={run.waiting} />
       )}
+      {run.isAtWork && run.questions.map((one) => (
+        <InterruptForm key={`${one.interrupt_id} ${JSON.stringify(one.payload)}`} run={run} waiting={one} asker={askerOf(run, one)} />
+      ))}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
       <Standing run={run} version={version} />
     </article>
   );
 });
 
-/** Whether a text is the question that the run waits with: its form says it. */
+/** Who asks while others go on, and at which step. */
+function askerOf({ plan }: RunModel, { agent_name, step_id }: StepQuestion): string {
+  const title = plan?.steps.find((one) => one.id === step_id)?.title;
+  return title ? `${agent_name} · ${title}` : agent_name;
+}
+
+/** Whether a text is the pending question, which its form shows. */
 function isAsked({ waiting, status }: RunModel, text: string): boolean {
   return status === "interrupted" && waiting?.kind === "question" && waiting.payload["question"] === text.trim();
+}
+
+/** The user's messages to the run with the lead's replies. A message that becomes a run is shown there. */
+function Written({ exchange: { content, reply, nextRun }, isOver }: { exchange: Exchange; isOver: boolean }) {
+  return (
+    <div class="written">
+      {!(isOver && nextRun) && <Question text={content} />}
+      <p class="reply" role="status">
+        {reply ?? words.steered}
+      </p>
+    </div>
+  );
+}
+
+/** The gaps that the answer does not name itself, as one that code put together does. */
+function unstatedGaps({ gaps }: RunModel, answer = ""): Gap[] {
+  const lines = answer.split("\n");
+  return gaps.filter(
+    ({ step, reason }) =>
+      !lines.some((line) => (line.startsWith("MISSING:") && line.includes(step)) || (reason && line.includes(`No report could be written: ${reason}`))),
+  );
 }
 
 function Gaps({ gaps }: { gaps: Gap[] }) {

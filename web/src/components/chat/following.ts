@@ -1,12 +1,12 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
-/** How far from its end, in pixels, a reader still follows what is written. */
+/** The distance from the end, in pixels, within which scrolling follows new text. */
 const NEAR_END = 80;
 
 /**
- * Keep the end of what scrolls in `place` in view while its reader is there. Returns what notes where the reader
- * is, for `onScroll`. When `begun` becomes another truth, something was begun that the reader wants to see.
+ * Keep the end of the scrolled element `place` in view while the user is there. Returns the handler for `onScroll`.
+ * When `begun` changes, scroll to the end, because the user wants to see what has started.
  */
 export function useFollowing(place: RefObject<HTMLElement | null>, begun: unknown): () => void {
   const follows = useRef(false);
@@ -18,24 +18,24 @@ export function useFollowing(place: RefObject<HTMLElement | null>, begun: unknow
   useEffect(() => {
     const inner = place.current?.firstElementChild;
     if (!inner) return;
-    // Markdown is laid out a moment after its run was shown.
+    // Markdown is rendered a moment after its run.
     const watcher = new ResizeObserver(toEnd);
     watcher.observe(inner);
     return () => watcher.disconnect();
   }, []);
   return () => {
-    // A scroll is told a moment later, when the place may be gone.
+    // Scroll events arrive later, when the element may be gone.
     if (!place.current) return;
     const { scrollHeight, scrollTop, clientHeight } = place.current;
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END;
   };
 }
 
-/** Keep what the reader sees where it is when something comes in above `first`, the key of what scrolls first. */
+/** Keep the scroll position when something is inserted above `first`, the key of the first element. */
 export function useHeld(place: RefObject<HTMLElement | null>, first: string | undefined): void {
   const held = useRef({ first, top: 0, item: null as Element | null });
   if (held.current.first !== first) {
-    // Where it is now, before anything above it is there.
+    // Its position before anything is inserted above it.
     const item = place.current?.querySelector(".run") ?? null;
     held.current = { first, item, top: topOf(item) };
   }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** Files of what was pasted; none where it is text, too, as from a spreadsheet. Pictures get names of their own. */
+/** The pasted files; none if the clipboard also has text, as from a spreadsheet. Pictures get unique names. */
 export function pasted(event: ClipboardEvent): File[] {
   const data = event.clipboardData;
   if (!data || data.types.includes("text/plain")) return [];
@@ -10,7 +10,7 @@ export function pasted(event: ClipboardEvent): File[] {
   );
 }
 
-/** Take files that are dropped anywhere on the page; returns whether some are being held over it. */
+/** Accept files dropped anywhere on the page; returns whether files are dragged over it. */
 export function useDropped(onFiles: (files: File[]) => void): boolean {
   const [isOver, setOver] = useState(false);
   const take = useRef(onFiles);
@@ -19,7 +19,7 @@ export function useDropped(onFiles: (files: File[]) => void): boolean {
     const leaving = new AbortController();
     const on = (name: "dragover" | "dragleave" | "drop", react: (event: DragEvent) => void) =>
       addEventListener(name, (event) => event.dataTransfer?.types.includes("Files") && react(event), leaving);
-    // Without this the browser leaves the page for the file.
+    // Otherwise the browser would open the file instead of the page.
     on("dragover", (event) => (event.preventDefault(), setOver(true)));
     on("dragleave", (event) => event.relatedTarget === null && setOver(false));
     on("drop", (event) => {

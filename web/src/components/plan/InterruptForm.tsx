@@ -9,28 +9,29 @@ import { PlanEditor } from "./PlanEditor";
 interface Waits {
   run: RunModel;
   waiting: Interrupt;
-  answer: Acts["answer"];
+  answer: (reply: unknown) => Promise<boolean>;
 }
 
-/** What a run waits for: a form, or where nobody can answer, what was asked. */
-export function InterruptForm({ run, waiting }: Omit<Waits, "answer">) {
+/** The question of a run, or of one of its steps: a form, or only its text if nobody can answer. */
+export function InterruptForm({ run, waiting, asker }: Omit<Waits, "answer"> & { asker?: string }) {
   const { acts } = useService();
   const error = waiting.payload["error"];
   return (
     <section class="interrupt" aria-label={titleOf(waiting)}>
       <h2>{titleOf(waiting)}</h2>
+      {asker && <p class="faint">{asker}</p>}
       {typeof error === "string" && <p class="notice bad">{error}</p>}
       {acts ? <Answering run={run} waiting={waiting} answer={acts.answer} /> : <Asked waiting={waiting} />}
     </section>
   );
 }
 
-/** A form that takes one answer at a time. */
-function Answering({ run, waiting, answer }: Waits) {
+/** A form that submits one answer at a time. */
+function Answering({ run, waiting, answer }: Omit<Waits, "answer"> & { answer: Acts["answer"] }) {
   const [isUnderWay, once] = useOnce();
-  const give: Waits["answer"] = async (of, reply) => {
+  const give: Waits["answer"] = async (reply) => {
     let isTaken = false;
-    await once(async () => (isTaken = await answer(of, reply)));
+    await once(async () => (isTaken = await answer(run, waiting, reply)));
     return isTaken;
   };
   return (
@@ -56,10 +57,16 @@ function Asked({ waiting: { kind, payload } }: { waiting: Interrupt }) {
   );
 }
 
-function titleOf({ kind, payload }: Interrupt): string {
+/** What is asked for, in a few words. */
+export function titleOf({ kind, payload }: Interrupt): string {
   if (kind === "plan_review") return words.reviewTitle;
   if (kind === "question") return words.questionTitle;
   return payload["reason"] === "unknown_result" ? words.unknownTitle : words.approvalTitle;
+}
+
+/** The editable steps, without a report that repeats a result, which the service adds again. */
+function editable(plan: RunModel["plan"]): NonNullable<RunModel["plan"]> {
+  return { title: plan?.title ?? "", steps: plan?.steps.filter((step) => !step.repeats) ?? [] };
 }
 
 function Review({ run, answer }: Waits) {
@@ -67,28 +74,28 @@ function Review({ run, answer }: Waits) {
   return (
     <>
       {isEdited ? (
-        <PlanEditor plan={run.plan ?? { title: "", steps: [] }} onPlan={(plan) => void answer(run, plan)} />
+        <PlanEditor plan={editable(run.plan)} onPlan={(plan) => void answer(plan)} />
       ) : (
         <div class="row">
-          <button class="main" onClick={() => void answer(run, "accept")}>{words.accept}</button>
+          <button class="main" onClick={() => void answer("accept")}>{words.accept}</button>
           <button onClick={() => setEdited(true)}>{words.editPlan}</button>
         </div>
       )}
-      <Words label={words.wish} act={words.ask} onWords={(text) => answer(run, text)} />
+      <Words label={words.feedback} act={words.ask} onWords={(text) => answer(text)} />
     </>
   );
 }
 
-function Approval({ run, waiting, answer }: Waits) {
+function Approval({ waiting, answer }: Waits) {
   const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
   const [text, setText] = useState(given);
   const [isBad, setBad] = useState(false);
   const isUnknown = waiting.payload["reason"] === "unknown_result";
   const approve = () => {
-    if (text === given) return void answer(run, "approve");
+    if (text === given) return void answer("approve");
     const args = objectOf(text);
     setBad(args === null);
-    if (args) void answer(run, { type: "edit", args });
+    if (args) void answer({ type: "edit", args });
   };
   return (
     <>
@@ -101,22 +108,22 @@ function Approval({ run, waiting, answer }: Waits) {
       <div class="row">
         {isUnknown ? (
           <>
-            <button class="main" onClick={() => void answer(run, "run again")}>{words.runAgain}</button>
-            <button onClick={() => void answer(run, "skip")}>{words.skip}</button>
+            <button class="main" onClick={() => void answer("run again")}>{words.runAgain}</button>
+            <button onClick={() => void answer("skip")}>{words.skip}</button>
           </>
         ) : (
           <button class="main" onClick={approve}>{text === given ? words.approve : words.edit}</button>
         )}
       </div>
-      {/* With a word before it no reason can be taken for an approval. */}
+      {/* The prefix keeps a reason from being read as an approval. */}
       {!isUnknown && (
-        <Words label={words.whyNot} act={words.reject} isOptional onWords={(why) => answer(run, why ? `${words.reject}: ${why}` : words.reject)} />
+        <Words label={words.whyNot} act={words.reject} isOptional onWords={(why) => answer(why ? `${words.reject}: ${why}` : words.reject)} />
       )}
     </>
   );
 }
 
-/** The object that a text is as JSON, null when it is something else. */
+/** The JSON object in a text; null for anything else. */
 function objectOf(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -126,16 +133,16 @@ function objectOf(text: string): Record<string, unknown> | null {
   }
 }
 
-function Question({ run, waiting, answer }: Waits) {
+function Question({ waiting, answer }: Waits) {
   return (
     <>
       <p>{String(waiting.payload["question"] ?? "")}</p>
       <div class="row">
         {waiting.options.map((one) => (
-          <button key={one} onClick={() => void answer(run, one)}>{one}</button>
+          <button key={one} onClick={() => void answer(one)}>{one}</button>
         ))}
       </div>
-      <Words label={words.answer} act={words.reply} onWords={(text) => answer(run, text)} />
+      <Words label={words.answer} act={words.reply} onWords={(text) => answer(text)} />
     </>
   );
 }

@@ -7,25 +7,25 @@ interface Edited {
   steps: Draft[];
 }
 
-/** A step with what it is known by while others come, go and change places. */
+/** A step with a key that stays the same while steps are added, removed and moved. */
 interface Keyed extends Draft {
   key: number;
 }
 
-/** What has the focus once the steps stand as they do now. */
+/** What gets the focus after the next rendering. */
 interface Focus {
   key: number;
   place: "up" | "down" | "title";
 }
 
-/** A plan to be changed before it is accepted: its steps' words, members and order. */
+/** An editor for the texts, members and order of a plan before it is accepted. */
 export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edited) => void }) {
   const [steps, setSteps] = useState<Keyed[]>(() => plan.steps.map((step, key) => ({ ...drafted(step), key })));
   const [said, setSaid] = useState("");
   const next = useRef(steps.length);
   const list = useRef<HTMLOListElement>(null);
   const focus = useRef<Focus | null>(null);
-  // Before the next event: a later effect of what was typed would take the focus that a move has just asked for.
+  // Before the next event, because a later effect would take the focus that a move has just set.
   useLayoutEffect(() => {
     if (focus.current && list.current) give(list.current, focus.current);
     focus.current = null;
@@ -45,7 +45,7 @@ export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edit
   };
   const add = () => {
     const key = next.current++;
-    // The report stays the last: a new step goes before it.
+    // The report stays last; a new step is inserted before it.
     const at = steps.at(-1)?.agent_name === "reporter" ? steps.length - 1 : steps.length;
     const agent_name = steps[at - 1]?.agent_name ?? "researcher";
     setSteps(steps.toSpliced(at, 0, { agent_name, title: "", description: "", key }));
@@ -77,7 +77,7 @@ export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edit
   );
 }
 
-/** Give the focus to a step's button or, where that can do nothing now, to its opposite. */
+/** Focus a step's button, or the opposite button if it is disabled. */
 function give(list: HTMLElement, { key, place }: Focus): void {
   const step = list.querySelector(`[data-key="${key}"]`);
   const wanted = place === "title" ? "input" : `button.${place}:not(:disabled), button.up:not(:disabled), button.down:not(:disabled)`;

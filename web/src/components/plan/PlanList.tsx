@@ -4,19 +4,22 @@ import { words } from "../../words";
 import { useService } from "../service";
 import { type Ask, StepView } from "./StepView";
 
-/** The plan as far as it has come. While the run works at it, steps can be skipped, done again, changed, added and moved. */
+/** The plan with its progress, also while it is written. During the run, steps can be skipped, repeated, edited, added and moved. */
 export function PlanList({ run, plan }: { run: RunModel; version: number; plan: { title: string; steps: Step[] } }) {
   const { acts } = useService();
-  const ask: Ask | null = acts && run.status === "running" ? (change) => acts.changePlan(run, change) : null;
-  const done = plan.steps.filter((step) => step.status === "completed" || step.status === "skipped").length;
+  const isDraft = plan === run.draft;
+  const ask: Ask | null = acts && run.status === "running" && !isDraft ? (change) => acts.changePlan(run, change) : null;
+  // A report that only repeats another step's result is not shown.
+  const worked = plan.steps.filter((step) => !step.repeats);
+  const done = worked.filter((step) => step.status === "completed" || step.status === "skipped").length;
   return (
     <section class={`plan ${run.isAtWork ? "live" : ""}`} aria-label={words.plan}>
       <h2>
-        {plan.title} <span class="who">{`${done}/${plan.steps.length}`}</span>
+        {plan.title} <span class="who">{isDraft ? words.planDraft : `${done}/${worked.length}`}</span>
       </h2>
       <ol>
-        {plan.steps.map((step, at) => (
-          <StepView key={step.id} steps={plan.steps} at={at} isOver={run.isOver} ask={ask} />
+        {worked.map((step) => (
+          <StepView key={step.id} steps={plan.steps} at={plan.steps.indexOf(step)} isOver={run.isOver} ask={ask} />
         ))}
       </ol>
     </section>

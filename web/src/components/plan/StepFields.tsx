@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import { members } from "../../members";
 import { words } from "../../words";
 
-/** What a step says: its title, what is to be done, and who does it. */
+/** The fields of a step: title, description and member. */
 export interface Draft {
   agent_name: string;
   title: string;

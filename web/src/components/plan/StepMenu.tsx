@@ -6,14 +6,14 @@ export interface Choice {
   act: () => void;
 }
 
-/** What can be done to a step, behind one button. The arrow keys go through it; Escape, Tab and a click elsewhere leave it. */
+/** The menu of a step. Arrow keys move in it; Escape, Tab and a click outside close it. */
 export function StepMenu({ title, choices }: { title: string; choices: readonly Choice[] }) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
   const items = () => [...(menu.current?.querySelectorAll("button") ?? [])];
   const show = () => {
-    // In front of everything: a run that is out of view may cut off what it holds.
+    // In the top layer, because a run that is scrolled out of view may clip its contents.
     const isOpen = menu.current!.togglePopover();
     button.current!.setAttribute("aria-expanded", String(isOpen));
     if (!isOpen) return;

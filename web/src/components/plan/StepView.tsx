@@ -20,15 +20,15 @@ interface Shown {
   steps: Step[];
   at: number;
   isOver: boolean;
-  /** Null where nothing can be changed. */
+  /** Null if the plan cannot be changed. */
   ask: Ask | null;
 }
 
-/** One step of a plan, how it stands, and a menu of what can be asked of it. */
+/** A step of a plan with its status and a menu of changes. */
 export function StepView({ steps, at, isOver, ask }: Shown) {
   const step = steps[at]!;
   const [form, setForm] = useState<"edit" | "add" | null>(null);
-  // What was asked for stands until the plan is told again: the service takes it up between two steps.
+  // The requested change is shown until the changed plan arrives.
   const [changed, setChanged] = useState<Step | null>(null);
   const place = useRef<HTMLLIElement>(null);
   const askNow = async (change: PlanChange) => {
@@ -44,7 +44,7 @@ export function StepView({ steps, at, isOver, ask }: Shown) {
     name,
     act: () => (typeof change === "string" ? setForm(change) : void askNow(change)),
   }));
-  // A run that was ended leaves the step that it was at as it stood.
+  // A run that ended early leaves its current step in progress.
   const status = isOver && step.status === "in_progress" ? "unfinished" : step.status;
   return (
     <li class={status} ref={place}>
@@ -84,11 +84,11 @@ function edited(step: Step, draft: Draft): PlanChange {
 interface Form {
   step: Draft;
   onEnd: () => void;
-  /** Says whether it was taken: what was not can be mended. */
+  /** Returns whether the change was accepted; otherwise the user can correct it. */
   onSave: (draft: Draft) => Promise<boolean>;
 }
 
-/** The words of a step under way, or of a new one, and who does it. */
+/** A form for the texts and the member of a running or new step. */
 function StepForm({ step, onEnd, onSave }: Form) {
   const [draft, setDraft] = useState(() => drafted(step));
   const first = useRef<HTMLInputElement>(null);

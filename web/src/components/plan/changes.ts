@@ -2,13 +2,13 @@ import type { Step } from "../../events";
 import { words } from "../../words";
 import type { PlanChange } from "../service";
 
-/** Something that can be asked of a step: a change at once, or a form for one. */
+/** A change of a step: immediate, or by a form. */
 export interface Offer {
   name: string;
   change: PlanChange | "edit" | "add";
 }
 
-/** What can be asked of the step at this place of a plan under way; whether it is done is for the service to say. */
+/** The possible changes of the step at this position of a running plan. The service decides whether to accept them. */
 export function offersFor(steps: readonly Step[], at: number): Offer[] {
   const { id, status, agent_name } = steps[at]!;
   const isLast = at === steps.length - 1;

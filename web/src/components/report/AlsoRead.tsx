@@ -1,7 +1,7 @@
 import type { Source } from "../../references";
 import { words } from "../../words";
 
-/** What the run has read and the report does not cite, folded away. */
+/** Sources that the run has read but the report does not cite, collapsed. */
 export function AlsoRead({ sources }: { sources: readonly Source[] }) {
   if (sources.length === 0) return null;
   return (

@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { words } from "../../words";
 
-/** Where a text has fewer headings, it needs no contents. */
+/** A text with fewer headings has no table of contents. */
 const FEWEST = 3;
-/** How far beneath its top, in pixels, the reader's eyes are on the view. */
+/** The distance from the top, in pixels, that counts as the reading position. */
 const EYES = 120;
 
-/** The headings of a text that is laid out, but for its title. */
+/** The headings of a rendered text, without its title. */
 export function headingsIn(place: Element): HTMLElement[] {
   const headings = [...place.querySelectorAll<HTMLElement>("h1, h2, h3, h4")];
   const titles = headings.filter((one) => one.matches("h1"));
@@ -14,7 +14,7 @@ export function headingsIn(place: Element): HTMLElement[] {
   return shown.length < FEWEST ? [] : shown;
 }
 
-/** The contents of a report; the section that is read is marked. */
+/** The table of contents of a report; the current section is marked. */
 export function Contents({ headings, view }: { headings: readonly HTMLElement[]; view: HTMLElement }) {
   const [current, setCurrent] = useState(0);
   const [isWide, setWide] = useState(() => matchMedia("(min-width: 64rem)").matches);
@@ -52,7 +52,7 @@ export function Contents({ headings, view }: { headings: readonly HTMLElement[];
 
 const levelOf = (heading: HTMLElement) => Number(heading.tagName.charAt(1));
 
-/** How many of `headings`, which stand in order, begin above `line`. */
+/** The number of the ordered `headings` that begin above `line`. */
 function passed(headings: readonly HTMLElement[], line: number): number {
   let [low, high] = [0, headings.length];
   while (low < high) {

@@ -4,11 +4,11 @@ import type { Entry } from "./entries";
 
 interface Shown {
   entries: readonly Entry[];
-  /** Is told what is being done, and what went wrong. */
+  /** Receives the progress and errors of an action. */
   onNews: (news: { text: string; isBad: boolean }) => void;
 }
 
-/** The report as a file, and what else can be done with it. */
+/** The report as a file, and further actions. */
 export function Menu({ entries, onNews }: Shown) {
   const menu = useRef<HTMLDetailsElement>(null);
   const [isBusy, setBusy] = useState(false);
@@ -19,7 +19,7 @@ export function Menu({ entries, onNews }: Shown) {
     return true;
   };
   const onKey = (event: KeyboardEvent) => {
-    // Escape closes the menu, and not what it is on.
+    // Escape closes only the menu, not the view around it.
     if (event.key === "Escape" && close()) event.stopPropagation();
   };
   const onLeave = ({ relatedTarget }: FocusEvent) => {

@@ -8,7 +8,7 @@ import { useService } from "../service";
 import { ReportView, useFocusInside } from "./ReportView";
 import type { Entry } from "./entries";
 
-/** The report that the address names, over the page. */
+/** The report named by the URL, shown over the page. */
 export function Reading({ more = [] }: { more?: readonly Entry[] }) {
   void tick.value;
   const runId = reading.value;
@@ -21,21 +21,21 @@ export function Reading({ more = [] }: { more?: readonly Entry[] }) {
   return isOlder ? <Older key={runId} runId={runId} title={title} more={more} /> : null;
 }
 
-/** The report of a run that is not among those shown, as the service keeps it. */
+/** The stored report of a run that is not on the page. */
 function Older({ runId, title, more }: { runId: string; title: string; more: readonly Entry[] }) {
   const { ask, attempt } = useService();
   const [text, setText] = useState("");
   useEffect(() => {
     const path = `/api/runs/${encodeURIComponent(runId)}/report`;
     const read = async () => setText(await (await ask(path, { headers: { accept: "text/markdown" } })).text());
-    // What went wrong is told on the page below.
+    // Errors are shown on the page below.
     void attempt(read).then((isRead) => !isRead && reading.value === runId && stopReading());
   }, [runId]);
   if (!text) return <Awaited title={title} />;
   return <ReportView runId={runId} title={title} text={text} isWritten more={more} onClose={stopReading} />;
 }
 
-/** The frame of a report that is on its way. */
+/** The frame of a report that is being loaded. */
 function Awaited({ title }: { title: string }) {
   const view = useRef<HTMLElement>(null);
   useFocusInside(view);

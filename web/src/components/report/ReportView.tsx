@@ -11,11 +11,11 @@ import { downloads, type Entry } from "./entries";
 
 interface Shown {
   runId: string;
-  /** What the report is called where it has no title of its own. */
+  /** The title if the report has none. */
   title: string;
   text: string;
   isWritten: boolean;
-  /** What the menu offers beside the files. */
+  /** Further entries of the menu. */
   more?: readonly Entry[];
   onClose: () => void;
 }
@@ -24,7 +24,7 @@ interface Found extends References {
   headings: HTMLElement[];
 }
 
-/** The answer of a run as a document: with contents, sources, and what of it is not verified. */
+/** The answer of a run as a document with contents, sources and unverified passages. */
 export function ReportView({ runId, title, text, isWritten, more = [], onClose }: Shown) {
   const service = useService();
   const view = useRef<HTMLElement>(null);
@@ -65,7 +65,7 @@ export function ReportView({ runId, title, text, isWritten, more = [], onClose }
   );
 }
 
-/** What the run has read, by number; null until that is known, and empty where it cannot be had. */
+/** The sources of the run by number; null until they are loaded, and empty if that fails. */
 function useSources(runId: string): ReadonlyMap<number, Source> | null {
   const { ask, has } = useService();
   const [known, setKnown] = useState<ReadonlyMap<number, Source> | null>(null);
@@ -74,7 +74,7 @@ function useSources(runId: string): ReadonlyMap<number, Source> | null {
     const path = `/api/runs/${encodeURIComponent(runId)}/sources`;
     const told = has(path) ? ask(path, { signal: leaving.signal }).then((response) => response.json()) : Promise.resolve({});
     told
-      // The report's own list stays, which names what it cites.
+      // The report's own list of sources stays.
       .catch(() => ({}))
       .then(({ sources = [] }: { sources?: Source[] }) => setKnown(new Map(sources.map((one) => [one.number, one]))));
     return () => leaving.abort();
@@ -82,7 +82,7 @@ function useSources(runId: string): ReadonlyMap<number, Source> | null {
   return known;
 }
 
-/** Take the focus into the view, and all else on the page out of reach; give both back afterwards. */
+/** Move the focus into the view and make the rest of the page inert; undo both at the end. */
 export function useFocusInside(view: { current: HTMLElement | null }): void {
   useEffect(() => {
     const before = document.activeElement;

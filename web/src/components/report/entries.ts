@@ -2,11 +2,11 @@ import { save } from "../../save";
 import { words } from "../../words";
 import type { Service } from "../service";
 
-/** Something that the menu of a report offers. What goes wrong is thrown, with a message for the reader. */
+/** An action in the menu of a report. It throws an error with a message for the user. */
 export interface Entry {
   name: string;
   work: () => Promise<void>;
-  /** What is said once it is done; nothing where that shows by itself. */
+  /** The message after success; none if the result is visible. */
   done?: string;
 }
 
@@ -18,7 +18,7 @@ const FORMS = [
   { form: "zip", name: words.withFigures, type: "application/zip", ending: "zip" },
 ] as const;
 
-/** The report of a run as a file, in each form that the service has. */
+/** The report of a run as a file in each available format. */
 export function downloads(service: Service, runId: string): Entry[] {
   return FORMS.map(({ form, name, type, ending }) => {
     const path = `/api/runs/${encodeURIComponent(runId)}/report?form=${form}&download=true`;

@@ -39,7 +39,7 @@ export function ThreadList({ onChoice }: { onChoice: () => void }) {
   );
 }
 
-/** Why there is nothing in the list, or not what there is by now. */
+/** Why the list is empty or outdated. */
 function Empty() {
   if (isUnread.value) {
     return (
@@ -92,9 +92,9 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
 
 function Naming({ thread, onEnd }: { thread: Thread; onEnd: () => void }) {
   const field = useRef<HTMLInputElement>(null);
-  // Before the next key is pressed: it may be the first letter of the new name.
+  // Before the next key, which may be the first letter of the new name.
   useLayoutEffect(() => field.current?.select(), []);
-  // A field that goes away may say once more that it is left.
+  // A field that is removed may fire `blur` again.
   const isOver = useRef(false);
   const end = (title: string) => {
     if (isOver.current) return;

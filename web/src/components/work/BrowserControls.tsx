@@ -4,13 +4,13 @@ import { words } from "../../words";
 interface Shown {
   at: number;
   last: number;
-  /** The step in words, for who does not see the picture. */
+  /** The step as text, for screen readers. */
   step: string;
   go: (to: number) => void;
   children: ComponentChildren;
 }
 
-/** What goes from step to step: two buttons, and a slider for all of them. */
+/** Two buttons and a slider to select a step. */
 export function BrowserControls({ at, last, step, go, children }: Shown) {
   return (
     <div class="controls">

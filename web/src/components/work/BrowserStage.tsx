@@ -8,12 +8,12 @@ import { useService } from "../service";
 interface Shown {
   frame: Frame | null;
   place: Place | null;
-  /** Whether this is the newest step of a run that is at work. */
+  /** Whether this is the newest step of a run in progress. */
   isActing: boolean;
   words: string;
 }
 
-/** A window: where it is, its tabs, and its picture with what is acted on marked. */
+/** A browser window: address, tabs, and screenshot with the target of the action marked. */
 export function BrowserStage({ frame, place, isActing, words: doing }: Shown) {
   const picture = frame?.picture ?? null;
   const shown = usePicture(picture);
@@ -33,7 +33,7 @@ export function BrowserStage({ frame, place, isActing, words: doing }: Shown) {
       {picture === null || shown === null ? (
         <p class="nothing">{place ? (picture === null ? words.film.noPicture : title) : words.film.blank}</p>
       ) : (
-        // Until the next picture has come, the one before it stands, without a mark.
+        // Until the next picture is loaded, the previous one is shown without a mark.
         <div class="stage" aria-busy={shown.address !== picture}>
           <img src={shown.source} alt={`${title}: ${doing}`} />
           {frame?.mark && shown.address === picture && <Box mark={frame.mark} isActing={isActing && frame.state === "acting"} />}
@@ -65,7 +65,7 @@ interface Source {
   source: string;
 }
 
-/** The picture at an address, or the one before it until it has come; one that comes late is dropped. Null for none. */
+/** The picture of a URL, or the previous one until it is loaded; outdated ones are dropped. Null for none. */
 function usePicture(address: string | null): Source | null {
   const { ask } = useService();
   const pictures = useMemo(() => new Pictures(async (one) => (await ask(one)).blob()), [ask]);

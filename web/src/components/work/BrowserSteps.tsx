@@ -3,7 +3,7 @@ import { words } from "../../words";
 
 const SHOWN_OBSERVATION = 1_000;
 
-/** What the browser did in a call, step by step. */
+/** The browser's steps in a call. */
 export function BrowserSteps({ steps }: { steps: readonly BrowserStep[] }) {
   return (
     <ol class="steps-done" aria-label={words.browser}>

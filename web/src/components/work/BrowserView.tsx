@@ -6,19 +6,19 @@ import { BrowserControls } from "./BrowserControls";
 import { BrowserStage } from "./BrowserStage";
 
 const FRAME_MS = 1_500;
-/** As much as is shown of why a step failed, and of what it is for, in characters. */
+/** The maximum length of a step's error and goal, in characters. */
 const SHOWN_WORDS = 500;
 
 interface Shown {
   film: Film;
-  /** Whether the run goes on: then the newest step is followed, at the side where there is room. */
+  /** Whether the run is in progress; then the newest step is followed, at the side if there is room. */
   isLive: boolean;
   version: number;
 }
 
-/** What the team's browser shows, with the action marked; each step can be gone back to, and played when all is over. */
+/** The team's browser with the current action marked. All steps can be revisited, and played after the run. */
 export function BrowserView({ film, isLive }: Shown) {
-  // The step that a person went to, counted from the run's first; null follows the newest.
+  // The step that the user selected, counted from the first of the run; null follows the newest.
   const [chosen, choose] = useState<number | null>(null);
   const [isOpen, setOpen] = useState(isLive);
   const [isPlaying, play] = useState(false);
@@ -32,7 +32,7 @@ export function BrowserView({ film, isLive }: Shown) {
   };
   const view = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
-    // The report has the room now, unless somebody looks at a step.
+    // The report takes the space, unless the user is viewing a step.
     if (!isLive && chosen === null && !view.current?.contains(document.activeElement)) setOpen(false);
   }, [isLive]);
   useEffect(() => {
@@ -101,7 +101,7 @@ interface Going {
   go: () => void;
 }
 
-/** Follows live, or plays. It is one button at all times, so that who has pressed it keeps the focus. */
+/** Follows live, or plays. It stays one button, so that it keeps the focus. */
 function Go({ isLive, isFollowing, isPlaying, go }: Going) {
   const { live, follow, pause, play } = words.film;
   const isIdle = isLive && isFollowing;

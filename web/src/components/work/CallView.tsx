@@ -19,11 +19,11 @@ const FILE_TOOLS = new Set(["write_file", "read_file", "list_files", "search_fil
 interface Told {
   call: Call;
   version: number;
-  /** Whether its member is still at work. */
+  /** Whether its member is still working. */
   isLive: boolean;
 }
 
-/** One tool call: its name and what it is about; arguments and result when it is opened. */
+/** A tool call: name and summary; arguments and result when expanded. */
 export const CallView = memo(function CallView({ call, isLive }: Told) {
   const [isOpen, setOpen] = useState(false);
   const outcome = outcomeOf(call);
@@ -49,7 +49,7 @@ export const CallView = memo(function CallView({ call, isLive }: Told) {
   );
 });
 
-/** Whether all of what code came to stands in its terminal, and so why it failed, too. */
+/** Whether the terminal already shows the whole result, including the error. */
 function isShown({ tool, result }: Call): boolean {
   return RUNS_CODE.has(tool) && (result ?? "").length <= SHOWN;
 }

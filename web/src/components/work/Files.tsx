@@ -6,7 +6,7 @@ import { Picture } from "./Picture";
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
 
-/** The files that a run made; each is fetched with the key and saved. */
+/** The files of a run; each is fetched with the API key and saved. */
 export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
   const { ask, attempt, has } = useService();
   const pictures = artifacts.filter((one) => PICTURE.test(one.media_type));

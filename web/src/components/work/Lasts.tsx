@@ -3,14 +3,14 @@ import { lasted } from "../../clock";
 import { useService } from "../service";
 
 interface Stretch {
-  /** Unix seconds; null where no times are told. */
+  /** Unix seconds; null without times. */
   begun: number | null;
   ended: number | null;
-  /** Whether it goes on. */
+  /** Whether it is still in progress. */
   isOpen: boolean;
 }
 
-/** How long something took, or takes until now; nothing where nobody knows. */
+/** The duration of something, up to now if it is in progress; nothing if unknown. */
 export function Lasts({ begun, ended, isOpen }: Stretch) {
   const { clock } = useService();
   const counts = isOpen && begun !== null && ended === null;

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useService } from "../service";
 
-/** A picture of a run: it needs the key, and so is fetched, not loaded by its address. */
+/** A picture of a run. It is fetched, because it needs the API key. */
 export function Picture({ url, words }: { url: string; words: string }) {
   const { ask } = useService();
   const [shown, setShown] = useState("");
@@ -11,7 +11,7 @@ export function Picture({ url, words }: { url: string; words: string }) {
     ask(url, { signal: leaving.signal })
       .then((response) => response.blob())
       .then((blob) => setShown((made = URL.createObjectURL(blob))))
-      // Without the picture its words stay.
+      // Without the picture, its alternative text stays.
       .catch(() => undefined);
     return () => {
       leaving.abort();

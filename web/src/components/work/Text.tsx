@@ -4,20 +4,20 @@ import { highlight } from "../../highlight";
 import { words } from "../../words";
 import { Copy } from "./Copy";
 
-/** As much of a text as is shown at once, and when all of it is wanted, in characters. */
+/** The length of a text that is shown first, and after expanding, in characters. */
 export const SHOWN = 20_000;
 const MOST = 1_000_000;
 
 interface Given {
-  /** What it is, for those who do not see where it stands. */
+  /** Its label for screen readers. */
   name: string;
   text: string;
   kind?: string;
-  /** The language of a programming text, as the highlighter knows it. */
+  /** The highlighter's name of the language. */
   language?: string;
 }
 
-/** A text as it is, to be scrolled, copied, and shown whole when it is long. */
+/** A plain text that can be scrolled, copied and expanded. */
 export function Text({ name, text, kind = "", language = "" }: Given) {
   const [isWhole, setWhole] = useState(false);
   const shown = text.slice(0, isWhole ? MOST : SHOWN);
@@ -37,7 +37,7 @@ export function Text({ name, text, kind = "", language = "" }: Given) {
   );
 }
 
-/** A programming text, coloured once that is at hand; another text needs another element. */
+/** Code, highlighted when the highlighter is loaded. Needs a new `key` for another text. */
 function Programme({ text, language }: { text: string; language: string }) {
   const code = useRef<HTMLElement>(null);
   useEffect(() => void highlight(code.current!.closest(".text")!), []);
@@ -48,7 +48,7 @@ function Programme({ text, language }: { text: string; language: string }) {
   );
 }
 
-/** What a program printed, in its colours. */
+/** The output of a program with its colours. */
 export function Coloured({ text }: { text: string }) {
   return <>{runsOf(text).map(shaped)}</>;
 }

@@ -12,20 +12,25 @@ interface Shown {
   version: number;
 }
 
-/** What the team did, folded away: an open run shows only who is at work. */
+/** The work of the team, collapsed; while the run is in progress, only active members are shown. */
 export function Timeline({ run, version }: Shown) {
   const [isOpen, setOpen] = useState(false);
-  const atWork = run.isAtWork ? run.turns.findLast((turn) => turn.isOpen) : undefined;
+  const atWork = run.isAtWork ? run.turns.filter((turn) => turn.isOpen) : [];
   const hasWork = run.turns.some((turn) => worthTelling(turn, run.answer));
-  if (!hasWork && !atWork) return null;
+  if (!hasWork && atWork.length === 0) return null;
   return (
     <details class="work" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
         <span>{words.work}</span>
-        {atWork && (
+        {atWork.length > 0 && (
           <span class="now">
-            <span class="pulse" aria-hidden="true" /> {words.working}: {atWork.agent}{" "}
-            <Lasts begun={atWork.begun} ended={atWork.ended} isOpen />
+            <span class="pulse" aria-hidden="true" /> {words.working}:{" "}
+            {atWork.map((turn, index) => (
+              <span key={turn.id}>
+                {index > 0 && ", "}
+                {turn.agent} <Lasts begun={turn.begun} ended={turn.ended} isOpen />
+              </span>
+            ))}
           </span>
         )}
       </summary>

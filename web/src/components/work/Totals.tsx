@@ -4,10 +4,10 @@ import type { RunModel } from "../../run";
 import { words } from "../../words";
 import { useService } from "../service";
 
-/** How long to wait before the service is asked again for what a run costs. */
+/** The interval for requesting the cost of a run. */
 const AGAIN_AFTER_MS = 3_000;
 
-/** What the model calls of a member came to; `cost` is null where a price is not known. */
+/** The usage of a member; `cost` is null if a price is unknown. */
 interface Share {
   agent_name: string;
   input_tokens: number;
@@ -19,13 +19,13 @@ interface Share {
 interface Told {
   run: RunModel;
   version: number;
-  /** Whose work there is to see. */
+  /** The members that have turns. */
   members: readonly string[];
   chosen: string | null;
   onChoice: (member: string | null) => void;
 }
 
-/** What the run came to, in all and by member; choosing a member shows its work alone. */
+/** The usage of the run, in total and by member; selecting a member shows only its work. */
 export function Totals({ run, members, chosen, onChoice }: Told) {
   const { clock } = useService();
   const shares = useShares(run);
@@ -54,7 +54,7 @@ export function Totals({ run, members, chosen, onChoice }: Told) {
   );
 }
 
-/** Ask what each member came to: at once, when the run has ended, and now and then while it goes on. */
+/** Request the usage of each member: immediately, periodically during the run, and at its end. */
 function useShares(run: RunModel): Share[] {
   const { ask, has } = useService();
   const [shares, setShares] = useState<Share[]>([]);
@@ -69,7 +69,7 @@ function useShares(run: RunModel): Share[] {
       if (!leaving.signal.aborted) setShares(told.by_agent ?? []);
     };
     const wait = run.isAtWork ? askedAt.current + AGAIN_AFTER_MS - performance.now() : 0;
-    // Without it the work is shown without what it costs.
+    // If this fails, the cost is not shown.
     const timer = setTimeout(() => void look().catch(() => undefined), Math.max(0, wait));
     return () => (clearTimeout(timer), leaving.abort());
   }, [path, run.tokens, run.status]);
@@ -82,7 +82,7 @@ function figuresOf(share: Share | undefined): string {
   return `${tokens} ${words.tokens}${share.cost ? ` · ${money(share.cost)}` : ""}`;
 }
 
-/** What all of it cost; at least what is known of it where a price is not. "" where nothing is known. */
+/** The total cost; a minimum if some prices are unknown, "" if all are. */
 export function costOf(shares: readonly Pick<Share, "cost">[]): string {
   const cost = shares.reduce((sum, one) => sum + (one.cost ?? 0), 0);
   if (cost === 0) return "";

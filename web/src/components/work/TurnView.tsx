@@ -4,19 +4,20 @@ import type { Said, Turn } from "../../turns";
 import { words } from "../../words";
 import { Markdown } from "../chat/Markdown";
 import { CallView } from "./CallView";
+import { DecisionView } from "./DecisionView";
 import { Lasts } from "./Lasts";
 import { WaitedView } from "./WaitedView";
 
 interface Told {
   turn: Turn;
   version: number;
-  /** How many of its parts are shown by now. */
+  /** The number of its parts that are shown so far. */
   shown: number;
   answer: Said | null;
   isLive: boolean;
 }
 
-/** What one member did in one go: what it said, and the tools that it called. */
+/** One turn of a member: its texts and tool calls. */
 export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: Told) {
   const last = turn.parts.findLast((part) => part.kind === "said");
   return (
@@ -27,6 +28,7 @@ export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: 
       </h3>
       {turn.parts.slice(0, shown).map((part, index) => {
         if (part.kind === "call") return <CallView key={index} call={part} version={part.version} isLive={isLive} />;
+        if (part.kind === "decided") return <DecisionView key={index} decision={part.decision} />;
         if (part.kind === "waited") return <WaitedView key={index} waited={part} version={part.version} />;
         const isResult = part === last && !turn.isOpen;
         return part === answer ? null : (
@@ -51,7 +53,7 @@ interface SaidTold {
   said: Said;
   version: number;
   isPlan: boolean;
-  /** Whether it is what the member came to, which is laid out; what it says on the way stays as it is. */
+  /** Whether it is the member's result, which is rendered as Markdown; other texts are plain. */
   isResult: boolean;
 }
 
@@ -59,8 +61,9 @@ const SaidView = memo(function SaidView({ said, isPlan, isResult }: SaidTold) {
   return (
     <>
       {said.reasoning && <p class="thought">{said.reasoning}</p>}
-      {/* What the planner says is the plan, which is shown as one. */}
+      {/* The planner's text is the plan, which is shown separately. */}
       {said.content && !isPlan && (isResult ? <Markdown text={said.content} isWritten /> : <p class="said">{said.content}</p>)}
+      {said.isReplaced && <p class="notice">{words.brokeOff}</p>}
     </>
   );
 });

@@ -2,10 +2,10 @@ import { memo } from "preact/compat";
 import type { Waited } from "../../waits";
 import { words } from "../../words";
 
-/** As much as is shown of what was asked, in characters. */
+/** The maximum length of a question, in characters. */
 const SHOWN = 500;
 
-/** What the run waited for a person with, and what became of the call that it was about. */
+/** What the run waited for, and the outcome of the call in question. */
 export const WaitedView = memo(function WaitedView({ waited }: { waited: Waited; version: number }) {
   const { kind, payload } = waited.asked;
   if (kind === "plan_review") return <p class="waited">{words.waited.review}</p>;

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** How many parts of the work come into the page in one frame of the screen. */
+/** The number of parts that are rendered per frame. */
 const IN_A_FRAME = 24;
 
 /**
- * How many of `total` parts to show by now: a few more in each frame until all are there, so that a long work neither
- * stops the page nor is ever missing for whoever searches it or has it read aloud.
+ * The number of `total` parts to render by now: a few more in each frame until all are there. So a long work does not
+ * block the page, and is completely available to searches and screen readers.
  */
 export function useMounted(total: number): number {
   const [mounted, setMounted] = useState(IN_A_FRAME);

@@ -3,7 +3,7 @@ import type { Call } from "../../../turns";
 import { words } from "../../../words";
 import { Text } from "../Text";
 
-/** What a tool answered, as it is; what was said above of a call that failed is not said twice. */
+/** The unchanged result of a tool, without an error that is already shown above. */
 export function Answer({ call }: { call: Call }) {
   if (call.result === null || (outcomeOf(call) === "failed" && reasonOf(call) === call.result)) return null;
   return <Text name={words.result} text={call.result} />;

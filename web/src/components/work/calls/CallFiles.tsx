@@ -4,7 +4,7 @@ import { Picture } from "../Picture";
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
 
-/** What a call drew and wrote; `Files` below the answer has them to be saved. */
+/** The files and figures of a call; `Files` below the answer offers them for download. */
 export function CallFiles({ files }: { files: readonly ArtifactLink[] }) {
   if (files.length === 0) return null;
   return (

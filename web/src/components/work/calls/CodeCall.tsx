@@ -5,7 +5,7 @@ import { words } from "../../../words";
 import { Coloured, Text } from "../Text";
 import { CallFiles } from "./CallFiles";
 
-/** A command in a terminal, or Python code; what it printed, as it prints it; and what it drew. */
+/** A command or Python code, its live output and its figures. */
 export function CodeCall({ call }: { call: Call }) {
   const isBash = call.tool === "bash_tool";
   const code = call.input[isBash ? "cmd" : "code"];
@@ -23,7 +23,7 @@ export function CodeCall({ call }: { call: Call }) {
   );
 }
 
-/** The newest of what is printed stays in view, unless the reader went back. */
+/** The newest output stays in view, unless the user scrolled back. */
 function Printing({ call }: { call: Call }) {
   const place = useRef<HTMLPreElement>(null);
   const follows = useRef(true);
@@ -46,7 +46,7 @@ function Printing({ call }: { call: Call }) {
 
 function Ended({ call, result }: { call: Call; result: string }) {
   const { out, err, notes: all } = ranOf(result);
-  // The files themselves stand below.
+  // The files are listed below.
   const notes = all.filter((one) => call.files.length === 0 || !/^(?:figures drawn|files written):/.test(one));
   return (
     <>

@@ -7,7 +7,7 @@ const LANGUAGES = new Map(Object.entries({
   py: "python", js: "javascript", ts: "typescript", json: "json", sh: "bash", html: "xml", xml: "xml", css: "css", yaml: "yaml", yml: "yaml", sql: "sql",
 }));
 
-/** A file that was written, changed, read or looked for. */
+/** A call that wrote, changed, read or searched files. */
 export function FileCall({ call }: { call: Call }) {
   const text = (name: string) => (typeof call.input[name] === "string" ? (call.input[name] as string) : "");
   const path = text("path");

@@ -6,7 +6,7 @@ import { Markdown } from "../../chat/Markdown";
 import { Text } from "../Text";
 import { Answer } from "./Answer";
 
-/** A page that was read: where it is, and what was read of it when somebody wants to see it. */
+/** A page that was read: its address, and its text when expanded. */
 export function PageCall({ call }: { call: Call }) {
   const [isOpen, setOpen] = useState(false);
   if (call.result === null) return <Text name={words.argumentsOf} text={String(call.input["url"] ?? "")} />;

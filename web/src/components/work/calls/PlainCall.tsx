@@ -7,7 +7,7 @@ import { Answer } from "./Answer";
 const MOST_ROWS = 20;
 const LONGEST_VALUE = 300;
 
-/** A tool of which nothing more is known: its arguments, and its result set in order where it is JSON. */
+/** Any other tool: its arguments and its result, formatted if it is JSON. */
 export function PlainCall({ call }: { call: Call }) {
   const given = Object.entries(call.input);
   const isSmall = given.length <= MOST_ROWS && given.every(([, value]) => !isDeep(value) && String(value).length <= LONGEST_VALUE);
@@ -38,7 +38,7 @@ function Result({ call }: { call: Call }) {
   const result = call.result ?? "";
   const value = /^\s*[[{]/.test(result) ? parsed(result) : undefined;
   if (value === undefined) return <Answer call={call} />;
-  // What the browser's call came to is prose in an envelope.
+  // The result of the browser's call is text in a JSON object.
   const said = (value as { result_content?: unknown }).result_content;
   if (typeof said === "string") return <Text name={words.result} text={said} />;
   return <Text name={words.result} text={pretty(value)} language="json" />;

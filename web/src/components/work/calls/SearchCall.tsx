@@ -3,10 +3,10 @@ import type { Call } from "../../../turns";
 import { words } from "../../../words";
 import { Answer } from "./Answer";
 
-/** As much of a page as a search shows of it, in characters. */
+/** The maximum length of a hit's text, in characters. */
 const SNIPPET = 280;
 
-/** What a search found: each page with its address, a few words of it, and its number among the sources. */
+/** The hits of a search: address, a short text, and the number among the sources. */
 export function SearchCall({ call }: { call: Call }) {
   if (call.result === null) return null;
   const links = linksOf(call.result);
