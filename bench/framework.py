@@ -32,7 +32,7 @@ async def measure(base_url: str) -> dict[str, float]:
     models_settings = ModelsSettings(basic=ModelSettings(model="scripted", base_url=base_url))
     async with (
         open_chat_models(models_settings) as models,
-        open_bare_graph(base_url, python_repl_tool) as bare,
+        open_bare_graph(base_url, {"coder": [python_repl_tool]}) as bare,
     ):
         workers = build_workers(TeamSettings(), models, Offer({"coder": [python_repl_tool]}))
         team = build_graph(models, workers, checkpointer=InMemorySaver())

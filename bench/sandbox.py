@@ -1,4 +1,4 @@
-"""What a sandbox costs: its start, a call when it is warm, and the memory of many at once."""
+"""What a sandbox costs: its start, a call when it is warm, and many at once: memory, waiting, watching."""
 
 import asyncio
 import statistics
@@ -13,10 +13,15 @@ from maniple.config import SandboxSettings
 from maniple.sandbox import SandboxBackend, SandboxSession, Unavailable, Workspaces, open_sandbox
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.host import find_programs
+from maniple.sandbox.watchdog import Watchdog, WatchedBackend
 
 ROUNDS = 25
 WARM_CALLS = 200
 AT_ONCE = 32
+THREADS = 64
+MODEL_SECONDS = 2
+"""How long a model writes before, between and after the two calls of a thread."""
+WATCHED_SECONDS = 10
 
 
 async def measure() -> dict[str, float]:
@@ -34,6 +39,8 @@ async def measure() -> dict[str, float]:
             **await _start(backend, workspaces, python),
             **await _warm(backend, workspaces),
             "sandboxes_32_mb": await _together(backend, workspaces),
+            "watchdog_64_ms_per_s": await _watched(backend, workspaces, settings),
+            "threads_64_p50_s": await _threads(workspaces),
         }
 
 
@@ -104,6 +111,37 @@ async def _together(backend: SandboxBackend, workspaces: Workspaces) -> float:
             sessions.append(session)
         await asyncio.gather(*(session.run_python("import json, re; x = 1") for session in sessions))
         return await asyncio.to_thread(_memory_of_descendants_mb)
+
+
+async def _watched(backend: BubblewrapBackend, workspaces: Workspaces, settings: SandboxSettings) -> float:
+    """Return the processor time of this process for each second in which 64 sandboxes rest."""
+    async with AsyncExitStack() as stack:
+        watchdog = Watchdog()
+        stack.push_async_callback(asyncio.to_thread, watchdog.close)
+        watched = WatchedBackend(backend, watchdog, settings)
+        for number in range(THREADS):
+            session = await watched.start(workspaces.open(f"w{number}"))
+            stack.push_async_callback(session.stop)
+        await asyncio.sleep(WATCHED_SECONDS / 2)  # until all are quiet
+        began, used = time.monotonic(), time.process_time()
+        await asyncio.sleep(WATCHED_SECONDS)
+        return round((time.process_time() - used) / (time.monotonic() - began) * 1000, 1)
+
+
+async def _threads(workspaces: Workspaces) -> float:
+    """Return how long the median of 64 threads takes with two calls, beside a model that takes 6 s."""
+    async with open_sandbox(SandboxSettings()) as sandbox:
+        assert not isinstance(sandbox, Unavailable), str(sandbox)
+
+        async def run(key: str) -> float:
+            began = time.monotonic()
+            for _ in range(2):
+                await asyncio.sleep(MODEL_SECONDS)
+                await sandbox.run_python("x = 1", key=key, workspace=workspaces.open(key))
+            await asyncio.sleep(MODEL_SECONDS)
+            return time.monotonic() - began
+
+        return round(statistics.median(await asyncio.gather(*(run(f"c{n}") for n in range(THREADS)))), 1)
 
 
 def _memory_of_descendants_mb() -> float:
